@@ -1,0 +1,121 @@
+"""The agents' contract: `Agent` for any Python class, `KernelAgent` for algorithms whose two verbs are compiled."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.kernels import as_contexts, bind, play_rounds
+from banditlab.player import Player
+from banditlab.problem import Decision, Problem
+
+Floats = NDArray[np.float64]
+
+
+class Trace(NamedTuple):
+    """What a block of rounds leaves behind; each of shape (n,).
+
+    `p_true` is the probability the agent gave to the hidden label: 1 - p_true is the round's expected mistake.
+    """
+
+    action: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    p_true: Floats
+    explored: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int) -> Trace:
+        """Return uninitialised arrays for n rounds."""
+        return cls(np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n), np.empty(n, np.bool_))
+
+    def part(self, rounds: slice) -> Trace:
+        """Return the trace of some of the rounds, as views."""
+        return Trace(*(field[rounds] for field in self))
+
+
+class Agent(Player, ABC):
+    """An agent that sees one bit: was the action right?
+
+    Nothing else ever reaches it: `learn` uses its arguments and the agent's state only, so feedback may come late or
+    never, and replacing the labels of wrong rounds by other wrong labels leaves every action identical.
+    """
+
+    feedback = "bit"
+    explores: ClassVar[bool] = True
+    """Whether `Decision.explored` is a bool (a forced-exploration coin exists) or None."""
+    expected_kind: ClassVar[str] = "unconditional"
+    """ "conditional" for agents whose probabilities are one-hot given internal draws (Thompson sampling)."""
+
+    rng: np.random.Generator
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        if rng is None:
+            raise UsageError(f"{type(self).__name__} draws actions: rng must be a numpy Generator, got None")
+        super().__init__(problem, rng)
+
+    @abstractmethod
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,), consuming exactly two uniforms of the generator."""
+
+    @abstractmethod
+    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
+        """Learn whether the decision taken at `context` (d,) was right."""
+
+
+class KernelAgent(Agent):
+    """An agent made of a state of arrays and two compiled kernels; both ways of playing call the same two.
+
+    A subclass sets, beside `state` in its constructor,
+
+    * `act_kernel(state, x, u, p, payload) -> (action, explored)`: u (2,) are the round's uniforms (coin, draw); writes
+      the action's distribution into p (K,) and what learning needs into payload (payload_size,);
+    * `learn_kernel(state, x, action, p, payload, correct)`: only the bit.
+
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
+    """
+
+    act_kernel: ClassVar[Callable[..., Any]]
+    learn_kernel: ClassVar[Callable[..., Any]]
+    state: Any
+    payload_size: int = 0
+
+    def kernels(self) -> tuple[Any, Any]:
+        """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""
+        return type(self).act_kernel, type(self).learn_kernel
+
+    def kernel_owner(self) -> str:
+        """Return a name unique to these kernels, for the disk cache."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,)."""
+        u = self.rng.random(2)
+        p = np.empty(self.problem.n_classes)
+        payload = np.empty(self.payload_size)
+        action, explored = self.kernels()[0](self.state, as_contexts(context), u, p, payload)
+        return Decision(int(action), p, bool(explored) if self.explores else None, payload)
+
+    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
+        """Learn whether the decision taken at `context` (d,) was right."""
+        action, p, _, payload = decision
+        self.kernels()[1](self.state, as_contexts(context), action, p, payload, bool(correct))
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds at compiled speed: X (n, d) from `as_contexts`, y (n,) int64; fills `trace`, each (n,).
+
+        The labels stand outside the agent: the loop hands `learn_kernel` the bit only.
+        """
+        U = self.rng.random((len(y), 2))
+        scratch = np.empty(self.problem.n_classes), np.empty(self.payload_size)
+        _loop(*self.kernels(), self.kernel_owner())(self.state, X, y, U, *scratch, *trace)
+
+
+@cache
+def _loop(act: Any, learn: Any, owner: str) -> Any:
+    return bind(play_rounds, owner, act_kernel=act, learn_kernel=learn)

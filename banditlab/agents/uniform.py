@@ -1,0 +1,48 @@
+"""Uniform guessing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._base import KernelAgent
+from banditlab.kernels import draw_uniform, njit
+from banditlab.problem import Problem
+
+
+class State(NamedTuple):
+    """K, in an array because named tuples of a kernel hold arrays."""
+
+    K: NDArray[np.int64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    K = state.K[0]
+    p[:] = 1.0 / K
+    return draw_uniform(K, u[1]), True
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    pass
+
+
+class Uniform(KernelAgent):
+    """Guess uniformly at random, whatever was seen: the floor every agent is read against.
+
+    Update rule: none. Expected mistakes (1 - 1/K) T on any stream. Cost O(K) a round, no memory.
+    """
+
+    id = "uniform"
+    group = "baseline"
+    summary = "guesses uniformly at random"
+    reference = "-"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        super().__init__(problem, rng)
+        self.state = State(np.array([problem.n_classes]))

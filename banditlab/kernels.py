@@ -1,0 +1,133 @@
+"""The compiled pattern: loop templates that are rebound to an algorithm's own kernels.
+
+`import banditlab.kernels` is the only way this package loads numba: it points numba's disk cache at a folder keyed by a
+digest of every kernel source first, because numba stamps only the file that defines a function and would keep stale code
+when a helper in another file changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import types
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PACKAGE = Path(__file__).parent
+_KERNEL_ROOMS = ("kernels.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
+
+
+@cache
+def source_digest() -> str:
+    """Return a short hash over every source file that holds or may hold a kernel."""
+    digest = hashlib.sha256()
+    for room in _KERNEL_ROOMS:
+        place = PACKAGE / room
+        files = sorted(place.rglob("*.py")) if place.is_dir() else [place] * place.exists()
+        for file in files:
+            digest.update(str(file.relative_to(PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _point_cache() -> None:
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        import platformdirs
+
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / source_digest())
+    import numba
+
+    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # numba may have been imported before us
+
+
+_point_cache()
+
+from numba import njit as _njit  # noqa: E402
+
+
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C."""
+    options = {"cache": True, "error_model": "numpy", **options}
+    return _njit(**options)(function) if function is not None else _njit(**options)
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """Compile a small helper that LLVM should always inline into the kernel that calls it."""
+    return _njit(cache=True, error_model="numpy", forceinline=True)(function)
+
+
+def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
+    """Return `template` compiled with the names in `kernels` bound to the given compiled functions.
+
+    numba's disk cache knows a function by its qualified name and byte code but not by the globals it calls, so the
+    owner and the digest of all sources enter the name.
+
+    Parameters
+    ----------
+    template
+        A plain function that calls, for instance, `act_kernel` and `learn_kernel` as globals.
+    owner
+        A name unique to this binding, for instance the class's module and name.
+    """
+    code = template.__code__
+    bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
+    bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}"
+    bound.__module__ = template.__module__
+    return njit(bound)
+
+
+def as_contexts(contexts: Any) -> NDArray[np.float64]:
+    """Return contexts (any shape) as a C-contiguous read-only float64 view: one signature, hence one compilation."""
+    array = np.ascontiguousarray(contexts, dtype=np.float64).view()
+    array.flags.writeable = False
+    return array
+
+
+# --------------------------------------------------------------------------------------------- draws shared by all agents
+
+
+@njit
+def draw(p: NDArray[np.float64], u: float) -> int:
+    """Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with u < p_0 + ... + p_k."""
+    total = 0.0
+    last = 0
+    for k in range(p.shape[0]):
+        if p[k] > 0.0:
+            last = k
+            total += p[k]
+            if u < total:
+                return k
+    return last  # the sum fell short of 1 by rounding
+
+
+@njit
+def draw_uniform(n_classes: int, u: float) -> int:
+    """Return a uniform draw over 0 ... n_classes-1 from u in [0, 1)."""
+    k = int(u * n_classes)
+    return min(k, n_classes - 1)
+
+
+# ---------------------------------------------------------------------------------------------------------- loop templates
+
+
+def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+    """Play one block: X (n, d), y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`."""
+    for t in range(X.shape[0]):
+        a, e = act_kernel(state, X[t], U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+        hit = a == y[t]
+        action[t] = a
+        correct[t] = hit
+        p_true[t] = p[y[t]]
+        explored[t] = e
+        learn_kernel(state, X[t], a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
+
+
+def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]
+    """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
+    for t in range(X.shape[0]):
+        update_kernel(state, X[t], y[t], z)  # type: ignore[name-defined]  # noqa: F821
+        logits[t, :] = z

@@ -1,0 +1,46 @@
+"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
+
+Bits where a theorem needs them: loss_bits = loss_nats / ln 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LN2 = math.log(2.0)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Return exp(z_k) / sum_j exp(z_j) along the last axis; same shape as `logits`."""
+    shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def log_sum_exp(logits: Floats) -> Floats:
+    """Return ln sum_k exp(z_k) along the last axis."""
+    top = np.max(logits, axis=-1)
+    return top + np.log(np.exp(logits - top[..., None]).sum(axis=-1))
+
+
+def logistic_loss(logits: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Return -ln softmax(z)_y in nats for logits (..., K) and integer labels (...)."""
+    own = np.take_along_axis(logits, np.asarray(labels)[..., None], axis=-1)[..., 0]
+    return log_sum_exp(logits) - own
+
+
+def logistic_gradient(weights: Floats, context: Floats, label: int) -> Floats:
+    """Return (softmax(Wx) - e_y) x' (K, d), the gradient of the loss at W (K, d), x (d,)."""
+    residual = softmax(weights @ context)
+    residual[label] -= 1.0
+    return np.outer(residual, context)
+
+
+def hessian_action(logits: Floats, direction: Floats) -> Floats:
+    """Return S u with S = diag(s) - s s', s = softmax(z), for z and u of shape (..., K): the Hessian in the logits."""
+    s = softmax(logits)
+    return s * (direction - (s * direction).sum(axis=-1, keepdims=True))

@@ -1,0 +1,189 @@
+"""What agents and forecasters share: resolved settings, and a state that is saved without pickle.
+
+A constructor argument `x` is available afterwards as the attribute `x`, resolved ("theory" has become a number). A player
+built again from `params()` and given its saved state continues as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+
+STATE_FORMAT = 1
+
+
+class Player:
+    """Base of every agent and forecaster. Constructors are `(problem, rng, *, keyword-only JSON-able settings)`."""
+
+    id: ClassVar[str] = ""
+    """The name in specs and listings, for instance "banditron"."""
+    feedback: ClassVar[str] = "bit"
+    """What the player is told after a round: "bit" (right or wrong) or "label"."""
+    group: ClassVar[str] = "practice"
+    """ "theory" where the defaults are a theorem's settings, "practice", or "baseline"."""
+    summary: ClassVar[str] = ""
+    """One line for listings."""
+    reference: ClassVar[str] = ""
+    """Authors, title, venue, year, and where the algorithm stands."""
+    version: ClassVar[int] = 1
+    """Raised whenever the numbers this player produces change."""
+    bound_unit: ClassVar[str] = ""
+    """ "nats" or "bits": the unit of the comparator's loss in this player's theorem; "" where there is none."""
+    wraps: ClassVar[str | None] = None
+    """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        self.problem = problem
+        self.rng = rng
+
+    @classmethod
+    def own_settings(cls) -> dict[str, inspect.Parameter]:
+        """Return the keyword-only parameters of the constructor, by name."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def params(self) -> dict[str, Any]:
+        """Return the resolved settings, those of a wrapped player included (a name both know as `forecaster.name`)."""
+        own = {name: getattr(self, name) for name in self.own_settings()}
+        if self.wraps is None:
+            return own
+        inner = self.inner.params()
+        return own | {(f"{self.wraps}.{name}" if name in own else name): value for name, value in inner.items()}
+
+    @property
+    def inner(self) -> Player:
+        """The wrapped player, where `wraps` names one."""
+        raise AttributeError(f"{type(self).__name__} wraps no player")
+
+    def bound(self, rounds: int) -> float | None:
+        """Return the additive term of the theorem after `rounds` rounds at the player's own settings, or None.
+
+        Its unit is that of the comparator's loss, `bound_unit`. None where the constants are not proved.
+        """
+        return None
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far against every comparator in the ball, or NaN."""
+        return math.nan
+
+    # ------------------------------------------------------------------------------------------------------------ state
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
+        skip = {"problem", *self.own_settings()}
+        return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        for name, value in state.items():
+            setattr(self, name, _restored(getattr(self, name), value))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle."""
+        arrays: dict[str, np.ndarray] = {}
+        problem = {name: getattr(self.problem, name) for name in ("n_features", "n_classes", "radius", "horizon")}
+        head = {
+            "format": STATE_FORMAT,
+            "id": self.id,
+            "version": self.version,
+            "problem": problem,
+            "settings": self.params(),
+            "state": _encode(self.get_state(), "state", arrays),
+        }
+        with open(path, "wb") as file:
+            np.savez(file, header=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the player that `save` wrote; it continues exactly where the saved one stopped.
+
+        Raises
+        ------
+        UsageError
+            The file is not one of this class's, or was written in another format or version.
+        """
+        with np.load(path, allow_pickle=False) as file:
+            if "header" not in file:
+                raise UsageError(f"{Path(path)}: not a saved player")
+            head = json.loads(str(file["header"]))
+            arrays = {name: file[name] for name in file.files if name != "header"}
+        found = (head["format"], head["id"], head["version"])
+        if found != (STATE_FORMAT, cls.id, cls.version):
+            raise UsageError(
+                f"{Path(path)}: holds (format, id, version) {found}, expected {(STATE_FORMAT, cls.id, cls.version)}"
+            )
+        settings = {name: value for name, value in head["settings"].items()}
+        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **settings)
+        player.set_state(_decode(head["state"], arrays))
+        return player
+
+
+def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Return `value` as JSON-able data, its arrays moved to `arrays` under their path."""
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {"array": path}
+    if isinstance(value, np.random.Generator):
+        return {"generator": _plain(value.bit_generator.state)}
+    if isinstance(value, Player):
+        return {"fields": _encode_dict(value.get_state(), path, arrays)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"fields": _encode_dict(value._asdict(), path, arrays)}
+    if isinstance(value, dict):
+        return {"fields": _encode_dict(value, path, arrays)}
+    if isinstance(value, list | tuple):
+        return {"items": [_encode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    raise TypeError(f"{path}: a {type(value).__name__} cannot be saved; override get_state and set_state")
+
+
+def _encode_dict(fields: dict[str, Any], path: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name: _encode(value, f"{path}.{name}", arrays) for name, value in fields.items()}
+
+
+def _decode(node: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    [(kind, value)] = node.items()
+    if kind == "array":
+        return arrays[value]
+    if kind == "fields":
+        return {name: _decode(item, arrays) for name, item in value.items()}
+    if kind == "items":
+        return [_decode(item, arrays) for item in value]
+    return node if kind == "generator" else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a bit generator's state with its arrays as lists (PCG64 has none, Philox and MT19937 have)."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _restored(old: Any, new: Any) -> Any:
+    """Return `new` in the type of `old`: arrays are copied, generators continue, named tuples keep their class."""
+    if isinstance(old, np.ndarray):
+        return np.array(new, dtype=old.dtype)
+    if isinstance(old, np.random.Generator):
+        bits = type(old.bit_generator)()
+        bits.state = new["generator"]
+        return np.random.Generator(bits)
+    if isinstance(old, Player):
+        old.set_state(new)
+        return old
+    if isinstance(old, tuple) and hasattr(old, "_fields"):
+        return type(old)(*[_restored(getattr(old, name), new[name]) for name in old._fields])
+    if isinstance(old, tuple):
+        return tuple(new)
+    return new

@@ -1,0 +1,72 @@
+"""What is known before a run (`Problem`) and what an agent answers (`Decision`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import HorizonRequiredError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a player may know before the first round.
+
+    Parameters
+    ----------
+    n_features
+        d, the number of features of a context.
+    n_classes
+        K, the number of classes, at least 2.
+    radius
+        R, with ||x_t||_2 <= R for every context (the intercept, where there is one, included).
+    horizon
+        T, the number of rounds, or None when the run declares it unknown; "theory" settings then raise.
+    """
+
+    n_features: int
+    n_classes: int
+    radius: float
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_features < 1:
+            raise UsageError(f"n_features must be at least 1, got {self.n_features}")
+        if self.n_classes < 2:
+            raise UsageError(f"n_classes must be at least 2, got {self.n_classes}")
+        if not (math.isfinite(self.radius) and self.radius > 0):
+            raise UsageError(f"radius must be a positive number, got {self.radius}")
+        if self.horizon is not None and self.horizon < 1:
+            raise UsageError(f"horizon must be at least 1 or None, got {self.horizon}")
+
+    def known_horizon(self, setting: str, anytime: str) -> int:
+        """Return T, or raise naming the setting that needs it and what works without (`anytime`)."""
+        if self.horizon is None:
+            raise HorizonRequiredError(f"{setting} needs the horizon, which this problem declares unknown; {anytime}")
+        return self.horizon
+
+
+class Decision(NamedTuple):
+    """An agent's answer: the action with the probabilities it was drawn from.
+
+    Attributes
+    ----------
+    action
+        The class played, 0 ... K-1.
+    probabilities
+        Shape (K,), the distribution the action was drawn from given the agent's own internal draws.
+    explored
+        Whether the action came from forced exploration; None for agents without such a coin.
+    payload
+        What `learn` needs from `act`; opaque to everybody else. It travels with the decision, so feedback may come
+        late or never.
+    """
+
+    action: int
+    probabilities: NDArray[np.float64]
+    explored: bool | None = None
+    payload: Any = None

@@ -1,0 +1,194 @@
+"""Ids <-> classes: built-in players, installed plug-ins (entry points), and the files of a lab folder.
+
+A class is known by its `id`. Two classes with one id are an error; an unknown id gets the nearest right one. A plug-in that
+fails to import stays listed with its reason, does not stop the others, and is an error only when it is selected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from banditlab.errors import UsageError, nearest
+from banditlab.player import Player
+
+KINDS = ("agents", "forecasters", "envs")
+
+_BUILTIN: dict[str, dict[str, str]] = {
+    "agents": {
+        "uniform": "banditlab.agents.uniform:Uniform",
+        "banditron": "banditlab.agents.banditron:Banditron",
+        "exploration": "banditlab.agents.exploration:Exploration",
+        "newtron": "banditlab.agents.newtron:Newtron",
+        "gaptron": "banditlab.agents.gaptron:Gaptron",
+        "obama-lite": "banditlab.agents.obama:ObamaLite",
+        "fastcb": "banditlab.agents.fastcb:FastCB",
+        "squarecb": "banditlab.agents.squarecb:SquareCB",
+    },
+    "forecasters": {
+        "ogd": "banditlab.forecasters.ogd:OGD",
+        "aioli": "banditlab.forecasters.aioli:AIOLI",
+        "folklore": "banditlab.forecasters.folklore:FOLKLORE",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing: where it comes from and, for a lab file or plug-in that failed to load, why."""
+
+    id: str
+    kind: str
+    target: Any
+    """A class, "module:Class" to be imported on demand, or an installed EntryPoint."""
+    origin: str
+    """ "banditlab", the distribution's name, or the lab file's path."""
+    source: str = ""
+    """Hash of the lab file, "" elsewhere: an edited file is another player."""
+    failure: str = ""
+
+    def load(self) -> Any:
+        """Return the class, importing it now if need be.
+
+        Raises
+        ------
+        UsageError
+            The plug-in fails to import, is no player of its kind, or carries another id.
+        """
+        if self.failure:
+            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {self.failure}")
+        if isinstance(self.target, str):
+            module, name = self.target.split(":")
+            return getattr(importlib.import_module(module), name)
+        if not hasattr(self.target, "load"):
+            return self.target
+        try:
+            found = self.target.load()
+        except Exception as error:  # whatever a third party's import may raise becomes one line naming it
+            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {error!r}") from error
+        if getattr(found, "id", None) != self.id:
+            raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {found.id!r}")
+        return found
+
+
+class Registry:
+    """All players known in this process: built-in, installed, and those of the lab folders opened so far."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+        self._labs: dict[Path, str] = {}
+        for kind, table in _BUILTIN.items():
+            for id_, target in table.items():
+                self._add(Entry(id_, kind, target, "banditlab"))
+        for kind in KINDS:
+            for point in entry_points(group=f"banditlab.{kind}"):
+                origin = point.dist.name if point.dist else "an installed package"
+                self._add(Entry(point.name, kind, point, origin))
+
+    def _add(self, entry: Entry) -> None:
+        table = self._entries[entry.kind]
+        if entry.id in table:
+            raise UsageError(
+                f"two {entry.kind} are called {entry.id!r}: from {table[entry.id].origin} and from {entry.origin}"
+            )
+        table[entry.id] = entry
+
+    def entries(self, kind: str) -> list[Entry]:
+        """Return every entry of a kind ("agents", "forecasters", "envs"), built-in first, then by id."""
+        return sorted(self._entries[kind].values(), key=lambda e: (e.origin != "banditlab", e.id))
+
+    def find(self, kind: str, id_: str) -> Entry:
+        """Return the entry with this id, or raise a UsageError that names the nearest right one."""
+        if id_ not in self._entries[kind]:
+            raise UsageError(f"no {kind[:-1]} is called {id_!r}{nearest(id_, self._entries[kind])}")
+        return self._entries[kind][id_]
+
+    def load(self, kind: str, id_: str) -> Any:
+        """Return the class with this id."""
+        return self.find(kind, id_).load()
+
+    # ------------------------------------------------------------------------------------------------------------- labs
+
+    def open_lab(self, folder: str | Path) -> None:
+        """Load every file of the lab's agents/ and envs/ folders; opening the same lab again does nothing.
+
+        Files are loaded by path under a private module name and never put on sys.path. A file that fails to import is
+        listed under its stem with its reason.
+        """
+        lab = Path(folder).resolve()
+        if not lab.is_dir():
+            raise UsageError(f"--lab {folder}: no such folder")
+        if lab in self._labs:
+            return
+        self._labs[lab] = str(folder)
+        for room in ("agents", "envs"):
+            for file in sorted((lab / room).glob("*.py")):
+                if not file.name.startswith("_"):
+                    self._open_file(file, room)
+
+    def labs(self) -> list[str]:
+        """Return the lab folders opened so far, as absolute paths."""
+        return [str(lab) for lab in self._labs]
+
+    def _open_file(self, file: Path, room: str) -> None:
+        source = source_hash(file)
+        try:
+            module = load_file(file)
+        except Exception as error:  # a user's file may raise anything; it stays listed with its reason
+            self._add(Entry(file.stem, room, None, str(file), source, f"{type(error).__name__}: {error}"))
+            return
+        for kind, cls in classes_of(module):
+            self._add(Entry(cls.id, kind, cls, str(file), source))
+
+
+def source_hash(file: Path) -> str:
+    """Return the hash by which a lab file enters a run's identity."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+
+def load_file(file: str | Path) -> ModuleType:
+    """Import a Python file by path under a private name."""
+    file = Path(file).resolve()
+    name = f"_banditlab_lab_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba's cache and pickles of its named tuples look the module up by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
+    """Return (kind, class) for every concrete player or environment a module defines and gives an `id`."""
+    found = []
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and cls.__module__ == module.__name__ and vars(cls).get("id"):
+            found.append((kind_of(cls), cls))
+    return found
+
+
+def kind_of(cls: Any) -> str:
+    """Return "agents", "forecasters" or "envs"."""
+    if issubclass(cls, Player):
+        return "forecasters" if cls.feedback == "label" and hasattr(cls, "predict") else "agents"
+    return "envs"
+
+
+@cache
+def registry() -> Registry:
+    """Return this process's registry."""
+    return Registry()

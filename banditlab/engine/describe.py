@@ -1,0 +1,152 @@
+"""From what a spec says to plain descriptions: settings coerced to the constructor's annotations, and identities.
+
+A description is plain data that workers build objects from; two ways of writing one thing (1 and 1.0, a default left out or
+written down) have one identity.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+
+from banditlab.engine.seeding import canonical
+from banditlab.errors import UsageError, nearest
+from banditlab.player import Player
+from banditlab.problem import Problem
+from banditlab.registry import registry
+
+HORIZON = "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
+
+
+def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return {kind, id, version, source, settings} with every setting coerced and every default filled in.
+
+    Parameters
+    ----------
+    kind
+        "agents" or "forecasters".
+    written
+        Settings as a user wrote them; a key the player does not know goes to the player it wraps, one known to both is
+        written `forecaster.NAME`.
+    where
+        What to name in an error, for instance "quickstart.toml: agent 'fastcb'".
+
+    Raises
+    ------
+    UsageError
+        Unknown id or setting (with the nearest right one), a value of the wrong type, a plug-in that fails to import.
+    """
+    entry = registry().find(kind, id_)
+    cls = entry.load()
+    own = signature_of(cls)
+    inner_class, prefix = _inner_class(cls, own, written, where)
+    inner = signature_of(inner_class) if inner_class else {}
+    settings = {name: parameter.default for name, parameter in own.items()}
+    settings |= {(f"{prefix}.{n}" if n in own else n): parameter.default for n, parameter in inner.items()}
+    for key, value in written.items():
+        if key not in settings and prefix and key == f"{prefix}.{(bare := key.removeprefix(prefix + '.'))}":
+            key = bare  # `forecaster.NAME` may be written where no clash asks for it
+        if key not in settings:
+            raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, settings)}")
+        settings[key] = value
+    for key, value in settings.items():
+        if value is inspect.Parameter.empty:
+            raise UsageError(f"{where}: the setting {key!r} is required")
+        source = cls if key in own else inner_class
+        settings[key] = coerce(source, key.removeprefix(f"{prefix}.") if source is inner_class else key, value, where)
+    version: Any = cls.version
+    hashes = entry.source
+    if inner_class is not None:
+        version = [cls.version, inner_class.version]
+        hashes += registry().find(f"{prefix}s", settings[prefix or ""]).source
+    return {"kind": kind, "id": id_, "version": version, "source": hashes, "settings": settings}
+
+
+def _inner_class(cls: Any, own: Mapping[str, Any], written: Mapping[str, Any], where: str) -> tuple[Any, str | None]:
+    prefix = getattr(cls, "wraps", None)
+    if prefix is None:
+        return None, None
+    id_ = written.get(prefix, own[prefix].default)
+    if not isinstance(id_, str):
+        raise UsageError(f"{where}: {prefix} must be the id of a {prefix}, got {id_!r}")
+    try:
+        return registry().load(f"{prefix}s", id_), prefix
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+
+
+def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
+    entry = registry().find("envs", id_)
+    cls = entry.load()
+    own = {name: p for name, p in signature_of(cls).items() if name != HORIZON}
+    settings = {name: parameter.default for name, parameter in own.items()}
+    for key, value in written.items():
+        if key == HORIZON:
+            raise UsageError(f"{where}: horizon is the sweep's `rounds`, not a setting")
+        if key not in settings:
+            raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, settings)}")
+        settings[key] = value
+    for key, value in settings.items():
+        if value is inspect.Parameter.empty:
+            raise UsageError(f"{where}: the setting {key!r} is required")
+        settings[key] = coerce(cls, key, value, where)
+    identify = getattr(cls, "identity", None)
+    identity = {
+        "id": id_,
+        "version": getattr(cls, "version", 1),
+        "source": entry.source,
+        "settings": identify(settings) if identify else settings,
+    }
+    canonical(identity)  # refuses anything that is not plain data before a run starts
+    return {"id": id_, "settings": settings, "identity": identity}
+
+
+def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
+    """Return the environment of a description, its episode `rounds` long."""
+    return registry().load("envs", description["id"])(**description["settings"], horizon=rounds)
+
+
+def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
+    """Return the player of a description for a problem."""
+    return registry().load(description["kind"], description["id"])(problem, rng, **description["settings"])
+
+
+# ------------------------------------------------------------------------------------------------------ signature and types
+
+
+@cache
+def signature_of(cls: Any) -> dict[str, inspect.Parameter]:
+    """Return the keyword-only parameters of a constructor, by name."""
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+@cache
+def _adapter(cls: Any, name: str) -> TypeAdapter[Any]:
+    annotation = typing.get_type_hints(cls.__init__).get(name, Any)
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(strict=True, allow_inf_nan=False))
+    except PydanticUserError:
+        return TypeAdapter(annotation)
+
+
+def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
+    """Return a setting's value in the type its constructor declares (1 for a float becomes 1.0), as JSON-able data."""
+    adapter = _adapter(cls, name)
+    candidates = [value, int(value)] if isinstance(value, float) and value.is_integer() else [value]
+    error: Exception | None = None
+    for candidate in candidates:
+        try:
+            return adapter.dump_python(adapter.validate_python(candidate), mode="json")
+        except ValidationError as failure:
+            error = error or failure
+    annotation = inspect.signature(cls.__init__).parameters[name].annotation
+    shown = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    raise UsageError(f"{where}: {name} = {value!r} is not allowed, it must be {shown}") from error

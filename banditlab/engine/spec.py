@@ -1,0 +1,183 @@
+"""The sweep as data: what a spec file may say, read with tomllib and validated by pydantic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from banditlab.errors import UsageError, nearest
+
+Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Block(BaseModel):
+    """One `[[agent]]`, `[[forecaster]]` or `[[environment]]`: an id, settings, and a grid of settings."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str
+    grid: dict[str, list[Any]] = {}
+
+    @field_validator("grid")
+    @classmethod
+    def _not_empty(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for name, values in grid.items():
+            if not values:
+                raise ValueError(f"grid.{name} is an empty list; give at least one value")
+        return grid
+
+    def written(self) -> Iterator[dict[str, Any]]:
+        """Yield the settings of every point of the grid, as the user wrote them."""
+        fixed = {name: value for name, value in (self.model_extra or {}).items()}
+        clash = sorted(set(fixed) & set(self.grid))
+        if clash:
+            raise UsageError(f"{self.id!r}: {clash[0]!r} is given twice, in the block and in its grid")
+        for values in itertools.product(*self.grid.values()):
+            yield fixed | dict(zip(self.grid, values, strict=True))
+
+
+class Spec(BaseModel):
+    """A sweep: environments x players x repetitions.
+
+    Attributes mirror the keys of a spec file. `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round)
+    or a list of rounds; `norm_bounds` are the balls the comparator is computed in; `horizon_known = false` hides the number
+    of rounds from the players, so that "theory" settings that need it are skipped with the reason.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+    name: str = "sweep"
+    rounds: int = Field(ge=1)
+    repetitions: int = Field(default=1, ge=1)
+    base_seed: int = Field(default=0, ge=0)
+    checkpoints: Literal["log"] | list[Annotated[int, Field(ge=1)]] = "log"
+    norm_bounds: list[Norm] = []
+    horizon_known: bool = True
+    environment: list[Block] = Field(min_length=1)
+    agent: list[Block] = []
+    forecaster: list[Block] = []
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[\w][\w.+-]*", name):
+            raise ValueError("must be letters, digits and . + - _ only: it names the results folder")
+        return name
+
+    def checkpoint_rounds(self) -> list[int]:
+        """Return the rounds at which a row is stored, increasing, the last one included."""
+        if self.checkpoints == "log":
+            scale = [m * 10**e for e in range(len(str(self.rounds))) for m in (1, 2, 5)]
+        else:
+            scale = list(self.checkpoints)
+        return sorted({r for r in scale if r < self.rounds} | {self.rounds})
+
+    def players(self) -> list[tuple[str, Block]]:
+        """Return ("agents" or "forecasters", block) for every player block, in the file's order."""
+        return [("agents", block) for block in self.agent] + [("forecasters", block) for block in self.forecaster]
+
+    def balls(self) -> list[float]:
+        """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every one written in a block.
+
+        Empty where `norm_bounds` is empty: none was asked for.
+        """
+        if not self.norm_bounds:
+            return []
+        written = [settings.get("norm_bound") for _, block in self.players() for settings in block.written()]
+        numbers = [float(b) for b in written if isinstance(b, int | float) and b > 0 and math.isfinite(b)]
+        return sorted({*map(float, self.norm_bounds), *numbers})
+
+
+LATER = {"booster": "boosters come with a later version; use [[agent]] or [[forecaster]]"}
+
+
+def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
+    """Read and validate a spec file.
+
+    Parameters
+    ----------
+    overrides
+        Texts "key=value" that replace what the file says, dots going inside ("agent.0.gamma=0.1"); the value is read as TOML.
+
+    Raises
+    ------
+    UsageError
+        One line that names the file, the key and what is allowed: no such file, not TOML, an unknown key, a value out of range.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    for override in overrides or []:
+        _override(data, override)
+    for block in data.get("environment", []) if isinstance(data.get("environment"), list) else []:
+        _anchor(block, path.parent)
+    return make_spec(data, str(path))
+
+
+def make_spec(data: dict[str, Any], where: str) -> Spec:
+    """Validate plain data as a spec; `where` is named in errors."""
+    for key, reason in LATER.items():
+        if key in data:
+            raise UsageError(f"{where}: [[{key}]]: {reason}")
+    try:
+        spec = Spec.model_validate(data)
+    except ValidationError as failure:
+        raise UsageError(f"{where}: {_first_error(failure)}") from None
+    if not spec.players():
+        raise UsageError(f"{where}: no player: add an [[agent]] or [[forecaster]] block with an id")
+    return spec
+
+
+def _first_error(failure: ValidationError) -> str:
+    error = failure.errors()[0]
+    key = ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal[", "list[")))
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"
+    if error["type"] == "missing":
+        return f"the key {key!r} is missing"
+    message = error["msg"].removeprefix("Value error, ")
+    if key == "checkpoints" or key.startswith("checkpoints."):
+        message = 'must be "log" or a list of rounds, each at least 1'
+    shown = "" if isinstance(error["input"], dict) else f" = {error['input']!r}"
+    return f"{key}{shown}: {message[0].lower()}{message[1:]}"
+
+
+def _override(data: dict[str, Any], text: str) -> None:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"--set {text}: must be key=value")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()  # a bare word is a string, as on any command line
+    place: Any = data
+    *inner, last = key.strip().split(".")
+    for part in [*inner, last]:
+        is_list = isinstance(place, list)
+        if is_list and not (part.isdigit() and int(part) < len(place)):
+            raise UsageError(f"--set {text}: {part!r} is no index of a list of {len(place)}")
+        if not isinstance(place, dict | list):
+            raise UsageError(f"--set {text}: there is nothing inside {part!r}")
+        if part is last:
+            place[int(part) if is_list else part] = parsed
+            return
+        place = place[int(part)] if is_list else place.setdefault(part, {})
+
+
+def _anchor(block: Any, folder: Path) -> None:
+    """Make a data file's relative path absolute: first beside the spec, else as given from the working folder."""
+    if isinstance(block, dict) and isinstance(block.get("path"), str):
+        beside = folder / block["path"]
+        block["path"] = str((beside if beside.exists() else Path(block["path"])).absolute())

@@ -1,0 +1,20 @@
+"""Environments, registered with Gymnasium under their ids when this package is imported."""
+
+from __future__ import annotations
+
+import gymnasium
+
+from banditlab.envs._adaptive import AdaptiveEnv
+from banditlab.envs._base import BanditEnv, Streams
+from banditlab.envs._stream import StreamEnv
+from banditlab.envs.digits import Digits
+from banditlab.envs.logistic import Logistic
+
+ENVIRONMENTS: tuple[type[BanditEnv], ...] = (Digits, Logistic)
+"""All built-in environment classes."""
+
+__all__ = ["ENVIRONMENTS", "AdaptiveEnv", "BanditEnv", "Digits", "Logistic", "StreamEnv", "Streams"]
+
+for _cls in ENVIRONMENTS:
+    if _cls.id not in gymnasium.registry:
+        gymnasium.register(_cls.id, entry_point=f"{_cls.__module__}:{_cls.__name__}")

@@ -1,0 +1,31 @@
+"""Adaptive environments: a round may depend on the actions of earlier rounds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from banditlab.envs._base import BanditEnv, Floats, Streams
+
+
+class AdaptiveEnv(BanditEnv):
+    """Base of environments whose context and label at t may depend on the actions before t, never on the action at t.
+
+    They have only the step path; what a player meets belongs to its own run, and so does the comparator. A subclass
+    implements `_begin` (forget the last episode, draw what is planted), `_next` (the context and label of the next
+    round, fixed before the action is known) and `_played` (take note of the action).
+    """
+
+    oblivious: ClassVar[bool] = False
+
+    @abstractmethod
+    def _begin(self, streams: Streams) -> None:
+        """Start an episode: all randomness comes from `streams`, all memory of earlier episodes goes."""
+
+    @abstractmethod
+    def _next(self) -> tuple[Floats, int]:
+        """Return the next round's context (d,), a fresh array, and its label."""
+
+    @abstractmethod
+    def _played(self, context: Floats, action: int, label: int) -> None:
+        """Take note of the action that was played on this context."""

@@ -1,0 +1,172 @@
+"""What every environment shares: Gymnasium's contract, the label kept aside, settings and identity."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class Streams(NamedTuple):
+    """The child generators of one episode, one per use, so that changing one use leaves the other draws as they are."""
+
+    contexts: np.random.Generator
+    """The contexts, or the order of a data set's rows."""
+    labels: np.random.Generator
+    """The labels given the contexts."""
+    noise: np.random.Generator
+    """Label noise."""
+    model: np.random.Generator
+    """What is planted once per episode: weights, prototypes, cluster centres."""
+
+
+class BanditEnv(gymnasium.Env[Floats, int], ABC):
+    """A context is shown, the label stays hidden, an action is answered with one bit: reward 1.0 if right, else 0.0.
+
+    Do not derive from this class but from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv`
+    (they may depend on earlier actions). Constructors take keyword-only JSON-able settings and `horizon`, the number of
+    rounds of an episode; each setting is afterwards an attribute of the same name, resolved.
+
+    Observation: Box (d,) float64 in [-R, R]; action: Discrete(K). `info` is always empty. The observation that comes
+    with `terminated` belongs to no round and is a vector of zeros.
+    """
+
+    id: ClassVar[str] = ""
+    """The name in specs and listings, for instance "banditlab/Digits-v0"."""
+    summary: ClassVar[str] = ""
+    """One line for listings."""
+    reference: ClassVar[str] = ""
+    """Authors, title, venue, year."""
+    version: ClassVar[int] = 1
+    """Raised whenever the numbers this environment produces change."""
+    oblivious: ClassVar[bool]
+    """Whether contexts and labels are independent of the actions."""
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    problem: Problem
+    """d, K, R and the horizon."""
+    classes: list[Any] | None = None
+    """The classes' own names, in the order 0 ... K-1, where they have names (data sets)."""
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.horizon is None:
+            raise UsageError(f"{type(self).__name__}: an environment's problem has a horizon, got None")
+        self.problem = problem
+        self.horizon = problem.horizon
+        bound = problem.radius
+        self.observation_space = spaces.Box(-bound, bound, shape=(problem.n_features,), dtype=np.float64)
+        self.action_space = spaces.Discrete(problem.n_classes)  # type: ignore[assignment]
+        self._entropy: int | None = None
+        self._round = 0  # rounds finished
+        self._pending: tuple[Floats, int] | None = None  # the round that waits for its action
+        self._labels = np.zeros(0, dtype=np.int64)
+
+    @classmethod
+    def own_settings(cls) -> dict[str, inspect.Parameter]:
+        """Return the keyword-only parameters of the constructor by name, `horizon` left out: a run's rounds set it."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "horizon"}
+
+    def params(self) -> dict[str, Any]:
+        """Return the resolved settings."""
+        return {name: getattr(self, name) for name in self.own_settings()}
+
+    @classmethod
+    def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return what of the settings enters a run's identity (a hook; by default all of them, as they are).
+
+        Override it where a setting only says where something lies: `Table` puts the file's content hash in the place of
+        its path, so that an edited file is another environment and a moved one is not. The answer must be JSON-able.
+        """
+        return dict(settings)
+
+    @abstractmethod
+    def _begin(self, streams: Streams) -> None:
+        """Start an episode."""
+
+    @abstractmethod
+    def _next(self) -> tuple[Floats, int]:
+        """Return the next round's context (d,), which the environment will not write to again, and its label."""
+
+    def _played(self, context: Floats, action: int, label: int) -> None:
+        """Take note of a finished round (adaptive environments)."""
+
+    # -------------------------------------------------------------------------------------------------------- Gymnasium
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
+        """Start an episode and return its first context and an empty info."""
+        super().reset(seed=seed)
+        self._entropy = int(self.np_random.integers(2**63))
+        self._round = 0
+        self._labels = np.empty(self.horizon, dtype=np.int64)
+        self._begin(self._streams())
+        self._pending = self._next()
+        return self._pending[0].copy(), {}
+
+    def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """Answer the action with one bit and show the next context.
+
+        Raises
+        ------
+        UsageError
+            Before the first reset, after the episode has ended, or for an action outside 0 ... K-1.
+        """
+        if self._pending is None:
+            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
+            raise UsageError(f"{type(self).__name__}.step: {state}, call reset first")
+        if not 0 <= action < self.problem.n_classes:
+            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
+        context, label = self._pending
+        reward = 1.0 if action == label else 0.0
+        self._labels[self._round] = label
+        self._round += 1
+        self._played(context, int(action), label)
+        terminated = self._round == self.horizon
+        self._pending = None if terminated else self._next()
+        shown = np.zeros(self.problem.n_features) if self._pending is None else self._pending[0].copy()
+        return shown, reward, terminated, False, {}
+
+    def label(self) -> int:
+        """Return the label of the round just finished (for the runner; no player ever sees it).
+
+        Raises
+        ------
+        UsageError
+            No round of this episode is finished.
+        """
+        if self._round == 0:
+            raise UsageError(f"{type(self).__name__}.label: no round of this episode is finished yet")
+        return int(self._labels[self._round - 1])
+
+    def labels(self) -> Labels:
+        """Return the labels (T,) of the whole episode.
+
+        Raises
+        ------
+        UsageError
+            The episode has not ended.
+        """
+        if self._entropy is None or self._round < self.horizon:
+            raise UsageError(
+                f"{type(self).__name__}.labels: the episode has not ended ({self._round} of {self.horizon} rounds)"
+            )
+        return self._labels.copy()
+
+    def _streams(self) -> Streams:
+        """Return the episode's child generators, each at its beginning."""
+        if self._entropy is None:
+            raise UsageError(f"{type(self).__name__}: there is no episode yet, call reset first")
+        seeds = (np.random.SeedSequence(self._entropy, spawn_key=(i,)) for i in range(len(Streams._fields)))
+        return Streams(*map(np.random.default_rng, seeds))

@@ -1,0 +1,48 @@
+"""Environments over the rows of a data set: seeded permutations of the rows, one after another."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from banditlab.envs._base import Floats, Labels, Streams
+from banditlab.envs._recipe import Rows
+from banditlab.envs._stream import StreamEnv
+from banditlab.problem import Problem
+
+
+class DataSetEnv(StreamEnv):
+    """Shows the rows of a table in a fresh seeded order per pass, for as many passes as the rounds need.
+
+    A subclass implements `_load`. Labels are 0 ... K-1; their own names are in `classes`.
+    """
+
+    def __init__(self, horizon: int) -> None:
+        self._table = self._load()
+        X, _, classes, radius, _ = self._table
+        self.classes = list(classes)
+        super().__init__(Problem(X.shape[1], len(classes), radius, horizon))
+
+    @abstractmethod
+    def _load(self) -> Rows:
+        """Return the prepared rows (cached where reading them is slow)."""
+
+    @property
+    def n_rows(self) -> int:
+        """N, the rows of one pass."""
+        return len(self._table.y)
+
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
+        X, y = self._table.X, self._table.y
+        left = np.zeros(0, dtype=np.int64)
+        while True:
+            passes = [left]
+            have = len(left)
+            while have < size:
+                passes.append(streams.contexts.permutation(len(y)))
+                have += len(y)
+            order = np.concatenate(passes)
+            now, left = order[:size], order[size:]
+            yield X[now], y[now]

@@ -1,0 +1,47 @@
+"""Pieces of synthetic environments: directions, contexts in a ball, labels of a planted logistic model, label noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from banditlab.envs._base import Floats, Labels
+from banditlab.losses import softmax
+
+HAIR = 1.0 - 1e-12
+"""Contexts of norm R are made this much shorter, so that no order of summation finds a norm above R."""
+
+
+def directions(rng: np.random.Generator, n: int, d: int) -> Floats:
+    """Return n independent uniform unit vectors (n, d)."""
+    g = rng.standard_normal((n, d))
+    return g / np.linalg.norm(g, axis=1, keepdims=True)
+
+
+def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: str) -> Floats:
+    """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", N(0, R^2/d I) shortened to R."""
+    if law == "sphere":
+        return directions(rng, n, d) * (radius * HAIR)
+    x = rng.standard_normal((n, d)) * (radius / np.sqrt(d))
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    return x * (HAIR / np.maximum(norms / radius, 1.0))
+
+
+def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
+    """Return labels (n,) drawn from softmax(logits (n, K)), one uniform each: the inverse-CDF draw."""
+    cumulative = np.cumsum(softmax(logits), axis=1)
+    u = rng.random(len(logits))[:, None]
+    y = (u >= cumulative[:, :-1]).sum(axis=1)  # the last entry, 1 up to rounding, is left out
+    return y.astype(np.int64)
+
+
+def noisy_labels(rng: np.random.Generator, y: Labels, n_classes: int, rate: float, law: str = "other") -> Labels:
+    """Return y with each label replaced with probability `rate`: by one of the others or by any class, uniformly.
+
+    Two uniforms a round at any rate, so that environments which differ in the rate alone share their noise.
+    """
+    u = rng.random((len(y), 2))
+    if law == "other":
+        new = (y + 1 + np.floor(u[:, 1] * (n_classes - 1)).astype(np.int64)) % n_classes
+    else:
+        new = np.floor(u[:, 1] * n_classes).astype(np.int64)
+    return np.where(u[:, 0] < rate, new, y)

@@ -1,0 +1,166 @@
+"""The recipe that turns a table into contexts of norm at most 1: one place for Digits, OpenML and Table.
+
+Nominal columns become one-hot columns; missing values follow a named rule; numeric columns are kept or brought to
+[0, 1]; everything is divided by the largest row norm; an intercept is appended; the whole is rescaled to R = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from banditlab.envs._base import Floats, Labels
+from banditlab.envs._planted import HAIR
+from banditlab.errors import UsageError
+from banditlab.validation import one_of, positive
+
+Scaling = Literal["auto", "none", "minmax"]
+Missing = Literal["error", "mean", "indicator", "drop_rows"]
+
+RANGE_RATIO = 10.0
+"""scaling = "auto" brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The named parameters.
+
+    Parameters
+    ----------
+    scaling
+        "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
+        ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
+    missing
+        What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
+        put the mean of the known entries (for a nominal column that is the frequency of each category); "indicator":
+        the mean, and one 0/1 column more per column that has gaps (for a nominal column, a category of its own);
+        "drop_rows": leave those rows out.
+    normalize
+        Divide by the largest row norm.
+    intercept
+        Append a constant column as large as the largest row norm; the whole is then divided by sqrt(2).
+    """
+
+    scaling: Scaling = "auto"
+    missing: Missing = "error"
+    normalize: bool = True
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        one_of("scaling", self.scaling, ("auto", "none", "minmax"))
+        one_of("missing", self.missing, ("error", "mean", "indicator", "drop_rows"))
+
+
+class Column(NamedTuple):
+    """One column of a table before the recipe: numbers with NaN for gaps, or category codes with -1 for gaps."""
+
+    name: str
+    values: np.ndarray
+    """(N,) float64 for a numeric column, int64 codes for a nominal one."""
+    n_categories: int = 0
+    """0 for a numeric column."""
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Where an entry is missing or not finite, (N,) bool."""
+        return self.values < 0 if self.n_categories else ~np.isfinite(self.values)
+
+
+class Rows(NamedTuple):
+    """A prepared data set. The arrays are read-only and may be shared by many environments."""
+
+    X: Floats
+    """(N, d), every row of norm at most `radius`."""
+    y: Labels
+    """(N,) in 0 ... K-1."""
+    classes: list[Any]
+    """The K classes' own names."""
+    radius: float
+    scaled: bool
+    """Whether numeric columns were brought to [0, 1]."""
+
+
+def prepare(columns: list[Column], y: Labels, classes: list[Any], recipe: Recipe, source: str) -> Rows:
+    """Return the rows that the recipe makes of a table's columns; `source` names the table in errors.
+
+    Raises
+    ------
+    UsageError
+        Entries are missing or infinite and no rule is given, no row or no column is left, one class is left.
+    """
+    columns, y, classes = _fill_rows(columns, y, classes, recipe, source)
+    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _ranges_differ(columns))
+    parts = [part for column in columns for part in _expand(column, scaled, recipe.missing == "indicator")]
+    X = np.column_stack(parts)
+    largest = float(np.sqrt((X * X).sum(axis=1).max()))
+    if largest == 0.0:
+        raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    radius = 1.0 if recipe.normalize else largest
+    if recipe.normalize:
+        X /= largest
+    if recipe.intercept:
+        X = np.column_stack([X, np.full(len(X), radius)]) / np.sqrt(2.0)
+    X = np.ascontiguousarray(X * HAIR)
+    X.flags.writeable = False
+    y.flags.writeable = False
+    return Rows(X, y, classes, positive("radius", radius), scaled)
+
+
+def _fill_rows(
+    columns: list[Column], y: Labels, classes: list[Any], recipe: Recipe, source: str
+) -> tuple[list[Column], Labels, list[Any]]:
+    """Refuse or leave out rows with gaps as the rule says; classes that lose all their rows are left out too."""
+    if not columns:
+        raise UsageError(f"{source}: no feature column is left")
+    if recipe.missing == "error":
+        for column in columns:
+            if column.gaps.any():
+                row = int(np.argmax(column.gaps))
+                raise UsageError(
+                    f"{source}: column {column.name!r} has {int(column.gaps.sum())} missing or infinite entries (the "
+                    f'first in row {row}); give missing = "mean", "indicator" or "drop_rows"'
+                )
+    if recipe.missing == "drop_rows":
+        keep = ~np.logical_or.reduce([column.gaps for column in columns])
+        columns = [column._replace(values=column.values[keep]) for column in columns]
+        y = y[keep]
+        present, y = np.unique(y, return_inverse=True)
+        classes = [classes[k] for k in present]
+    if len(y) == 0:
+        raise UsageError(f"{source}: no row is left")
+    if len(classes) < 2:
+        raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
+    return columns, y.astype(np.int64), classes
+
+
+def _ranges_differ(columns: list[Column]) -> bool:
+    """Return whether two columns that vary have ranges more than 10 times apart."""
+    ranges = [1.0] * any(column.n_categories for column in columns)
+    for column in columns:
+        known = column.values[~column.gaps]
+        if column.n_categories == 0 and len(known):
+            ranges.append(float(known.max() - known.min()))
+    ranges = [r for r in ranges if r > 0]
+    return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
+
+
+def _expand(column: Column, scaled: bool, indicator: bool) -> list[np.ndarray]:
+    """Return the float columns (N,) that one column becomes, its gaps filled with the mean of the known entries."""
+    gaps = column.gaps
+    if column.n_categories:
+        parts = [(column.values == k).astype(np.float64) for k in range(column.n_categories)]
+        if gaps.any():
+            if indicator:
+                return [*parts, gaps.astype(np.float64)]
+            for part in parts:
+                part[gaps] = part[~gaps].mean() if not gaps.all() else 0.0
+        return parts
+    values = column.values.astype(np.float64)
+    known = values[~gaps]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    values[gaps] = known.mean() if len(known) else 0.0
+    if scaled:
+        values = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    return [values, gaps.astype(np.float64)] if indicator and gaps.any() else [values]

@@ -43,3 +43,11 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise UsageError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return value
+
+
+def number(name: str, value: object, *words: str) -> float:
+    """Return a number; `words` are the strings the caller has already dealt with, named in the message."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        allowed = "".join(f" or {word!r}" for word in words)
+        raise UsageError(f"{name} must be a number{allowed}, got {value!r}")
+    return float(value)

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.kernels import draw, njit
+from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
 
 class State(NamedTuple):
-    """W (K, d), the scores z (K,) as scratch, gamma (1,)."""
+    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch; gamma (1,)."""
 
-    W: NDArray[np.float64]
+    V: NDArray[np.float64]
     z: NDArray[np.float64]
     gamma: NDArray[np.float64]
 
@@ -25,23 +26,27 @@ class State(NamedTuple):
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma = state.gamma[0]
     K = p.shape[0]
-    np.dot(state.W, x, state.z)
-    y_hat = np.argmax(state.z)
+    scores(state.V, x, state.z)
+    y_hat = argmax(state.z, K)
     p[:] = gamma / K  # P = (1 - gamma) e_yhat + gamma/K
     p[y_hat] += 1.0 - gamma
     payload[0] = y_hat
-    return draw(p, u[1]), False
+    if u[0] < gamma:
+        return draw_uniform(K, u[1]), True
+    return y_hat, False
 
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    W, y_hat = state.W, int(payload[0])
-    for j in range(x.shape[0]):
-        W[y_hat, j] -= x[j]
-    if correct:
+    V, y_hat = state.V, int(payload[0])
+    if not correct:
+        for j in range(x.shape[0]):
+            V[j, y_hat] -= x[j]
+    else:
         step = 1.0 / p[action]
         for j in range(x.shape[0]):
-            W[action, j] += step * x[j]
+            V[j, y_hat] -= x[j]
+            V[j, action] += step * x[j]
 
 
 class Banditron(KernelAgent):
@@ -49,12 +54,14 @@ class Banditron(KernelAgent):
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule: y_hat = argmax_k (W x)_k; play from P = (1 - gamma) e_y_hat + gamma/K;
-    W_y_hat -= x; if the action y was right, W_y += x / P(y). In expectation this is the perceptron's update.
+    Update rule: y_hat = argmax_k (W x)_k (the first of equals); play from P = (1 - gamma) e_y_hat + gamma/K, drawn as a
+    coin and a uniform class. Every round W_y_hat -= x; if the action y was right, W_y += x / P(y) as well, also when
+    y = y_hat. In expectation this is the perceptron's update. The scale of W is irrelevant, so there is no step size.
 
-    Guarantee (||x|| <= 1, L the multiclass hinge loss of U, D = 2 ||U||_F^2):
+    Guarantee (adversarial, ||x|| <= 1, L the multiclass hinge loss of U summed over the rounds, D = 2 ||U||_F^2):
     E[M] <= L + gamma T + 3 max{K D / gamma, sqrt(D gamma T)} + sqrt(K D L / gamma). The comparator's loss is the hinge,
-    not the logistic loss, so `bound` answers None.
+    not the logistic loss, so `bound` answers None. For large T a gamma of order (K D / T)^(1/3) gives T^(2/3) mistakes
+    beyond L, and of order sqrt(K D / T) gives sqrt(T) where L = 0.
 
     Cost: O(K d) a round, K d numbers.
 
@@ -77,7 +84,6 @@ class Banditron(KernelAgent):
     group = "practice"
     summary = "the perceptron with importance-weighted hits"
     reference = "Kakade, Shalev-Shwartz and Tewari, ICML 2008"
-    explores = False
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 1
@@ -86,4 +92,9 @@ class Banditron(KernelAgent):
         super().__init__(problem, rng)
         self.gamma = probability("gamma", gamma)
         K, d = problem.n_classes, problem.n_features
-        self.state = State(np.zeros((K, d)), np.zeros(K), np.array([self.gamma]))
+        self.state = State(zero_weights(d, K), np.zeros(padded(K)), np.array([self.gamma]))
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view."""
+        return self.state.V[:, : self.problem.n_classes].T

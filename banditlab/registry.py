@@ -39,6 +39,10 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "aioli": "banditlab.forecasters.aioli:AIOLI",
         "folklore": "banditlab.forecasters.folklore:FOLKLORE",
     },
+    "envs": {
+        "banditlab/Digits-v0": "banditlab.envs.digits:Digits",
+        "banditlab/Logistic-v0": "banditlab.envs.logistic:Logistic",
+    },
 }
 
 

@@ -119,6 +119,8 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
+    for written_by_a_run in ("store", "versions"):  # a results folder's spec.toml can be run as it stands
+        data.pop(written_by_a_run, None)
     for override in overrides or []:
         _override(data, override)
     for block in data.get("environment", []) if isinstance(data.get("environment"), list) else []:
@@ -164,13 +166,13 @@ def _override(data: dict[str, Any], text: str) -> None:
         parsed = value.strip()  # a bare word is a string, as on any command line
     place: Any = data
     *inner, last = key.strip().split(".")
-    for part in [*inner, last]:
+    for depth, part in enumerate([*inner, last]):
         is_list = isinstance(place, list)
         if is_list and not (part.isdigit() and int(part) < len(place)):
             raise UsageError(f"--set {text}: {part!r} is no index of a list of {len(place)}")
         if not isinstance(place, dict | list):
             raise UsageError(f"--set {text}: there is nothing inside {part!r}")
-        if part is last:
+        if depth == len(inner):
             place[int(part) if is_list else part] = parsed
             return
         place = place[int(part)] if is_list else place.setdefault(part, {})
@@ -178,6 +180,13 @@ def _override(data: dict[str, Any], text: str) -> None:
 
 def _anchor(block: Any, folder: Path) -> None:
     """Make a data file's relative path absolute: first beside the spec, else as given from the working folder."""
-    if isinstance(block, dict) and isinstance(block.get("path"), str):
-        beside = folder / block["path"]
-        block["path"] = str((beside if beside.exists() else Path(block["path"])).absolute())
+
+    def absolute(path: Any) -> Any:
+        if not isinstance(path, str):
+            return path
+        return str((folder / path if (folder / path).exists() else Path(path)).absolute())
+
+    if isinstance(block, dict) and "path" in block:
+        block["path"] = absolute(block["path"])
+    if isinstance(block, dict) and isinstance(block.get("grid"), dict) and isinstance(block["grid"].get("path"), list):
+        block["grid"]["path"] = [absolute(path) for path in block["grid"]["path"]]

@@ -1,0 +1,195 @@
+"""From a spec to the runs it means: every (environment, player, repetition) as plain data with its identity."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
+from banditlab.engine.seeding import digest, generator_for, seed_for
+from banditlab.engine.spec import Spec
+from banditlab.engine.store import FORMAT
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.player import Player
+from banditlab.problem import Problem
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as plain data: what workers receive, and what the run's identity is a hash of."""
+
+    environment: dict[str, Any]
+    player: dict[str, Any]
+    written: dict[str, Any]
+    environment_label: str
+    label: str
+    rounds: int
+    checkpoints: tuple[int, ...]
+    base_seed: int
+    repetition: int
+    horizon_known: bool
+    adaptive: bool
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """The run's identity, in full."""
+        return {
+            "format": FORMAT,
+            "environment": self.environment["identity"],
+            "player": self.player,
+            "rounds": self.rounds,
+            "checkpoints": list(self.checkpoints),
+            "base_seed": self.base_seed,
+            "repetition": self.repetition,
+            "horizon_known": self.horizon_known,
+        }
+
+    @cached_property
+    def run_id(self) -> str:
+        """Hash of the run's description, 24 hex digits."""
+        return digest(self.description)[:24]
+
+    @cached_property
+    def stream_id(self) -> str:
+        """Hash of (base_seed, repetition, environment): every player meets the same stream, longer runs extend shorter ones.
+
+        An adaptive environment's labels depend on the actions, so there the stream is the run.
+        """
+        if self.adaptive:
+            return self.run_id
+        return digest([FORMAT, self.base_seed, self.repetition, self.environment["identity"]])[:24]
+
+    def environment_seed(self) -> int:
+        """Return the seed `env.reset` takes."""
+        return seed_for(self.base_seed, "environment", *_names(self.environment["identity"]), self.repetition)
+
+    def player_generator(self) -> np.random.Generator:
+        """Return the player's generator: the environment's names, the player's, and the repetition."""
+        names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player))
+        return generator_for(self.base_seed, "player", *names, self.repetition)
+
+    def problem(self, env: Any) -> Problem:
+        """Return what the player may know: the environment's problem, the horizon hidden where the sweep says so."""
+        problem: Problem = env.unwrapped.problem
+        return problem if self.horizon_known else dataclasses.replace(problem, horizon=None)
+
+    def build_environment(self) -> Any:
+        """Return the run's environment."""
+        return build_environment(self.environment, self.rounds)
+
+    def build_player(self, env: Any) -> Player:
+        """Return the run's player, at its first round."""
+        return build_player(self.player, self.problem(env), self.player_generator())
+
+
+def _names(identity: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what seeds depend on: ids and settings, not versions or sources, so that a mended file meets the same draws."""
+    return identity["id"], identity["settings"]
+
+
+@dataclass
+class Plan:
+    """All runs of a spec, and the pairs that cannot be: (environment, player, reason)."""
+
+    spec: Spec
+    runs: list[Run] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+
+    def streams(self) -> dict[str, Run]:
+        """Return one run of each oblivious stream, by stream id."""
+        return {run.stream_id: run for run in self.runs if not run.adaptive}
+
+    def record(self) -> dict[str, Any]:
+        """Return what runs.json holds."""
+        return {
+            "runs": [run.run_id for run in self.runs],
+            "streams": sorted({run.stream_id for run in self.runs}),
+            "skipped": self.skipped,
+        }
+
+
+def make_plan(spec: Spec, where: str = "spec") -> Plan:
+    """Return the plan of a spec, every environment and player built once to see that they can be.
+
+    Raises
+    ------
+    UsageError
+        Unknown ids or settings, values out of range, the same run meant twice.
+    """
+    plan = Plan(spec)
+    checkpoints = tuple(spec.checkpoint_rounds())
+    players = list(_described_players(spec, where))
+    seen: dict[str, str] = {}
+    for env_description, env_label, env in _environments(spec, where):
+        for description, written, label in players:
+            probe = Run(
+                environment=env_description,
+                player=description,
+                written=written,
+                environment_label=env_label,
+                label=label,
+                rounds=spec.rounds,
+                checkpoints=checkpoints,
+                base_seed=spec.base_seed,
+                repetition=0,
+                horizon_known=spec.horizon_known,
+                adaptive=not hasattr(env.unwrapped, "blocks"),
+            )
+            try:
+                probe.build_player(env)
+            except IncompatibleError as reason:
+                plan.skipped.append({"environment": env_label, "player": _shown(label, written), "reason": str(reason)})
+                continue
+            except UsageError as error:
+                raise UsageError(f"{where}: {_shown(label, written)}: {error}") from error
+            if probe.run_id in seen:
+                raise UsageError(f"{where}: {_shown(label, written)} on {env_label} is asked for twice")
+            seen[probe.run_id] = label
+            plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
+    return plan
+
+
+def _described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
+    for kind, block in spec.players():
+        for written in block.written():
+            description = describe_player(kind, block.id, written, f"{where}: {kind[:-1]} {block.id!r}")
+            yield description, written, _player_label(description)
+
+
+def _player_label(description: dict[str, Any]) -> str:
+    from banditlab.registry import registry
+
+    inner = registry().load(description["kind"], description["id"]).wraps
+    return f"{description['id']}({description['settings'][inner]})" if inner else description["id"]
+
+
+def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    seen = set()
+    for block in spec.environment:
+        for written in block.written():
+            place = f"{where}: environment {block.id!r}"
+            try:
+                description = describe_environment(block.id, written, place)
+                env = build_environment(description, spec.rounds)
+            except UsageError as error:
+                text = str(error)
+                raise UsageError(text if text.startswith(where) else f"{place}: {text}") from error
+            label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
+            if label in seen:
+                raise UsageError(f"{place}: {label} is asked for twice")
+            seen.add(label)
+            yield description, label, env
+
+
+def _file_name(written: dict[str, Any]) -> dict[str, str]:
+    return {"path": str(written["path"]).replace("\\", "/").rsplit("/", 1)[-1]} if "path" in written else {}
+
+
+def _shown(label: str, written: dict[str, Any]) -> str:
+    inside = ", ".join(f"{name}={value}" for name, value in written.items())
+    return f"{label}({inside})" if inside else label

@@ -1,0 +1,275 @@
+"""Playing one run: the Gymnasium loop for anything, compiled blocks where environment and player allow, one truth.
+
+Both ways give the same actions from the same seeds. What a run leaves behind is counted at its checkpoints only, so a run
+of any length needs the memory of one block.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents import Agent, Trace
+from banditlab.errors import PlayerError, UsageError
+from banditlab.forecasters import Forecaster
+from banditlab.kernels import as_contexts
+from banditlab.losses import logistic_loss
+from banditlab.player import Player
+from banditlab.problem import Decision
+
+BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
+
+Floats = NDArray[np.float64]
+Blocks = Iterable[tuple[Floats, NDArray[np.int64]]]
+
+
+@dataclass
+class Played:
+    """What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
+
+    Attributes
+    ----------
+    rounds, mistakes
+        The checkpoint's round and the mistakes so far.
+    expected_mistakes
+        Sum of 1 - p_t(y_t), p_t the distribution the action was drawn from.
+    log_loss
+        Sum of -ln p_t(y_t) in nats, of the played distribution (agents) or the forecast (forecasters); inf once a hidden
+        label had probability 0.
+    explored
+        Rounds of forced exploration so far, NaN for players without such a coin.
+    bound, certificate
+        The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
+    seconds
+        Time spent in the player (scoring included), from the first round.
+    trace
+        Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
+    """
+
+    rounds: list[int] = field(default_factory=list)
+    mistakes: list[int] = field(default_factory=list)
+    expected_mistakes: list[float] = field(default_factory=list)
+    log_loss: list[float] = field(default_factory=list)
+    explored: list[float] = field(default_factory=list)
+    bound: list[float] = field(default_factory=list)
+    certificate: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    trace: Trace | None = None
+
+
+class _Score:
+    """Running sums, closed into a `Played` at each checkpoint."""
+
+    def __init__(self, player: Player, keep: bool) -> None:
+        self.player, self.played, self.parts = player, Played(), [] if keep else None
+        self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
+
+    def add(self, trace: Trace, seconds: float) -> None:
+        self.rounds += len(trace.correct)
+        self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
+        self.expected += float(np.sum(1.0 - trace.p_true))
+        with np.errstate(divide="ignore"):
+            self.log_loss -= float(np.sum(np.log(trace.p_true)))
+        self.explored += int(np.count_nonzero(trace.explored))
+        self.seconds += seconds
+        if self.parts is not None:
+            self.parts.append(trace)
+
+    def close_row(self) -> None:
+        has_coin = isinstance(self.player, Agent) and self.player.explores
+        bound = self.player.bound(self.rounds)
+        row = {
+            "rounds": self.rounds,
+            "mistakes": self.mistakes,
+            "expected_mistakes": self.expected,
+            "log_loss": self.log_loss,
+            "explored": float(self.explored) if has_coin else math.nan,
+            "bound": math.nan if bound is None else float(bound),
+            "certificate": float(self.player.certificate()),
+            "seconds": self.seconds,
+        }
+        for name, value in row.items():
+            getattr(self.played, name).append(value)
+
+    def finish(self) -> Played:
+        if self.parts:
+            self.played.trace = Trace(*(np.concatenate(columns) for columns in zip(*self.parts, strict=True)))
+        return self.played
+
+
+def play(
+    env: Any,
+    player: Player,
+    *,
+    seed: int,
+    rounds: int | None = None,
+    checkpoints: Sequence[int] | None = None,
+    path: Literal["auto", "blocks", "steps"] = "auto",
+    keep_trace: bool = False,
+    blocks: Blocks | None = None,
+) -> Played:
+    """Play one run from the first round.
+
+    Parameters
+    ----------
+    env
+        A banditlab environment (wrapped or not); it is reset with `seed`.
+    player
+        An agent (sees the bit) or a forecaster (sees the label after the round), fresh.
+    seed
+        The environment's seed; the player brings its own generator.
+    rounds
+        Number of rounds, by default the environment's horizon.
+    checkpoints
+        Increasing rounds at which a row is kept; the last round always is.
+    path
+        "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where both allow.
+    keep_trace
+        Keep every round's action, correctness, p_t(y_t) and exploration (memory grows with the rounds).
+    blocks
+        The stream of this environment and seed, if the caller holds it already.
+
+    Raises
+    ------
+    UsageError
+        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or an uncompiled player.
+    PlayerError
+        An action out of range, probabilities that are no distribution, logits that are not finite.
+    """
+    base = env.unwrapped
+    horizon = base.problem.horizon
+    rounds = horizon if rounds is None else rounds
+    if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
+        raise UsageError(f"rounds must lie between 1 and the environment's horizon {horizon}, got {rounds}")
+    stops = sorted({*(checkpoints or []), rounds})
+    if stops[0] < 1 or stops[-1] > rounds:
+        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
+    compiled = hasattr(player, "forecast_block") or getattr(player, "compiled", False)
+    oblivious = hasattr(base, "blocks")
+    if path == "blocks" and not (compiled and oblivious):
+        raise UsageError("path='blocks' needs an oblivious environment and a compiled player")
+    score = _Score(player, keep_trace)
+    if path != "steps" and compiled and oblivious:
+        if blocks is None:
+            env.reset(seed=seed)
+            blocks = base.blocks(rounds, BLOCK)
+        _play_blocks(player, blocks, stops, score)
+    else:
+        _play_steps(env, player, seed, stops, score)
+    return score.finish()
+
+
+# -------------------------------------------------------------------------------------------------------------- the two paths
+
+
+def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
+    K, d = player.problem.n_classes, player.problem.n_features
+    for X, y, stop in cut_at(checked_blocks(blocks, d, K, stops[-1]), stops):
+        begin = time.perf_counter()
+        if player.feedback == "bit":
+            trace = Trace.empty(len(y))
+            player.play_block(X, y, trace)
+        else:
+            logits = np.empty((len(y), K))
+            player.forecast_block(X, y, logits)
+            trace = trace_of_forecast(logits, y)
+        score.add(trace, time.perf_counter() - begin)
+        if stop:
+            score.close_row()
+
+
+def checked_blocks(blocks: Blocks, d: int, K: int, rounds: int) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does."""
+    left = rounds
+    for X, y in blocks:
+        X = X.toarray() if hasattr(X, "toarray") else X  # kernels for CSR rows come later; the numbers are the same
+        X, y = as_contexts(X[:left]), np.ascontiguousarray(y[:left], dtype=np.int64)
+        if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
+            raise UsageError(f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)")
+        if not np.isfinite(X).all():
+            raise UsageError("the environment gave a context that is not finite")
+        if len(y) and not (0 <= y.min() and y.max() < K):
+            raise UsageError(f"the environment gave a label outside 0 ... {K - 1}")
+        yield X, y
+        left -= len(y)
+        if left == 0:
+            return
+    raise UsageError(f"the environment's stream ended {left} rounds early")
+
+
+def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[tuple[Floats, NDArray[np.int64], bool]]:
+    """Yield (X, y, is_checkpoint) in pieces that end at block boundaries and at the checkpoints."""
+    done, ahead = 0, iter(stops)
+    stop = next(ahead)
+    for X, y in blocks:
+        start = 0
+        while start < len(y):
+            end = min(len(y), start + stop - done)
+            done += end - start
+            yield X[start:end], y[start:end], done == stop
+            start = end
+            stop = next(ahead, stop) if done == stop else stop
+
+
+def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> Trace:
+    """Return the trace of forecasts (n, K): a forecaster's action is its likeliest class."""
+    if not np.isfinite(logits).all():
+        raise PlayerError("the forecaster's logits are not finite")
+    action = np.argmax(logits, axis=1)
+    return Trace(action, action == y, np.exp(-logistic_loss(logits, y)), np.zeros(len(y), np.bool_))
+
+
+def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Score) -> None:
+    context, _ = env.reset(seed=seed)
+    labels = env.unwrapped.label
+    for t in range(1, stops[-1] + 1):
+        begin = time.perf_counter()
+        if isinstance(player, Forecaster):
+            trace, context = _forecast_step(env, player, context, labels)
+        else:
+            trace, context = _agent_step(env, player, context, labels)
+        score.add(trace, time.perf_counter() - begin)
+        if t in stops:
+            score.close_row()
+
+
+def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
+    decision = checked(agent.act(context), agent.problem.n_classes, agent)
+    following, reward, *_ = env.step(decision.action)
+    correct = reward > 0.5
+    agent.learn(context, decision, correct)
+    p_true = decision.probabilities[label()]
+    explored = bool(decision.explored)
+    return Trace(*(np.array([v]) for v in (decision.action, correct, p_true, explored))), following
+
+
+def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
+    logits = np.asarray(forecaster.predict(context), dtype=np.float64)
+    K = forecaster.problem.n_classes
+    if logits.shape != (K,):
+        raise PlayerError(f"{forecaster.id or type(forecaster).__name__}: logits of shape {logits.shape}, expected ({K},)")
+    following, *_ = env.step(int(np.argmax(logits)))
+    forecaster.update(context, label())
+    return trace_of_forecast(logits[None], np.array([label()])), following
+
+
+def checked(decision: Decision, K: int, agent: Any) -> Decision:
+    """Return the decision, or raise a PlayerError that names the agent and what it answered."""
+    name = agent.id or type(agent).__name__
+    try:
+        action, p = decision.action, np.asarray(decision.probabilities, dtype=np.float64)
+    except AttributeError:
+        raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
+    if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
+        raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
+    if p.shape != (K,) or not np.isfinite(p).all() or p.min() < 0 or abs(p.sum() - 1.0) > 1e-9:
+        raise PlayerError(f"{name}: probabilities {p} are no distribution over {K} classes (sum {p.sum():.12g})")
+    if p[action] == 0.0:
+        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
+    return decision._replace(action=int(action))

@@ -1,0 +1,228 @@
+"""The results folder: one Parquet file per finished run, compacted; nothing finished is ever lost or trusted unread.
+
+    spec.toml                                    resolved, with versions and the store format number
+    runs.json                                    the current spec's run ids, stream ids and skipped pairs
+    shards/<first two of id>/<run_id>.parquet    temporary name, fsync, os.replace
+    comparators/<stream_id>.parquet, .npz
+    failed/<run_id>.json                         traceback; tried again on the next call
+    results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from banditlab.errors import UsageError
+
+FORMAT = 1
+Rows = dict[str, list[Any]]
+
+_COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("run_id", "stream_id", "kind", "environment", "player", "label"), pa.string()),
+    **dict.fromkeys(("repetition", "round", "mistakes"), pa.int64()),
+    **dict.fromkeys(("expected_mistakes", "log_loss", "explored"), pa.float64()),
+    **dict.fromkeys(("bound", "certificate", "seconds"), pa.float64()),
+    **dict.fromkeys(("expected_kind", "bound_unit"), pa.string()),
+    **dict.fromkeys(("loss_nats", "loss_bits", "gap", "norm_bound"), pa.float64()),
+    "description": pa.string(),
+}
+
+
+class Store:
+    """A results folder, opened for writing.
+
+    Raises
+    ------
+    UsageError
+        The folder cannot be written, is a file, or has another store format.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            for name in ("shards", "comparators", "failed"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass  # the only question that counts: can a file be made here?
+        except OSError as error:
+            raise UsageError(f"{self.folder}: the results folder cannot be written ({error.strerror})") from None
+        check_format(self.folder)
+
+    # -------------------------------------------------------------------------------------------------------------- writing
+
+    def write_run(self, run_id: str, rows: Rows, description: dict[str, Any]) -> None:
+        """Store a finished run; its earlier failure, if there was one, is forgotten."""
+        _write_parquet(self.shard(run_id), _table(rows, {"banditlab.run": json.dumps(description, sort_keys=True)}))
+        (self.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
+
+    def write_failure(self, run_id: str, record: dict[str, Any]) -> None:
+        """Record why a run failed; it is tried again on the next call."""
+        _write_bytes(self.folder / "failed" / f"{run_id}.json", json.dumps(record, indent=2).encode())
+
+    def write_comparators(self, stream_id: str, rows: Rows, weights: dict[str, Any]) -> None:
+        """Store a stream's comparators, W first: the rows are what says that they are there."""
+        table, file = self.comparator_files(stream_id)
+        buffer = io.BytesIO()
+        np.savez(buffer, **weights)
+        _write_bytes(file, buffer.getvalue())
+        _write_parquet(table, _table(rows))
+        (self.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)
+
+    def comparator_files(self, stream_id: str) -> tuple[Path, Path]:
+        """Return where a stream's comparator rows and weights stand."""
+        place = self.folder / "comparators"
+        return place / f"{stream_id}.parquet", place / f"{stream_id}.npz"
+
+    def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> None:
+        """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it."""
+        _write_bytes(self.folder / "spec.toml", resolved_toml.encode())
+        _write_bytes(self.folder / "runs.json", json.dumps(plan, indent=1).encode())
+
+    def shard(self, run_id: str) -> Path:
+        """Return where a run's own file stands until it is compacted."""
+        return self.folder / "shards" / run_id[:2] / f"{run_id}.parquet"
+
+    # -------------------------------------------------------------------------------------------------------------- reading
+
+    def done(self) -> tuple[set[str], list[str]]:
+        """Return (ids of finished runs, ids of shards found cut in half, which are removed)."""
+        finished = compacted_ids(self.folder)
+        broken = []
+        for file in self.folder.glob("shards/*/*.parquet"):
+            try:
+                pq.read_metadata(file)
+                finished.add(file.stem)
+            except (pa.ArrowInvalid, OSError):
+                file.unlink()
+                broken.append(file.stem)
+        return finished, broken
+
+    def failures(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the records of those of the given runs that failed."""
+        files = [self.folder / "failed" / f"{run_id}.json" for run_id in run_ids]
+        return [json.loads(file.read_text()) for file in files if file.exists()]
+
+    # ----------------------------------------------------------------------------------------------------------- compacting
+
+    def compact(self) -> None:
+        """Gather all shards into results.parquet and descriptions.parquet; a run that is in them twice counts once."""
+        with self.lock():
+            shards = sorted(self.folder.glob("shards/*/*.parquet"))
+            tables = [pq.read_table(file) for file in shards]
+            if tables:
+                texts = [(table.schema.metadata or {}).get(b"banditlab.run", b"{}").decode() for table in tables]
+                described = _table({"run_id": [f.stem for f in shards], "description": texts})
+                _merge(self.folder / "descriptions.parquet", [described], ["run_id"])
+                _merge(self.folder / "results.parquet", tables, ["run_id", "round"])
+            for file in shards:
+                file.unlink()
+            comparators = [pq.read_table(file) for file in sorted(self.folder.glob("comparators/*.parquet"))]
+            if comparators:
+                _write_parquet(self.folder / "comparators.parquet", pa.concat_tables(comparators))
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder's lock; the operating system drops it if this process dies."""
+        import fcntl
+
+        with open(self.folder / ".lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def compacted_ids(folder: Path) -> set[str]:
+    """Return the ids of the runs in results.parquet."""
+    file = folder / "results.parquet"
+    if not file.exists():
+        return set()
+    return set(pq.read_table(file, columns=["run_id"])["run_id"].unique().to_pylist())
+
+
+def check_format(folder: Path) -> None:
+    """Raise a UsageError where a folder's spec.toml says another store format, or none."""
+    file = folder / "spec.toml"
+    if not file.exists():
+        return
+    try:
+        found = tomllib.loads(file.read_text()).get("store", {}).get("format")
+    except tomllib.TOMLDecodeError:
+        found = None
+    if found != FORMAT:
+        raise UsageError(
+            f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
+            "choose another folder with -o"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------- Parquet, safely
+
+
+def _table(rows: Rows, metadata: dict[str, str] | None = None) -> pa.Table:
+    columns = {name: pa.array(values, type=_type_of(name, values)) for name, values in rows.items()}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _type_of(name: str, values: list[Any]) -> pa.DataType:
+    if name in _COLUMNS:
+        return _COLUMNS[name]
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values if v is not None)
+    return pa.float64() if numbers and not name.startswith("setting.") else pa.string()
+
+
+def _merge(file: Path, tables: list[pa.Table], key: list[str]) -> None:
+    """Add the rows of runs that the Parquet file does not hold yet, and sort it by `key`."""
+    old = [pq.read_table(file)] if file.exists() else []
+    known = old[0]["run_id"].unique() if old else pa.array([], pa.string())
+    fresh = [table.filter(pc.invert(pc.is_in(table["run_id"], known))) for table in tables]
+    _write_parquet(file, concatenate(old + fresh).sort_by([(name, "ascending") for name in key]))
+
+
+def concatenate(tables: list[pa.Table]) -> pa.Table:
+    """Return the tables under one another, columns joined; a column that is text in one is text in all."""
+    names = sorted({name for table in tables for name in table.schema.names if name not in _COLUMNS})
+    texts = {n for n in names for t in tables if n in t.schema.names and t.schema.field(n).type == pa.string()}
+
+    def unified(table: pa.Table) -> pa.Table:
+        for i, column in enumerate(table.schema):
+            if column.name in texts and column.type != pa.string():
+                as_text = [None if v is None else f"{v:g}" for v in table[column.name].to_pylist()]
+                table = table.set_column(i, column.name, pa.array(as_text, pa.string()))
+        return table.replace_schema_metadata(None)
+
+    joined = pa.concat_tables([unified(table) for table in tables], promote_options="default")
+    fixed = [name for name in joined.schema.names if name not in names]
+    return joined.select(fixed + names)
+
+
+def _write_parquet(file: Path, table: pa.Table) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    _write_bytes(file, sink.getvalue().to_pybytes())
+
+
+def _write_bytes(file: Path, data: bytes) -> None:
+    """Write a file that is either whole or not there: temporary name, fsync, os.replace."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,271 @@
+"""The sweep: what is missing is played in parallel, stored as it comes, and gathered at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from banditlab.engine.comparing import stored_pairs
+from banditlab.engine.plan import Plan, Run, make_plan
+from banditlab.engine.play import play
+from banditlab.engine.spec import Spec
+from banditlab.engine.spec_text import spec_to_toml
+from banditlab.engine.store import Store
+from banditlab.engine.work import Outcome, Task, execute, facts
+from banditlab.registry import registry
+
+TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
+ATTEMPTS = 2  # a run that kills its worker twice is recorded as failed
+WARM_ROUNDS = 64
+
+Watcher = Callable[["Progress"], None]
+
+
+@dataclass
+class Progress:
+    """Where a sweep stands; handed to the watcher after every task."""
+
+    runs: int
+    streams: int
+    runs_done: int = 0
+    streams_done: int = 0
+    rounds_done: int = 0
+    failed: int = 0
+    stage: str = "warming up"
+    seconds_ahead: float | None = None
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the sweep began."""
+        return time.perf_counter() - self.began
+
+
+@dataclass
+class Result:
+    """What a sweep left: how many runs were there already, were played, and failed (with their records)."""
+
+    folder: Path
+    plan: Plan
+    present: int
+    played: int
+    redone: list[str]
+    failures: list[dict[str, Any]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Measured seconds of one run of a (environment, player) pair, from a short play after compiling."""
+
+    environment: str
+    label: str
+    runs: int
+    seconds_per_run: float
+
+
+class Sweep:
+    """A sweep from Python: the same models as a spec file, the same runs, the same store.
+
+    Parameters
+    ----------
+    spec
+        A validated `Spec` (see `read_spec` and `make_spec`), or the keyword arguments of one.
+    where
+        What errors should name, for instance the spec file's path.
+    """
+
+    def __init__(self, spec: Spec | None = None, *, where: str = "spec", **keys: Any) -> None:
+        from banditlab.engine.spec import make_spec
+
+        self.spec = spec if spec is not None else make_spec(keys, where)
+        self.plan = make_plan(self.spec, where)
+
+    def run(self, folder: str | Path, *, jobs: int = 1, watch: Watcher | None = None) -> Result:
+        """Do what is missing of the sweep in a results folder.
+
+        Parameters
+        ----------
+        jobs
+            Number of worker processes; 1 plays in this one.
+        watch
+            Called with the progress after every task.
+
+        Raises
+        ------
+        UsageError
+            The folder cannot be written or has another store format.
+        """
+        begin = time.perf_counter()
+        store = Store(folder)
+        store.write_plan(spec_to_toml(self.spec, facts()), self.plan.record())
+        finished, redone = store.done()
+        missing = [run for run in self.plan.runs if run.run_id not in finished]
+        streams = self._streams_to_compare(store)
+        progress = Progress(len(missing), len(streams))
+        tell = watch or (lambda _: None)
+        tell(progress)
+        costs = warm_up(missing, progress, tell)
+        tasks = [Task(str(store.folder), tuple(registry().labs()), (run,), tuple(self.spec.balls()), True) for run in streams]
+        tasks += list(self._run_tasks(store, missing, costs))
+        for outcomes, task in _work(tasks, jobs, store):
+            _count(progress, task, outcomes)
+            tell(progress)
+        progress.stage = "storing"
+        tell(progress)
+        store.compact()
+        ids = [run.run_id for run in self.plan.runs] + list(self.plan.streams())
+        failures = store.failures(ids)
+        done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
+        seconds = time.perf_counter() - begin
+        return Result(store.folder, self.plan, len(self.plan.runs) - len(missing), done_now, redone, failures, seconds)
+
+    def estimate(self) -> list[Estimate]:
+        """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
+        costs = warm_up(self.plan.runs, None, lambda _: None)
+        groups: dict[tuple[str, str], list[float]] = {}
+        for run in self.plan.runs:
+            groups.setdefault((run.environment_label, run.label), []).append(_seconds(run, costs))
+        return [Estimate(env, label, len(each), sum(each) / len(each)) for (env, label), each in groups.items()]
+
+    def _streams_to_compare(self, store: Store) -> list[Run]:
+        wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.spec.balls()}
+        if not wanted:
+            return []
+        return [run for id_, run in self.plan.streams().items() if not wanted <= stored_pairs(store, id_)]
+
+    def _run_tasks(self, store: Store, missing: list[Run], costs: dict[str, float]) -> Iterator[Task]:
+        """Yield tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short."""
+        tasks: list[tuple[float, Task]] = []
+        labs, balls = tuple(registry().labs()), tuple(self.spec.balls())
+        ordered = sorted(missing, key=lambda run: (run.stream_id if not run.adaptive else "", -_seconds(run, costs)))
+        for _, same_stream in groupby(ordered, key=lambda run: run.stream_id if not run.adaptive else ""):
+            batch: list[Run] = []
+            cost = 0.0
+            for run in same_stream:
+                batch.append(run)
+                cost += _seconds(run, costs)
+                if cost >= TASK_SECONDS:
+                    tasks.append((cost, Task(str(store.folder), labs, tuple(batch), balls)))
+                    batch, cost = [], 0.0
+            if batch:
+                tasks.append((cost, Task(str(store.folder), labs, tuple(batch), balls)))
+        yield from (task for _, task in sorted(tasks, key=lambda pair: -pair[0]))
+
+
+def _count(progress: Progress, task: Task, outcomes: list[Outcome]) -> None:
+    progress.stage = "playing"
+    for outcome in outcomes:
+        progress.failed += bool(outcome.failure)
+        if task.comparators:
+            progress.streams_done += 1
+        else:
+            progress.runs_done += 1
+            progress.rounds_done += outcome.rounds
+
+
+# ------------------------------------------------------------------------------------------------------------ warming, costs
+
+
+def _variant(run: Run) -> str:
+    return f"{run.environment_label}|{run.label}|{run.rounds}"
+
+
+def _seconds(run: Run, costs: dict[str, float]) -> float:
+    return costs.get(_variant(run), 0.1)
+
+
+def warm_up(runs: Iterable[Run], progress: Progress | None, tell: Watcher) -> dict[str, float]:
+    """Compile every kernel the runs need, here, before workers start, and return the seconds a run of each variant takes.
+
+    Workers that compiled the same kernel at once would write one cache index together and lose entries.
+    """
+    costs: dict[str, float] = {}
+    for run in runs:
+        key = _variant(run)
+        if key in costs:
+            continue
+        costs[key] = 0.1
+        try:
+            env = run.build_environment()
+            rounds = min(run.rounds, WARM_ROUNDS)
+            play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(rounds, 2))
+            played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
+            costs[key] = played.seconds[-1] / rounds * run.rounds
+        except Exception:  # a player that fails here fails in its run, where the failure is recorded with its traceback
+            continue
+        if progress is not None:
+            progress.stage = f"compiling {run.label}"
+            tell(progress)
+    return costs
+
+
+# ------------------------------------------------------------------------------------------------------------------- workers
+
+
+def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
+    """Yield each task's outcomes as they come; what a killed worker left undone is tried again, then recorded as failed."""
+    if jobs == 1 or len(tasks) <= 1:
+        for task in tasks:
+            yield execute(task), task
+        return
+    left = dict(enumerate(tasks))
+    for attempt in range(ATTEMPTS + 1):
+        try:
+            for index, outcomes in _parallel(left, jobs):
+                yield outcomes, left.pop(index)
+        except _worker_died() as error:
+            if attempt == ATTEMPTS:
+                yield from _poisoned(left, store, error)
+                return
+            if attempt + 1 == ATTEMPTS:  # one run a task now, so that only the one that kills its worker is lost
+                left = dict(enumerate(_singly(left.values(), store)))
+            continue
+        return
+
+
+def _singly(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
+    for task in tasks:
+        for run in task.runs:
+            if task.comparators or not store.shard(run.run_id).exists():
+                yield Task(task.folder, task.labs, (run,), task.balls, task.comparators)
+
+
+def _poisoned(left: dict[int, Task], store: Store, error: BaseException) -> Iterator[tuple[list[Outcome], Task]]:
+    for task in left.values():
+        run = task.runs[0]
+        id_ = run.stream_id if task.comparators else run.run_id
+        failure = f"its worker died {ATTEMPTS + 1} times: {type(error).__name__}"
+        record = {
+            "run_id": id_,
+            "environment": run.environment_label,
+            "player": "comparator" if task.comparators else run.label,
+            "repetition": run.repetition,
+            "settings": {name: str(value) for name, value in run.written.items()},
+            "error": failure,
+            "traceback": str(error),
+            "facts": facts(),
+        }
+        store.write_failure(id_, record)
+        yield [Outcome(id_, run.rounds, 0.0, failure)], task
+
+
+def _worker_died() -> type[Exception]:
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    return BrokenProcessPool  # type: ignore[no-any-return]
+
+
+def _parallel(tasks: dict[int, Task], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+    yield from pool(delayed(_numbered)(index, task) for index, task in tasks.items())
+
+
+def _numbered(index: int, task: Task) -> tuple[int, list[Outcome]]:
+    return index, execute(task)

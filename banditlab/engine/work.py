@@ -1,0 +1,200 @@
+"""What a worker does: build from descriptions, play, write what came out. Any failure becomes a record, never a dead sweep."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banditlab.engine.comparing import compare_run, compare_stream
+from banditlab.engine.plan import Run
+from banditlab.engine.play import BLOCK, Blocks, Played, play
+from banditlab.engine.store import Rows, Store
+
+STREAM_BYTES = 128 * 2**20  # a stream up to this size is drawn once and shared by the players of a task
+
+
+@dataclass(frozen=True)
+class Task:
+    """A few runs of one stream, or one stream's comparators: what is sent to a worker."""
+
+    folder: str
+    labs: tuple[str, ...]
+    runs: tuple[Run, ...]
+    balls: tuple[float, ...] = ()
+    comparators: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes back: the id, how long it took, and why it failed if it did."""
+
+    id: str
+    rounds: int
+    seconds: float
+    failure: str = ""
+
+
+def execute(task: Task) -> list[Outcome]:
+    """Do a task in this process with one thread, write its files, and say how it went."""
+    import numba
+    from threadpoolctl import threadpool_limits
+
+    from banditlab.registry import registry
+
+    numba.set_num_threads(1)
+    with threadpool_limits(limits=1):
+        for lab in task.labs:
+            registry().open_lab(lab)
+        store = Store(task.folder)
+        if task.comparators:
+            run = task.runs[0]
+            return [_guarded(store, run, run.stream_id, lambda: compare_stream(store, run, task.balls))]
+        return list(_play_all(store, task))
+
+
+def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
+    streams: dict[str, tuple[Any, Blocks | None]] = {}
+    for run in task.runs:
+        yield _guarded(store, run, run.run_id, lambda run=run: _play_one(store, run, streams, task.balls))  # type: ignore[misc]
+
+
+def _guarded(store: Store, run: Run, id_: str, work: Callable[[], None]) -> Outcome:
+    begin = time.perf_counter()
+    failure = ""
+    try:
+        work()
+    except Exception as error:  # a plug-in may raise anything: it is recorded and listed, the other runs go on
+        failure = f"{type(error).__name__}: {error}"
+        record = {
+            "run_id": id_,
+            "environment": run.environment_label,
+            "player": run.label if id_ == run.run_id else "comparator",
+            "repetition": run.repetition,
+            "settings": {name: str(value) for name, value in run.written.items()},
+            "error": failure,
+            "traceback": traceback.format_exc(),
+            "facts": facts(),
+        }
+        store.write_failure(id_, record)
+    return Outcome(id_, run.rounds, time.perf_counter() - begin, failure)
+
+
+def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | None]], balls: Sequence[float]) -> None:
+    if run.stream_id not in streams:
+        streams.clear()
+        streams[run.stream_id] = _open_stream(run)
+    env, blocks = streams[run.stream_id]
+    player = run.build_player(env)
+    if run.adaptive:
+        env = _Recorder(env)
+    played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
+    if run.adaptive and balls:
+        compare_run(store, run, *env.stream(), balls)
+    store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
+
+
+def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
+    """Return the environment, and its stream where it is oblivious and small enough to keep."""
+    env = run.build_environment()
+    problem = env.unwrapped.problem
+    if run.adaptive or run.rounds * problem.n_features * 8 > STREAM_BYTES:
+        return env, None
+    env.reset(seed=run.environment_seed())
+    return env, list(env.unwrapped.blocks(run.rounds, BLOCK))
+
+
+class _Recorder:
+    """An adaptive environment that remembers what it showed, for the run's own comparator."""
+
+    def __init__(self, env: Any) -> None:
+        self.env, self.unwrapped = env, env.unwrapped
+        self.contexts: list[Any] = []
+        self.labels: list[int] = []
+
+    def reset(self, **options: Any) -> Any:
+        context, info = self.env.reset(**options)
+        self.contexts, self.labels = [np.array(context)], []
+        return context, info
+
+    def step(self, action: int) -> Any:
+        answer = self.env.step(action)
+        self.contexts.append(np.array(answer[0]))
+        self.labels.append(self.unwrapped.label())
+        return answer
+
+    def stream(self) -> tuple[Any, Any]:
+        n = len(self.labels)
+        return np.array(self.contexts[:n]), np.array(self.labels, dtype=np.int64)
+
+
+def run_rows(run: Run, player: Any, played: Played) -> Rows:
+    """Return the run's rows as columns, one row per checkpoint."""
+    n = len(played.rounds)
+    same = {
+        "run_id": run.run_id,
+        "stream_id": run.stream_id,
+        "kind": player.feedback,
+        "environment": run.environment_label,
+        "player": run.player["id"],
+        "label": run.label,
+        "repetition": run.repetition,
+        "expected_kind": getattr(player, "expected_kind", "unconditional"),
+        "bound_unit": player.bound_unit,
+    }
+    each = {
+        "round": played.rounds,
+        **{name: getattr(played, name) for name in ("mistakes", "expected_mistakes", "log_loss", "explored")},
+        **{name: getattr(played, name) for name in ("bound", "certificate", "seconds")},
+    }
+    params = {f"param.{name}": _cell(value) for name, value in player.params().items()}
+    written = {f"setting.{name}": str(value) for name, value in run.written.items()}
+    repeated = {name: [value] * n for name, value in (same | params | written).items()}
+    order = ["run_id", "stream_id", "kind", "environment", "player", "label", "repetition", "round", "mistakes"]
+    columns = repeated | each
+    return {name: columns[name] for name in order} | {k: v for k, v in columns.items() if k not in order}
+
+
+def _cell(value: Any) -> float | str | None:
+    """Return a resolved setting as one plain number or text."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None if value is None else str(value)
+    return float(value)
+
+
+@cache
+def facts() -> dict[str, Any]:
+    """Return the versions, thread and processor facts that are stored beside each run."""
+    packages = {}
+    for name in ("banditlab", "numpy", "scipy", "numba", "gymnasium"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = "not installed"
+    return {
+        "python": platform.python_version(),
+        "packages": packages,
+        "threads": 1,
+        "processor": processor(),
+        "system": platform.system(),
+        "cores": os.cpu_count(),
+    }
+
+
+def processor() -> str:
+    """Return the processor's name as the system gives it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,14 +1,15 @@
 """The compiled pattern: loop templates that are rebound to an algorithm's own kernels.
 
 `import banditlab.kernels` is the only way this package loads numba: it points numba's disk cache at a folder keyed by a
-digest of every kernel source first, because numba stamps only the file that defines a function and would keep stale code
-when a helper in another file changes.
+digest of every kernel source first, because numba stamps only the file that defines a function and would keep stale
+code when a helper in another file changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import types
 from collections.abc import Callable
 from functools import cache
@@ -64,7 +65,7 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     """Return `template` compiled with the names in `kernels` bound to the given compiled functions.
 
     numba's disk cache knows a function by its qualified name and byte code but not by the globals it calls, so the
-    owner and the digest of all sources enter the name.
+    owner, the digest of all sources and that of the kernels' own files (a lab's, a plug-in's) enter the name.
 
     Parameters
     ----------
@@ -75,9 +76,26 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     """
     code = template.__code__
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
-    bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}"
+    files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
+    bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}{files}"
     bound.__module__ = template.__module__
     return njit(bound)
+
+
+def _file_digest(kernel: Any) -> str:
+    """Return a hash of the file a kernel stands in, "" for this package's own, which `source_digest` covers.
+
+    A file loaded from a lab says what it was when it was loaded; it may have been edited since.
+    """
+    function = getattr(kernel, "py_func", kernel)
+    file = Path(function.__code__.co_filename)
+    if file.is_relative_to(PACKAGE):
+        return ""
+    loaded = getattr(sys.modules.get(function.__module__), "__source_hash__", None)
+    if loaded is None and file.is_file():
+        loaded = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    # Code without a file (a notebook's cell) is known by its byte code only.
+    return loaded or hashlib.sha256(function.__code__.co_code).hexdigest()[:16]
 
 
 def as_contexts(contexts: Any) -> NDArray[np.float64]:
@@ -87,7 +105,7 @@ def as_contexts(contexts: Any) -> NDArray[np.float64]:
     return array
 
 
-# --------------------------------------------------------------------------------------------- draws shared by all agents
+# ------------------------------------------------------------------------------------------- draws shared by all agents
 
 
 @njit
@@ -111,7 +129,7 @@ def draw_uniform(n_classes: int, u: float) -> int:
     return min(k, n_classes - 1)
 
 
-# ---------------------------------------------------------------------------------------------------------- loop templates
+# ------------------------------------------------------------------------------------------------------- loop templates
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]

@@ -1,7 +1,7 @@
 """What agents and forecasters share: resolved settings, and a state that is saved without pickle.
 
-A constructor argument `x` is available afterwards as the attribute `x`, resolved ("theory" has become a number). A player
-built again from `params()` and given its saved state continues as if it had never stopped.
+A constructor argument `x` is available afterwards as the attribute `x`, resolved ("theory" has become a number). A
+player built again from `params()` and given its saved state continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import inspect
 import json
 import math
 import os
+import zipfile
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -111,25 +112,35 @@ class Player:
         UsageError
             The file is not one of this class's, or was written in another format or version.
         """
-        with np.load(path, allow_pickle=False) as file:
-            if "header" not in file:
-                raise UsageError(f"{Path(path)}: not a saved player")
-            head = json.loads(str(file["header"]))
-            arrays = {name: file[name] for name in file.files if name != "header"}
+        head, arrays = _read(Path(path))
         found = (head["format"], head["id"], head["version"])
         if found != (STATE_FORMAT, cls.id, cls.version):
             raise UsageError(
                 f"{Path(path)}: holds (format, id, version) {found}, expected {(STATE_FORMAT, cls.id, cls.version)}"
             )
-        settings = {name: value for name, value in head["settings"].items()}
-        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **settings)
+        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **head["settings"])
         player.set_state(_decode(head["state"], arrays))
         return player
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays of a file that `save` wrote."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(str(arrays.pop("header")))
+    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path}: not a saved player") from error
+    return head, arrays
 
 
 def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     """Return `value` as JSON-able data, its arrays moved to `arrays` under their path."""
     if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError(f"{path}: an array of objects cannot be saved; override get_state and set_state")
         arrays[path] = value
         return {"array": path}
     if isinstance(value, np.random.Generator):
@@ -137,9 +148,9 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, Player):
         return {"fields": _encode_dict(value.get_state(), path, arrays)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"fields": _encode_dict(value._asdict(), path, arrays)}
-    if isinstance(value, dict):
-        return {"fields": _encode_dict(value, path, arrays)}
+        return {"fields": _encode_dict(_fields(value), path, arrays)}
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {"dict": _encode_dict(value, path, arrays)}
     if isinstance(value, list | tuple):
         return {"items": [_encode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
     if isinstance(value, np.generic):
@@ -149,19 +160,31 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     raise TypeError(f"{path}: a {type(value).__name__} cannot be saved; override get_state and set_state")
 
 
+def _fields(value: Any) -> dict[str, Any]:
+    return dict(value._asdict())
+
+
 def _encode_dict(fields: dict[str, Any], path: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     return {name: _encode(value, f"{path}.{name}", arrays) for name, value in fields.items()}
+
+
+class _Fields(dict[str, Any]):
+    """The decoded fields of a player or named tuple: only the object built anew knows which."""
 
 
 def _decode(node: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     [(kind, value)] = node.items()
     if kind == "array":
         return arrays[value]
-    if kind == "fields":
-        return {name: _decode(item, arrays) for name, item in value.items()}
+    if kind == "generator":
+        bits = getattr(np.random, value["bit_generator"])()
+        bits.state = value
+        return np.random.Generator(bits)
+    if kind in ("fields", "dict"):
+        return (_Fields if kind == "fields" else dict)({name: _decode(item, arrays) for name, item in value.items()})
     if kind == "items":
         return [_decode(item, arrays) for item in value]
-    return node if kind == "generator" else value
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -172,18 +195,32 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(old: Any, new: Any) -> Any:
-    """Return `new` in the type of `old`: arrays are copied, generators continue, named tuples keep their class."""
-    if isinstance(old, np.ndarray):
-        return np.array(new, dtype=old.dtype)
-    if isinstance(old, np.random.Generator):
-        bits = type(old.bit_generator)()
-        bits.state = new["generator"]
+    """Return `new` in the type of `old`, sharing nothing with `new`.
+
+    Arrays are written in place where they fit, so that what was built to share an array (a wrapper and the player
+    inside it) still does.
+    """
+    if isinstance(new, np.random.Generator):
+        bits = type(new.bit_generator)()
+        bits.state = new.bit_generator.state
         return np.random.Generator(bits)
+    if isinstance(new, np.ndarray):
+        if isinstance(old, np.ndarray) and old.shape == new.shape and old.dtype == new.dtype and old.flags.writeable:
+            np.copyto(old, new)
+            return old
+        return new.copy()
     if isinstance(old, Player):
-        old.set_state(new)
+        old.set_state(new.get_state() if isinstance(new, Player) else new)
         return old
     if isinstance(old, tuple) and hasattr(old, "_fields"):
-        return type(old)(*[_restored(getattr(old, name), new[name]) for name in old._fields])
-    if isinstance(old, tuple):
-        return tuple(new)
+        fields = new if isinstance(new, dict) else _fields(new)
+        return type(old)(**{name: _restored(getattr(old, name), value) for name, value in fields.items()})
+    if isinstance(new, _Fields):
+        raise TypeError(f"a saved {sorted(new)} meets a {type(old).__name__}: create it in the constructor")
+    if isinstance(new, dict):
+        known = old if isinstance(old, dict) else {}
+        return {name: _restored(known.get(name), value) for name, value in new.items()}
+    if isinstance(new, list | tuple):
+        olds = old if isinstance(old, list | tuple) and len(old) == len(new) else [None] * len(new)
+        return (tuple if isinstance(old, tuple) else list)(_restored(*pair) for pair in zip(olds, new))
     return new

@@ -1,11 +1,12 @@
 """Ids <-> classes: built-in players, installed plug-ins (entry points), and the files of a lab folder.
 
-A class is known by its `id`. Two classes with one id are an error; an unknown id gets the nearest right one. A plug-in that
-fails to import stays listed with its reason, does not stop the others, and is an error only when it is selected.
+A class is known by its `id`. Two classes with one id are an error; an unknown id gets the nearest right one. A plug-in
+that fails to import stays listed with its reason, does not stop the others, and is an error only when it is selected.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -80,7 +81,12 @@ class Entry:
         except Exception as error:  # whatever a third party's import may raise becomes one line naming it
             raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {error!r}") from error
         if getattr(found, "id", None) != self.id:
-            raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {found.id!r}")
+            carried = repr(getattr(found, "id", None))
+            raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {carried}")
+        if not inspect.isclass(found) or kind_of(found) != self.kind:
+            raise UsageError(
+                f"{self.origin}: the entry point {self.id!r} is listed under {self.kind} but is none of them"
+            )
         return found
 
 
@@ -133,25 +139,49 @@ class Registry:
             raise UsageError(f"--lab {folder}: no such folder")
         if lab in self._labs:
             return
-        self._labs[lab] = str(folder)
+        found = []
         for room in ("agents", "envs"):
             for file in sorted((lab / room).glob("*.py")):
                 if not file.name.startswith("_"):
-                    self._open_file(file, room)
+                    found += self._read(file, room)
+        for entry in found:
+            self._add(entry)
+        self._labs[lab] = str(folder)
 
     def labs(self) -> list[str]:
         """Return the lab folders opened so far, as absolute paths."""
         return [str(lab) for lab in self._labs]
 
-    def _open_file(self, file: Path, room: str) -> None:
+    def _read(self, file: Path, room: str) -> list[Entry]:
+        """Return the entries of a lab file; one that fails to import is listed with its reason."""
         source = source_hash(file)
         try:
             module = load_file(file)
-        except Exception as error:  # a user's file may raise anything; it stays listed with its reason
-            self._add(Entry(file.stem, room, None, str(file), source, f"{type(error).__name__}: {error}"))
-            return
-        for kind, cls in classes_of(module):
-            self._add(Entry(cls.id, kind, cls, str(file), source))
+        except (Exception, SystemExit) as error:  # a user's file may raise anything; it stays listed with its reason
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[room] else file.name]
+            return [Entry(id_, room, None, str(file), source, reason) for id_ in ids]
+        return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
+
+
+def _ids_written_in(file: Path) -> list[str]:
+    """Return the `id = "..."` of every class in a file that cannot be imported, as far as it can be parsed."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [
+        line.value.value
+        for body in bodies
+        for line in body
+        if isinstance(line, ast.Assign | ast.AnnAssign)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+        and any(
+            isinstance(t, ast.Name) and t.id == "id" for t in getattr(line, "targets", [getattr(line, "target", 0)])
+        )
+    ]
 
 
 def source_hash(file: Path) -> str:
@@ -167,9 +197,12 @@ def load_file(file: str | Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
+    source = file.read_bytes()
+    vars(module)["__source_hash__"] = hashlib.sha256(source).hexdigest()[:16]
     sys.modules[name] = module  # numba's cache and pickles of its named tuples look the module up by name
     try:
-        spec.loader.exec_module(module)
+        # Not spec.loader.exec_module: Python's own cache misses an edit within one second that keeps the file's size.
+        exec(compile(source, str(file), "exec", dont_inherit=True), vars(module))
     except BaseException:
         del sys.modules[name]
         raise
@@ -180,7 +213,8 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
     """Return (kind, class) for every concrete player or environment a module defines and gives an `id`."""
     found = []
     for cls in vars(module).values():
-        if inspect.isclass(cls) and cls.__module__ == module.__name__ and vars(cls).get("id"):
+        own = inspect.isclass(cls) and cls.__module__ == module.__name__
+        if own and vars(cls).get("id") and not inspect.isabstract(cls):
             found.append((kind_of(cls), cls))
     return found
 

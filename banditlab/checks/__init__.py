@@ -1,0 +1,149 @@
+"""Public conformance checks: does a forecaster, an agent or an environment keep its contract?
+
+    for check in check_agent(MyAgent):
+        check()                          # raises CheckFailed with one line that says what was wrong
+
+    for result in run_checks(MyAgent):   # or all of them, as results
+        print(result)
+
+A class that cannot meet a check says so with `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
+is then reported as excluded, with that reason. The command line's `banditlab check ID|FILE` runs the same checks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from banditlab.checks._core import (
+    Check,
+    CheckExcluded,
+    CheckFailed,
+    CheckResult,
+    bound_checks,
+    one_line,
+)
+from banditlab.errors import UsageError, nearest
+
+__all__ = [
+    "Check",
+    "CheckExcluded",
+    "CheckFailed",
+    "CheckResult",
+    "check_agent",
+    "check_env",
+    "check_file",
+    "check_forecaster",
+    "check_id",
+    "run_checks",
+]
+
+
+def check_forecaster(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
+    """Yield the checks of a forecaster: a class, or a factory `(problem, rng, **settings)`."""
+    from banditlab.checks._forecasters import FORECASTER
+    from banditlab.checks._probe import player_probe
+
+    return bound_checks(FORECASTER, player_probe(partial(subject, **settings) if settings else subject, FORECASTER))
+
+
+def check_agent(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
+    """Yield the checks of an agent: a class, or a factory `(problem, rng, **settings)`."""
+    from banditlab.checks._agents import AGENT
+    from banditlab.checks._probe import player_probe
+
+    return bound_checks(AGENT, player_probe(partial(subject, **settings) if settings else subject, AGENT))
+
+
+def check_env(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
+    """Yield the checks of an environment: a class, or a factory `(*, horizon, **settings)`."""
+    from banditlab.checks._envs import ENV, env_probe
+
+    return bound_checks(ENV, env_probe(partial(subject, **settings) if settings else subject, ENV))
+
+
+_BY_KIND = {"agents": check_agent, "forecasters": check_forecaster, "envs": check_env}
+
+
+def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings: Any) -> list[CheckResult]:
+    """Run every check that concerns the subject and return the results.
+
+    Parameters
+    ----------
+    subject
+        A class of player or environment, a `functools.partial` of one, or a factory (then `kind` is needed).
+    kind
+        "agents", "forecasters" or "envs"; found from the class where there is one.
+    settings
+        Constructor settings to check it at, for instance those without a default.
+    """
+    from banditlab.registry import kind_of
+
+    cls = subject.func if isinstance(subject, partial) else subject
+    if kind is None:
+        if not inspect.isclass(cls):
+            raise UsageError("run_checks: a factory needs kind = 'agents', 'forecasters' or 'envs'")
+        kind = kind_of(cls)
+    if kind not in _BY_KIND:
+        raise UsageError(f"run_checks: no kind is called {kind!r}{nearest(kind, _BY_KIND)}")
+    name = getattr(cls, "id", "") or getattr(cls, "__name__", "factory")
+    needed = sorted(_without_default(cls) - set(settings) - set(getattr(subject, "keywords", {})))
+    if needed:
+        return [CheckResult(name, "construction", "excluded", f"needs settings without a default: {', '.join(needed)}")]
+    try:
+        checks = list(_BY_KIND[kind](subject, **settings))
+    except Exception as error:  # whatever a constructor raises at its defaults is the finding
+        reason = str(error) if isinstance(error, CheckFailed) else f"cannot be built: {one_line(error)}"
+        return [CheckResult(name, "construction", "failed", reason)]
+    return [check.result() for check in checks]
+
+
+def _without_default(cls: Any) -> set[str]:
+    """Return the constructor settings that have no default."""
+    if not inspect.isclass(cls):
+        return set()
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return {p.name for p in settings if p.default is inspect.Parameter.empty and p.name != "horizon"}
+
+
+def check_file(path: str | Path) -> list[CheckResult]:
+    """Load a file as a lab's files are loaded and check every player and environment it defines.
+
+    Raises
+    ------
+    UsageError
+        No such file, it fails to import, or it defines nothing with an `id`.
+    """
+    from banditlab.registry import classes_of, load_file
+
+    file = Path(path)
+    if not file.is_file():
+        raise UsageError(f"{path}: no such file")
+    try:
+        module = load_file(file)
+    except Exception as error:
+        raise UsageError(f"{path}: cannot be imported: {one_line(error)}") from error
+    found = classes_of(module)
+    if not found:
+        raise UsageError(f"{path}: defines no agent, forecaster or environment with an id")
+    return [result for kind, cls in found for result in run_checks(cls, kind)]
+
+
+def check_id(id_: str, **settings: Any) -> list[CheckResult]:
+    """Check what the registry knows under an id (of whatever kind).
+
+    Raises
+    ------
+    UsageError
+        An unknown id (the nearest right one is named), or a plug-in that cannot be loaded.
+    """
+    from banditlab.registry import KINDS, registry
+
+    known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
+    if id_ not in known:
+        raise UsageError(f"nothing is called {id_!r}{nearest(id_, known)}")
+    return run_checks(known[id_].load(), known[id_].kind, **settings)

@@ -1,0 +1,242 @@
+"""Checks of an agent: one bit of feedback, probabilities that are true, exactly two uniforms a round."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+
+from banditlab.checks._core import CheckExcluded, fail, one_line
+from banditlab.checks._players import COMMON
+from banditlab.checks._probe import (
+    LONG,
+    ROUNDS,
+    PlayerProbe,
+    clone,
+    first_difference,
+    play,
+    read_only,
+    run,
+    with_generator,
+)
+from banditlab.problem import Decision
+
+DRAWS = 400
+"""Draws from one state by which the reported probabilities are tested."""
+DELAY = 5
+"""Rounds by which feedback is late in the check on delays."""
+
+
+def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
+    return probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
+
+
+def decisions(probe: PlayerProbe) -> None:
+    """act answers a Decision: an action in 0 ... K-1, probabilities that sum to 1, the action's own above 0."""
+    agent = probe.make()
+    X, y = _stream(probe)
+    for t in range(ROUNDS):
+        decision = agent.act(read_only(X[t]))
+        problem = _wrong(decision, probe.problem.n_classes)
+        if problem:
+            fail(f"at round {t} {problem}")
+        explored = decision.explored
+        if agent.explores and not isinstance(explored, bool):
+            fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class says explores = False")
+        if not agent.explores and explored is not None:
+            fail(f"at round {t} explored is {explored!r} but the class says explores = False: it must be None")
+        agent.learn(read_only(X[t]), decision, bool(decision.action == y[t]))
+
+
+def _wrong(decision: Any, K: int) -> str:
+    """Return what is wrong with an answer and what the contract demands, or ""."""
+    if not isinstance(decision, Decision):
+        return f"act returned a {type(decision).__name__}: it must return a Decision"
+    a, p = decision.action, decision.probabilities
+    if isinstance(a, bool) or not isinstance(a, int):
+        return f"the action is {a!r}: it must be an int"
+    if not 0 <= a < K:
+        return f"the action is {a}: it must lie in 0 ... {K - 1}"
+    if not isinstance(p, np.ndarray) or p.shape != (K,) or p.dtype != np.float64:
+        return f"the probabilities are {p!r}: they must be a float64 array of shape ({K},)"
+    if not (np.isfinite(p).all() and (p >= 0).all()):
+        return f"the probabilities are {p}: they must be finite and 0 or above"
+    if not math.isclose(p.sum(), 1.0, abs_tol=1e-9):
+        return f"the probabilities sum to {p.sum():.9g}: they must sum to 1"
+    if p[a] <= 0:
+        return f"the action {a} has probability 0: it must be drawn from the probabilities"
+    return ""
+
+
+def two_uniforms(probe: PlayerProbe) -> None:
+    """Each act takes exactly two uniforms from the generator, learn takes none."""
+    agent = probe.make()
+    X, y = _stream(probe)
+    for t in range(ROUNDS):
+        twin = clone(agent).rng
+        twin.random(2)
+        decision = agent.act(read_only(X[t]))
+        if agent.rng.bit_generator.state != twin.bit_generator.state:
+            fail(f"act at round {t} did not leave the generator as two uniforms do: draw rng.random(2) on every branch")
+        agent.learn(read_only(X[t]), decision, bool(decision.action == y[t]))
+        if agent.rng.bit_generator.state != twin.bit_generator.state:
+            fail(f"learn at round {t} drew from the generator: extra randomness takes a child stream of its own")
+
+
+def true_probabilities(probe: PlayerProbe) -> None:
+    """The reported probabilities are those the action is drawn from (given the agent's own internal draws)."""
+    agent = probe.make()
+    X, y = _stream(probe)
+    play(agent, X, y)
+    K = probe.problem.n_classes
+    counts, first = np.zeros(K), None
+    for seed in range(DRAWS):
+        decision = with_generator(clone(agent), seed).act(read_only(probe.contexts[ROUNDS]))
+        p = np.array(decision.probabilities)
+        if first is None:
+            first = p
+        elif not np.array_equal(p, first):
+            fail("the probabilities depend on the round's two uniforms: they must be those before the draw")
+        counts[decision.action] += 1
+    assert first is not None
+    # Five standard deviations and one count: a true report fails once in a million, and the seeds are fixed.
+    off = np.abs(counts - DRAWS * first) - (5.0 * np.sqrt(DRAWS * first * (1.0 - first)) + 1.0)
+    if (off > 0).any():
+        k = int(np.argmax(off))
+        fail(
+            f"class {k} was played {counts[k]:.0f} times in {DRAWS} draws though its probability is {first[k]:.3g}: "
+            "report the probabilities the action is drawn from"
+        )
+
+
+def decisions_are_kept(probe: PlayerProbe) -> None:
+    """A decision stays as it was while the agent goes on: feedback may come late."""
+    agent = probe.make()
+    X, _ = _stream(probe)
+    old = agent.act(read_only(X[0]))
+    before = clone(old)
+    agent.act(read_only(X[1]))
+    if not _same_decision(old, before):
+        fail("the next act rewrote an earlier decision: probabilities and payload must be arrays of their own")
+
+
+def _same_decision(one: Decision, other: Decision) -> bool:
+    if one.action != other.action or not np.array_equal(one.probabilities, other.probabilities):
+        return False
+    if isinstance(one.payload, np.ndarray):
+        return np.array_equal(one.payload, other.payload, equal_nan=True)
+    return True
+
+
+def late_feedback(probe: PlayerProbe) -> None:
+    """learn uses its arguments and the state only: what was acted on in between does not matter; bits may be late."""
+    agent = probe.make()
+    X, y = _stream(probe)
+    half = ROUNDS // 2
+    play(agent, X[:half], y[:half])
+    after = [_in_between(agent, X, y, between) for between in (half + 1, half + 2)]
+    if first_difference(*after) is not None:
+        fail(
+            "learn depends on the context of a later act: what it needs of its round must travel in the payload or be "
+            "computed again"
+        )
+    _in_arrears(probe.make(), X, y, probe.problem.n_classes)
+
+
+def _in_between(agent: Any, X: Any, y: Any, between: int) -> Any:
+    """Act on round `half`, then on `between`, and only then learn about the former; return the run from there on."""
+    agent, half = clone(agent), len(X) // 2
+    decision = agent.act(read_only(X[half]))
+    agent.act(read_only(X[between]))
+    agent.learn(read_only(X[half]), decision, bool(decision.action == y[half]))
+    return run(with_generator(agent, 5), X[half + 3 :], y[half + 3 :])
+
+
+def _in_arrears(agent: Any, X: Any, y: Any, K: int) -> None:
+    """Play with feedback that comes DELAY rounds late, and for every third round never."""
+    waiting: list[tuple[int, Decision]] = []
+    for t in range(len(X)):
+        try:
+            decision = agent.act(read_only(X[t]))
+            waiting.append((t, decision))
+            if len(waiting) > DELAY:
+                s, old = waiting.pop(0)
+                if s % 3:
+                    agent.learn(read_only(X[s]), old, bool(old.action == y[s]))
+        except Exception as error:
+            fail(f"with late or missing feedback, round {t} raised {one_line(error)}: learn uses its arguments only")
+        problem = _wrong(decision, K)
+        if problem:
+            fail(f"with late or missing feedback, at round {t} {problem}")
+
+
+def only_the_bit(probe: PlayerProbe) -> None:
+    """Nothing but right or wrong reaches the agent: other wrong labels leave every action as it was."""
+    agent = probe.make()
+    names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
+    if len(names) != 3:
+        fail(f"learn takes ({', '.join(names)}): it must take (context, decision, correct) and nothing else")
+    K = probe.problem.n_classes
+    if K == 2 or not hasattr(agent, "play_block"):
+        reason = (
+            "with K = 2 there is no other wrong label" if K == 2 else "no compiled path: the loop hands over the bit"
+        )
+        raise CheckExcluded(reason)
+    y = probe.labels
+    actions = _played(agent, probe.contexts, y).action
+    other = np.where(actions == y, y, _another(y, actions, K))
+    replaced = _played(probe.make(), probe.contexts, other).action
+    if not np.array_equal(actions, replaced):
+        t = int(np.argmax(actions != replaced))
+        fail(f"other wrong labels before round {t} changed the action there: learning may see the bit only")
+
+
+def _another(y: Any, actions: Any, K: int) -> Any:
+    """Return, for each round, a label that is neither the true one nor the action, where the action was wrong."""
+    other = (y + 1) % K
+    return np.where(other == actions, (other + 1) % K, other)
+
+
+def _played(agent: Any, X: Any, y: Any, cut: int = 0) -> Any:
+    from banditlab.agents import Trace
+
+    trace = Trace.empty(len(y))
+    for part in (slice(0, cut), slice(cut, None)):
+        if len(y[part]):
+            agent.play_block(read_only(X[part]), y[part], trace.part(part))
+    return trace
+
+
+def both_paths(probe: PlayerProbe) -> None:
+    """The compiled path plays what act and learn play, from the same seed, however the rounds are cut into blocks."""
+    if not hasattr(probe.make(), "play_block"):
+        raise CheckExcluded("has no compiled path")
+    X, y = probe.contexts, probe.labels
+    steps = play(probe.make(), X, y)
+    step_path = np.array([decision.action for decision in steps])
+    for cut in (0, LONG // 3):
+        trace = _played(probe.make(), X, y, cut)
+        if not np.array_equal(trace.action, step_path):
+            t = int(np.argmax(trace.action != step_path))
+            fail(f"play_block and act/learn differ at round {t}: both paths must play the same actions")
+        if not np.array_equal(trace.correct, step_path == y):
+            fail("play_block reports hits that are none: correct must be (action == label)")
+        expected = np.array([decision.probabilities[k] for decision, k in zip(steps, y, strict=True)])
+        if not np.allclose(trace.p_true, expected, rtol=0.0, atol=1e-9):
+            fail("play_block reports other probabilities of the true label than act: both paths must agree")
+        explored = [bool(decision.explored) for decision in steps]
+        if probe.cls.explores and not np.array_equal(trace.explored, explored):
+            fail("play_block reports other explored rounds than act: both paths must agree")
+
+
+AGENT = COMMON + (
+    decisions,
+    two_uniforms,
+    true_probabilities,
+    decisions_are_kept,
+    late_feedback,
+    only_the_bit,
+    both_paths,
+)

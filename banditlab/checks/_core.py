@@ -1,0 +1,108 @@
+"""What a check is: a named function of a probe that returns, or says in one line what was wrong and what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
+
+from banditlab.errors import BanditlabError
+
+Status = Literal["passed", "failed", "excluded"]
+
+
+class CheckFailed(BanditlabError):
+    """The subject broke its contract; the message says how and what the contract demands."""
+
+
+class CheckExcluded(BanditlabError):
+    """The check does not concern this subject; the message is the written reason."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of one check on one subject. A passed check may carry a note on how it was probed."""
+
+    subject: str
+    name: str
+    status: Status
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.status:8}  {self.subject}: {self.name}" + (f" ({self.reason})" if self.reason else "")
+
+
+class Probe(Protocol):
+    """What every check is handed: the subject's name, a note on how it is probed, the exclusions it declares."""
+
+    name: str
+    note: str
+    exclusions: dict[str, str]
+
+
+P = TypeVar("P", bound=Probe)
+
+
+@dataclass(frozen=True)
+class Check(Generic[P]):
+    """One named check, bound to its subject. Calling it raises CheckFailed, CheckExcluded or what the subject does."""
+
+    function: Callable[[P], None]
+    probe: P
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def __call__(self) -> None:
+        reason = self.probe.exclusions.get(self.name)
+        if reason is not None:
+            raise CheckExcluded(reason)
+        self.function(self.probe)
+
+    def result(self) -> CheckResult:
+        """Run the check; whatever it raises becomes a result."""
+        try:
+            self()
+        except CheckExcluded as error:
+            return CheckResult(self.probe.name, self.name, "excluded", str(error))
+        except CheckFailed as error:
+            return CheckResult(self.probe.name, self.name, "failed", str(error))
+        except Exception as error:  # a subject may raise anything: that is a finding, not an accident
+            return CheckResult(self.probe.name, self.name, "failed", f"raised {one_line(error)}")
+        return CheckResult(self.probe.name, self.name, "passed", self.probe.note)
+
+
+def bound_checks(functions: tuple[Callable[[P], None], ...], probe: P) -> Iterator[Check[P]]:
+    """Yield each function as a check of the probe's subject."""
+    for function in functions:
+        yield Check(function, probe)
+
+
+def fail(message: str) -> NoReturn:
+    """Say what was wrong and what the contract demands."""
+    raise CheckFailed(message)
+
+
+def one_line(error: BaseException) -> str:
+    """Return "Type: first line" of an error."""
+    text = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) -> dict[str, str]:
+    """Return the checks a class asks to be left out of, by name, each with its reason (`excluded_checks`).
+
+    Raises
+    ------
+    CheckFailed
+        A name that is no check, or an empty reason.
+    """
+    exclusions = dict(getattr(cls, "excluded_checks", {}))
+    known = [function.__name__ for function in functions]
+    for name, reason in exclusions.items():
+        if name not in known:
+            fail(f"excluded_checks names {name!r}, which is none of {', '.join(known)}")
+        if not (isinstance(reason, str) and reason.strip()):
+            fail(f"excluded_checks gives no reason for {name!r}: an exclusion needs a written one")
+    return exclusions

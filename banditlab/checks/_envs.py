@@ -1,0 +1,302 @@
+"""Checks of an environment: Gymnasium's contract, the hidden label, one stream for every path."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.checks._core import CheckExcluded, declared_exclusions, fail, one_line
+from banditlab.checks._players import _plain
+from banditlab.problem import Problem
+
+HORIZON = 64
+"""Rounds of a probe episode; the check on prefixes plays twice as many."""
+STREAM = 1500
+"""Rounds over which block sizes are compared: more than environments usually draw at a time."""
+SEED = 7
+
+
+@dataclass(frozen=True)
+class EnvProbe:
+    """An environment's factory `(*, horizon) -> env`."""
+
+    subject: Callable[..., Any]
+    name: str
+    note: str
+    exclusions: dict[str, str]
+
+    def make(self, horizon: int = HORIZON) -> Any:
+        """Return a fresh environment."""
+        return self.subject(horizon=horizon)
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What an episode showed: contexts (T, d), labels (T,), rewards (T,), the infos, the last step's flags."""
+
+    contexts: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    rewards: list[Any]
+    infos: list[dict[str, Any]]
+    ends: list[tuple[bool, bool]]
+
+
+def env_probe(subject: Callable[..., Any], checks: tuple[Callable[..., None], ...]) -> EnvProbe:
+    """Return the probe for a class or factory."""
+    env = subject(horizon=HORIZON)
+    cls = type(env)
+    return EnvProbe(subject, getattr(cls, "id", "") or cls.__name__, "", declared_exclusions(cls, checks))
+
+
+def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
+    """Play one episode of fixed actions."""
+    x, info = env.reset(seed=seed)
+    contexts, labels, rewards, infos, ends = [], [], [], [info], []
+    for action in actions:
+        contexts.append(np.array(x))
+        x, reward, terminated, truncated, info = env.step(int(action))
+        labels.append(env.unwrapped.label())
+        rewards.append(reward)
+        infos.append(info)
+        ends.append((terminated, truncated))
+    return Episode(np.stack(contexts), np.array(labels), rewards, infos, ends)
+
+
+def _actions(env: Any, seed: int = 0, horizon: int = HORIZON) -> Any:
+    return np.random.default_rng(seed).integers(env.unwrapped.problem.n_classes, size=horizon)
+
+
+def _blocks(env: Any, rounds: int, size: int, seed: int = SEED) -> tuple[Any, Any]:
+    """Return the stream (X, y) that `blocks` yields, sparse blocks made dense."""
+    env.reset(seed=seed)
+    blocks = list(env.unwrapped.blocks(rounds, size))
+    X = np.concatenate([x.toarray() if hasattr(x, "toarray") else np.asarray(x) for x, _ in blocks])
+    return X, np.concatenate([y for _, y in blocks])
+
+
+def env_metadata(probe: EnvProbe) -> None:
+    """The class says what it is: id, summary, reference, version, oblivious."""
+    cls = type(probe.make().unwrapped)
+    for name in ("id", "summary", "reference"):
+        value = getattr(cls, name, "")
+        if not (isinstance(value, str) and value.strip() and "\n" not in value):
+            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+-v\d+", cls.id):
+        fail(f"id is {cls.id!r}: an environment's id must read namespace/Name-vN")
+    if type(cls.version) is not int or cls.version < 1:
+        fail(f"version is {cls.version!r}: it must be an integer of at least 1")
+    if not isinstance(getattr(cls, "oblivious", None), bool):
+        fail("oblivious is not set: it must be True or False")
+
+
+def env_settings(probe: EnvProbe) -> None:
+    """The constructor takes keyword-only annotated settings and horizon, each an attribute that is plain JSON data."""
+    env = probe.make().unwrapped
+    parameters = list(inspect.signature(type(env).__init__).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
+        if parameter.annotation is inspect.Parameter.empty:
+            fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
+        if not hasattr(env, parameter.name):
+            fail(f"the setting {parameter.name!r} is no attribute afterwards: store its resolved value under its name")
+        value = getattr(env, parameter.name)
+        if not _plain(value):
+            fail(f"the setting {parameter.name!r} is stored as {value!r}: it must be plain JSON data")
+    if "horizon" not in [parameter.name for parameter in parameters]:
+        fail("the constructor takes no horizon: the number of rounds must be a keyword-only argument")
+
+
+def gymnasium_check(probe: EnvProbe) -> None:
+    """Gymnasium's own check_env passes without a warning."""
+    from gymnasium.utils.env_checker import check_env
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            # No rendering; and without a spec the checker would warn that it cannot look for render modes.
+            check_env(probe.make().unwrapped, skip_render_check=True)
+        except Exception as error:
+            fail(f"gymnasium's check_env raised {one_line(error)}")
+    if caught:
+        text = re.sub(r"\x1b\[\d+m", "", str(caught[0].message)).strip().split("\n")[0]
+        fail(f"gymnasium's check_env warns: {text}")
+
+
+def spaces(probe: EnvProbe) -> None:
+    """The spaces follow the problem: Box (d,) float64 with finite bounds, Discrete(K) from 0; the horizon is T."""
+    env = probe.make()
+    problem = env.unwrapped.problem
+    if not isinstance(problem, Problem):
+        fail(f"problem is a {type(problem).__name__}: it must be a banditlab.problem.Problem")
+    box, discrete = env.observation_space, env.action_space
+    if getattr(box, "shape", None) != (problem.n_features,) or box.dtype != np.float64:
+        fail(f"the observation space is {box}: it must be Box of shape ({problem.n_features},) and float64")
+    if not (np.isfinite(box.low).all() and np.isfinite(box.high).all()):
+        fail("the observation space has infinite bounds: they must be finite, for instance -R and R")
+    if getattr(discrete, "n", None) != problem.n_classes or discrete.start != 0:
+        fail(f"the action space is {discrete}: it must be Discrete({problem.n_classes})")
+    if problem.horizon != HORIZON:
+        fail(f"problem.horizon is {problem.horizon} where horizon = {HORIZON} was asked for: they must be equal")
+
+
+def contexts(probe: EnvProbe) -> None:
+    """Every context is finite, lies in the observation space and has norm at most R."""
+    env = probe.make()
+    radius = env.unwrapped.problem.radius
+    for t, x in enumerate(episode(env, _actions(env)).contexts):
+        if not np.isfinite(x).all():
+            fail(f"the context at round {t} is not finite")
+        if np.linalg.norm(x) > radius * (1.0 + 1e-9):
+            fail(f"the context at round {t} has norm {np.linalg.norm(x):.6g}: it must be at most R = {radius:g}")
+        if not env.observation_space.contains(x):
+            fail(f"the context at round {t} lies outside the observation space")
+
+
+def one_bit(probe: EnvProbe) -> None:
+    """The reward is 1.0 for the label and 0.0 for anything else; an episode terminates after the horizon."""
+    env = probe.make()
+    actions = _actions(env)
+    played = episode(env, actions)
+    for t, (action, label, reward) in enumerate(zip(actions, played.labels, played.rewards, strict=True)):
+        expected = 1.0 if action == label else 0.0
+        if not isinstance(reward, float) or reward != expected:
+            fail(f"the reward at round {t} is {reward!r} for action {action} and label {label}: it must be {expected}")
+    for t, (terminated, truncated) in enumerate(played.ends):
+        if terminated != (t == HORIZON - 1) or truncated:
+            fail(f"after round {t} of {HORIZON} (terminated, truncated) is {(terminated, truncated)}: "
+                 "an episode must terminate after its horizon, and there only")  # fmt: skip
+
+
+def hidden_label(probe: EnvProbe) -> None:
+    """info never holds the label, under whatever name."""
+    env = probe.make()
+    played = episode(env, _actions(env))
+    ahead, behind = played.infos[:-1], played.infos[1:]  # info as the context is shown, and with the reward
+    for infos in (ahead, behind):
+        for name in infos[-1]:
+            if "label" in str(name).lower() or all(
+                np.array_equal(np.asarray(info.get(name)), label)
+                for info, label in zip(infos, played.labels, strict=True)
+            ):
+                fail(f"info[{name!r}] tells the label: info must not hold it")
+
+
+def label_guards(probe: EnvProbe) -> None:
+    """label() raises before the first step; labels() raises until the episode has ended and then gives them all."""
+    env = probe.make()
+    bare = env.unwrapped
+    env.reset(seed=SEED)
+    _must_raise(bare.label, "label() answered before the first step: it must raise")
+    _must_raise(bare.labels, "labels() answered before the first step: it must raise")
+    env.step(0)
+    bare.label()
+    _must_raise(bare.labels, "labels() answered before the episode had ended: it must raise")
+    played = episode(env, _actions(env))
+    if not np.array_equal(bare.labels(), played.labels):
+        fail("labels() differs from what label() said round by round: they must agree")
+    if played.labels.min() < 0 or played.labels.max() >= bare.problem.n_classes:
+        fail(f"labels range over {played.labels.min()} ... {played.labels.max()}: "
+             f"they must lie in 0 ... {bare.problem.n_classes - 1}")  # fmt: skip
+
+
+def _must_raise(call: Callable[[], Any], otherwise: str) -> None:
+    try:
+        call()
+    except Exception:  # any error will do: the runner must not be handed a label too early
+        return
+    fail(otherwise)
+
+
+def env_seeds(probe: EnvProbe) -> None:
+    """The same seed gives the same episode, in a fresh object, in a used one, and whatever numpy's global state."""
+    env = probe.make()
+    actions = _actions(env)
+    before = np.random.get_state()  # noqa: NPY002 - the check is that nobody reads this state
+    try:
+        np.random.seed(1)  # noqa: NPY002
+        one = episode(env, actions)
+        np.random.seed(2)  # noqa: NPY002
+        for other, which in ((episode(probe.make(), actions), "fresh"), (episode(env, actions), "used")):
+            if not (np.array_equal(one.contexts, other.contexts) and np.array_equal(one.labels, other.labels)):
+                fail(f"two episodes from one seed differ (a {which} object): all randomness must come from the seed")
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
+def actions_do_not_matter(probe: EnvProbe) -> None:
+    """Oblivious: contexts and labels are the same whatever is played. Adaptive: there is only the step path."""
+    env = probe.make()
+    if not env.unwrapped.oblivious:
+        if hasattr(env.unwrapped, "blocks"):
+            fail("an adaptive environment has blocks: it must have the step path only")
+        raise CheckExcluded("adaptive: the label may depend on earlier actions")
+    one, other = (episode(env, _actions(env, seed)) for seed in (0, 1))
+    if not (np.array_equal(one.contexts, other.contexts) and np.array_equal(one.labels, other.labels)):
+        fail("other actions changed the stream: it must not depend on them, or the class says oblivious = False")
+
+
+def steps_are_blocks(probe: EnvProbe) -> None:
+    """step shows the contexts and labels that blocks yields."""
+    env = _oblivious(probe, STREAM)
+    X, y = _blocks(env, STREAM, STREAM)
+    played = episode(env, _actions(env, horizon=STREAM))
+    if X.dtype != np.float64 or not np.issubdtype(y.dtype, np.integer):
+        fail(f"blocks yields {X.dtype} contexts and {y.dtype} labels: they must be float64 and integers")
+    if not (np.array_equal(X, played.contexts) and np.array_equal(y, played.labels)):
+        fail("blocks and step differ for one seed: both must show the same stream")
+
+
+def block_sizes(probe: EnvProbe) -> None:
+    """The stream is the same for any block size."""
+    env = _oblivious(probe, STREAM)
+    X, y = _blocks(env, STREAM, STREAM)
+    if X.shape != (STREAM, env.unwrapped.problem.n_features) or y.shape != (STREAM,):
+        fail(f"blocks({STREAM}, {STREAM}) yields {X.shape} contexts and {y.shape} labels: rounds must be {STREAM}")
+    for size in (1, 7, STREAM // 2, 2 * STREAM):
+        X_other, y_other = _blocks(env, STREAM, size)
+        if not (np.array_equal(X, X_other) and np.array_equal(y, y_other)):
+            fail(f"blocks of {size} and of {STREAM} rounds differ: the stream must be the same for any block size")
+
+
+def prefixes(probe: EnvProbe) -> None:
+    """Longer runs extend shorter ones."""
+    env = _oblivious(probe)
+    X, y = _blocks(env, HORIZON, HORIZON)
+    X_long, y_long = _blocks(probe.make(2 * HORIZON), 2 * HORIZON, HORIZON)
+    if not (np.array_equal(X, X_long[:HORIZON]) and np.array_equal(y, y_long[:HORIZON])):
+        fail(
+            f"the first {HORIZON} rounds of a longer episode differ: longer streams must extend shorter ones (a law "
+            "that depends on the horizon takes it as a parameter of its own)"
+        )
+
+
+def _oblivious(probe: EnvProbe, horizon: int = HORIZON) -> Any:
+    env = probe.make(horizon)
+    if not env.unwrapped.oblivious:
+        raise CheckExcluded("adaptive: there is only the step path")
+    return env
+
+
+ENV = (
+    env_metadata,
+    env_settings,
+    gymnasium_check,
+    spaces,
+    contexts,
+    one_bit,
+    hidden_label,
+    label_guards,
+    env_seeds,
+    actions_do_not_matter,
+    steps_are_blocks,
+    block_sizes,
+    prefixes,
+)

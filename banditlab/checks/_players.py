@@ -1,0 +1,198 @@
+"""Checks of what agents and forecasters share: metadata, settings, seeds, memory, saving, and who owns an array."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banditlab.checks._core import CheckExcluded, fail, one_line
+from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run
+from banditlab.errors import UsageError
+
+MEMORY_SLACK = 256
+"""Bytes by which a pickle may differ without a growing memory: large integers of generators have varying lengths."""
+
+
+def metadata(probe: PlayerProbe) -> None:
+    """The class says what it is: id, feedback, group, summary, reference, version."""
+    cls = probe.cls
+    for name in ("id", "summary", "reference"):
+        value = getattr(cls, name, "")
+        if not (isinstance(value, str) and value.strip() and "\n" not in value):
+            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+    if cls.feedback not in ("bit", "label"):
+        fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
+    if cls.group not in ("theory", "practice", "baseline"):
+        fail(f"group is {cls.group!r}: it must be 'theory', 'practice' or 'baseline'")
+    if type(cls.version) is not int or cls.version < 1:
+        fail(f"version is {cls.version!r}: it must be an integer of at least 1")
+
+
+def settings(probe: PlayerProbe) -> None:
+    """The constructor is (problem, rng, *, annotated settings); each is plain JSON data in an attribute afterwards."""
+    cls, player = probe.cls, probe.make()
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    if [p.name for p in parameters[:2]] != ["problem", "rng"]:
+        fail(f"the constructor begins with {[p.name for p in parameters[:2]]}: it must begin with (problem, rng)")
+    for parameter in parameters[2:]:
+        passes_on = parameter.kind is inspect.Parameter.VAR_KEYWORD and cls.wraps is not None
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not passes_on:
+            fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
+        if parameter.annotation is inspect.Parameter.empty:
+            fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
+    for name in cls.own_settings():
+        if not hasattr(player, name):
+            fail(f"the setting {name!r} is no attribute afterwards: store its resolved value under its name")
+    for name, value in player.params().items():
+        if not _plain(value):
+            fail(f"the setting {name!r} is stored as {value!r}: it must be a bool, int, finite float, str or None")
+    again = cls(probe.problem, np.random.default_rng(1), **player.params())
+    for name, value in player.params().items():
+        if again.params()[name] != value:
+            fail(f"built again from its params(), {name!r} turned from {value!r} into {again.params()[name]!r}")
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_plain, value))
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def bad_settings(probe: PlayerProbe) -> None:
+    """gamma outside [0, 1] and norm_bound <= 0 are refused in one line."""
+    cls, params = probe.cls, probe.make().params()
+    refused = {"gamma": (-1.0, 1.5, math.nan), "norm_bound": (0.0, -1.0, math.nan)}
+    cases = [(name, value) for name in params for value in refused.get(name.rpartition(".")[2], ())]
+    if not cases:
+        raise CheckExcluded("has neither a gamma nor a norm_bound")
+    for name, value in cases:
+        try:
+            cls(probe.problem, np.random.default_rng(1), **(params | {name: value}))
+        except UsageError as error:
+            if "\n" in str(error):
+                fail(f"{name} = {value:g} is refused in several lines: a UsageError is one line")
+        except Exception as error:
+            fail(f"{name} = {value:g} raised {one_line(error)}: bad settings raise UsageError")
+        else:
+            fail(f"{name} = {value:g} was accepted: it must raise UsageError")
+
+
+def seeds(probe: PlayerProbe) -> None:
+    """The same seed gives the same run, whatever numpy's global state."""
+    before = np.random.get_state()  # noqa: NPY002 - the check is that nobody reads this state
+    try:
+        np.random.seed(1)  # noqa: NPY002
+        one = run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
+        np.random.seed(2)  # noqa: NPY002
+        other = run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+    t = first_difference(one, other)
+    if t is not None:
+        fail(f"two runs from one seed differ at round {t}: all randomness must come from the rng handed in")
+
+
+def inputs(probe: PlayerProbe) -> None:
+    """Contexts are neither written to nor kept: a caller may reuse its arrays."""
+    X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
+    expected = run(probe.make(), X, y)
+    player = probe.make()
+    seen = []
+    for t in range(ROUNDS):
+        x = X[t].copy()
+        if player.feedback == "bit":
+            decision = player.act(x)
+            seen.append((decision.action, np.array(decision.probabilities)))
+            _unchanged(x, X[t], "act", t)
+            x[:] = 1e9  # the caller reuses its array between act and learn
+            x = X[t].copy()
+            player.learn(x, decision, bool(decision.action == y[t]))
+            _unchanged(x, X[t], "learn", t)
+        else:
+            seen.append((None, np.array(player.predict(x))))
+            _unchanged(x, X[t], "predict", t)
+            player.update(x, int(y[t]))
+            _unchanged(x, X[t], "update", t)
+        x[:] = 1e9
+    t = first_difference(expected, seen)
+    if t is not None:
+        fail(f"overwriting the caller's context changed round {t}: copy what you keep of a context")
+
+
+def _unchanged(x: Any, original: Any, verb: str, t: int) -> None:
+    if not np.array_equal(x, original):
+        fail(f"{verb} changed the context at round {t}: inputs must not be written to")
+
+
+def pickling(probe: PlayerProbe) -> None:
+    """A pickled player continues identically: parallel workers send players that way."""
+    _continues(probe, clone, "pickled and unpickled")
+
+
+def saving(probe: PlayerProbe) -> None:
+    """run(a + b) = run(a), save, load, run(b), without pickle."""
+
+    def through_a_file(player: Any) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "player.npz"
+            player.save(file)
+            return type(player).load(file)
+
+    _continues(probe, through_a_file, "saved and loaded")
+
+
+def _continues(probe: PlayerProbe, carry: Any, how: str) -> None:
+    X, y, half = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], ROUNDS // 2
+    whole = run(probe.make(), X, y)
+    player = probe.make()
+    run(player, X[:half], y[:half])
+    t = first_difference(whole[half:], run(carry(player), X[half:], y[half:]))
+    if t is not None:
+        fail(
+            f"{how} after {half} rounds, the run differs {t} rounds later: everything that changes must be in the state"
+        )
+
+
+def bounded_memory(probe: PlayerProbe) -> None:
+    """What a player remembers does not grow with the number of rounds."""
+    player = probe.make()
+    quarter = LONG // 4
+    run(player, probe.contexts[:quarter], probe.labels[:quarter])
+    early = memory(player)
+    run(player, probe.contexts[quarter:], probe.labels[quarter:])
+    late = memory(player)
+    if late > early + MEMORY_SLACK:
+        fail(
+            f"the state takes {early} bytes after {quarter} rounds and {late} after {LONG}: "
+            "memory must not grow with T (or excluded_checks says why)"
+        )
+
+
+def bounds(probe: PlayerProbe) -> None:
+    """bound(rounds) is a number or None, never without a unit; certificate() is a float."""
+    player = probe.make()
+    run(player, probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
+    for rounds in (1, ROUNDS, LONG):
+        value: Any = player.bound(rounds)
+        if value is None:
+            continue
+        if not isinstance(value, int | float) or math.isnan(value) or value < 0:
+            fail(f"bound({rounds}) is {value!r}: it must be a number that is 0 or above, or None")
+        if player.bound_unit not in ("nats", "bits"):
+            fail(f"bound({rounds}) is {value:g} but bound_unit is {player.bound_unit!r}: it must be 'nats' or 'bits'")
+    certificate = player.certificate()
+    if not isinstance(certificate, float):
+        fail(f"certificate() is {certificate!r}: it must be a float, NaN where there is none")
+
+
+COMMON = (metadata, settings, bad_settings, seeds, inputs, pickling, saving, bounded_memory, bounds)

@@ -1,0 +1,142 @@
+"""The small problem on which players are checked, and the loops the checks drive them through."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.checks._core import declared_exclusions, fail
+from banditlab.errors import IncompatibleError
+from banditlab.player import Player
+from banditlab.problem import Decision, Problem
+
+Floats = NDArray[np.float64]
+Factory = Callable[..., Player]
+
+ROUNDS = 60
+"""Rounds of an ordinary check."""
+LONG = 400
+"""Rounds of the check on memory, and the probe problem's horizon."""
+
+
+@dataclass(frozen=True)
+class PlayerProbe:
+    """A player's factory with a problem it can meet and a stream: contexts (LONG, d) read-only, labels (LONG,)."""
+
+    subject: Factory
+    problem: Problem
+    contexts: Floats
+    labels: NDArray[np.int64]
+    name: str
+    note: str
+    exclusions: dict[str, str]
+
+    def make(self, seed: int = 1) -> Any:
+        """Return a fresh player."""
+        return self.subject(self.problem, np.random.default_rng(seed))
+
+    @property
+    def cls(self) -> Any:
+        return self.subject if isinstance(self.subject, type) else type(self.make())
+
+
+def player_probe(subject: Factory, checks: tuple[Callable[..., None], ...]) -> PlayerProbe:
+    """Return the probe for a class or factory `(problem, rng) -> player`: K = 3, or K = 2 where three are too many.
+
+    Raises
+    ------
+    CheckFailed
+        `excluded_checks` is malformed.
+    IncompatibleError
+        The player can meet neither problem.
+    """
+    note = ""
+    problem = Problem(n_features=5, n_classes=3, radius=2.0, horizon=LONG)
+    try:
+        player = subject(problem, np.random.default_rng(0))
+    except IncompatibleError as error:
+        note = f"probed with K = 2: {error}"
+        problem = Problem(n_features=5, n_classes=2, radius=2.0, horizon=LONG)
+        player = subject(problem, np.random.default_rng(0))
+    if not isinstance(player, Player):
+        fail(f"the factory returned a {type(player).__name__}: a player derives from Agent or Forecaster")
+    contexts, labels = planted_stream(problem)
+    name = player.id or type(player).__name__
+    exclusions = declared_exclusions(type(player), checks)
+    return PlayerProbe(subject, problem, contexts, labels, name, note, exclusions)
+
+
+def planted_stream(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:
+    """Return LONG contexts of norm at most R with an intercept, and labels drawn from a planted logistic model."""
+    rng = np.random.default_rng(20240229)
+    d, K = problem.n_features, problem.n_classes
+    X = rng.standard_normal((LONG, d))
+    X[:, -1] = 1.0
+    X *= problem.radius / np.linalg.norm(X, axis=1).max()
+    scores = X @ (3.0 * rng.standard_normal((K, d))).T
+    labels = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+    X.flags.writeable = False
+    return X, labels
+
+
+def read_only(context: Floats) -> Floats:
+    """Return a read-only view, as the engine hands contexts out."""
+    view = context.view()
+    view.flags.writeable = False
+    return view
+
+
+def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
+    """Play the bandit loop: the agent is told only whether each action was right."""
+    decisions = []
+    for x, y in zip(contexts, labels, strict=True):
+        decision = agent.act(read_only(x))
+        # A copy: what an agent does to its own arrays later must not rewrite what it answered.
+        decisions.append(decision._replace(probabilities=np.array(decision.probabilities)))
+        agent.learn(read_only(x), decision, bool(decision.action == y))
+    return decisions
+
+
+def forecast(forecaster: Any, contexts: Floats, labels: Iterable[int]) -> Floats:
+    """Predict, then reveal the label, round by round; return the logits (n, K)."""
+    logits = []
+    for x, y in zip(contexts, labels, strict=True):
+        logits.append(np.array(forecaster.predict(read_only(x)), dtype=np.float64))
+        forecaster.update(read_only(x), int(y))
+    return np.stack(logits)
+
+
+def run(player: Any, contexts: Floats, labels: Any) -> list[tuple[Any, Floats]]:
+    """Play or forecast; return per round (the action, the probabilities) or (None, the logits)."""
+    if player.feedback == "bit":
+        return [(decision.action, decision.probabilities) for decision in play(player, contexts, labels)]
+    return [(None, logits) for logits in forecast(player, contexts, labels)]
+
+
+def first_difference(one: Iterable[tuple[Any, Floats]], other: Iterable[tuple[Any, Floats]]) -> int | None:
+    """Return the first round in which two runs differ in a single bit, or None."""
+    for t, ((a, p), (b, q)) in enumerate(zip(one, other, strict=True)):
+        if a != b or not np.array_equal(p, q):
+            return t
+    return None
+
+
+def clone(player: Any) -> Any:
+    """Return an independent copy that continues identically (a check of its own)."""
+    return pickle.loads(pickle.dumps(player))
+
+
+def with_generator(player: Any, seed: int) -> Any:
+    """Give the player a fresh generator; child streams made in its constructor stay as they are."""
+    player.rng = np.random.default_rng(seed)
+    return player
+
+
+def memory(player: Player) -> int:
+    """Return the bytes of everything a player remembers."""
+    return len(pickle.dumps(player))

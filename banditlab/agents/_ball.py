@@ -1,0 +1,395 @@
+"""The quadratic programme behind Newtron: K coupled d x d quadratics, zero column sums, a Frobenius ball.
+
+    minimise  sum_k (1/2) W_k' C_k W_k + b_k' W_k     over W (K, d) with  sum_k W_k = 0,  ||W||_F <= D
+
+Subproblem solved here, every round, to machine accuracy. With a multiplier nu >= 0 of the ball and mu (d,) of the sum,
+
+    (C_k + nu I) W_k = mu - b_k,    sum_k W_k = 0,    and  ||W||_F = D  or  nu = 0.                      (KKT)
+
+Solving (KKT) by Newton on 1/||W|| costs a Cholesky factor of every C_k per step, O(K d^3). Instead the inverses
+N_k = (C_k + nu0 I)^{-1} and M = (sum_k N_k)^{-1} are kept at a *reference* multiplier nu0 by rank-one updates. The map
+G: r -> argmin sum_k (1/2) W_k'(C_k + nu0 I) W_k - r_k'W_k over zero column sums is then two passes over N, and
+
+    W(nu) = (I + (nu - nu0) G)^{-1} v,     v = W(nu0) = -G b.
+
+Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V T + remainder, gives *every* W(nu) at once,
+so the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of W. The
+error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3), rarely).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.kernels import njit
+
+Floats = NDArray[np.float64]
+
+STEPS = 24
+"""Most Lanczos steps before nu0 is moved."""
+TOLERANCE = 1e-12
+"""Largest estimated error of W, relative to D."""
+CHECK = 256
+"""Rounds between two checks of the kept inverses against the C_k themselves."""
+DRIFT = 1e-11
+"""Largest error of W, relative to D, such a check may find before the inverses are computed anew."""
+
+ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
+"""Slots of `Ball.count`: solves; those with nu > 0; applications of G; moves of nu0; solves that ran out of moves; the
+applications beyond two a round since nu0 last moved."""
+
+
+class Ball(NamedTuple):
+    """The programme's data, its kept inverses and scratch.
+
+    C, N (K, d, d); M (d, d); b, h (K, d) with h_k = N_k b_k; W (K, d) the solution; nu (3,) = (nu0, nu, largest drift
+    seen); D (1,), infinite without a ball; V (STEPS + 1, K, d), alpha, beta, y, s, t (STEPS + 1,), mu, g (d,) scratch;
+    count (6,).
+    """
+
+    C: Floats
+    N: Floats
+    M: Floats
+    b: Floats
+    h: Floats
+    W: Floats
+    nu: Floats
+    D: Floats
+    V: Floats
+    alpha: Floats
+    beta: Floats
+    y: Floats
+    s: Floats
+    t: Floats
+    mu: Floats
+    g: Floats
+    count: NDArray[np.int64]
+
+
+def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> Ball:
+    """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball)."""
+    K, d = n_classes, n_features
+    eye = np.eye(d)
+    return Ball(
+        C=np.tile(ridge * eye, (K, 1, 1)),
+        N=np.tile(eye / ridge, (K, 1, 1)),
+        M=eye * ridge / K,
+        b=np.zeros((K, d)),
+        h=np.zeros((K, d)),
+        W=np.zeros((K, d)),
+        nu=np.zeros(3),
+        D=np.array([radius]),
+        V=np.zeros((STEPS + 1, K, d)),
+        alpha=np.zeros(STEPS + 1),
+        beta=np.zeros(STEPS + 1),
+        y=np.zeros(STEPS + 1),
+        s=np.zeros(STEPS + 1),
+        t=np.zeros(STEPS + 1),
+        mu=np.zeros(d),
+        g=np.zeros(d),
+        count=np.zeros(6, np.int64),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ dense pieces, plain loops
+
+
+@njit
+def symv(A, x, out):  # type: ignore[no-untyped-def]
+    """out = A x for symmetric A (d, d), four rows at a time: vectorises without reordering sums."""
+    d = x.shape[0]
+    for i in range(d):
+        out[i] = 0.0
+    j = 0
+    while j + 4 <= d:
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for i in range(d):
+            out[i] += (x0 * A[j, i] + x1 * A[j + 1, i]) + (x2 * A[j + 2, i] + x3 * A[j + 3, i])
+        j += 4
+    while j < d:
+        for i in range(d):
+            out[i] += x[j] * A[j, i]
+        j += 1
+
+
+@njit
+def rank_one(A, f, u):  # type: ignore[no-untyped-def]
+    """A += f u u'."""
+    for i in range(u.shape[0]):
+        fu = f * u[i]
+        for j in range(u.shape[0]):
+            A[i, j] += fu * u[j]
+
+
+@njit
+def dot(u, v):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total
+
+
+@njit
+def inner(A, B):  # type: ignore[no-untyped-def]
+    """<A, B> for (K, d) arrays in four partial sums (a single running sum would not vectorise)."""
+    K, d = A.shape
+    s0 = s1 = s2 = s3 = 0.0
+    for k in range(K):
+        j = 0
+        while j + 4 <= d:
+            s0 += A[k, j] * B[k, j]
+            s1 += A[k, j + 1] * B[k, j + 1]
+            s2 += A[k, j + 2] * B[k, j + 2]
+            s3 += A[k, j + 3] * B[k, j + 3]
+            j += 4
+        while j < d:
+            s0 += A[k, j] * B[k, j]
+            j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit
+def invert(A):  # type: ignore[no-untyped-def]
+    """Replace the symmetric positive definite A (d, d) by its inverse: Gauss-Jordan, no pivoting needed."""
+    d = A.shape[0]
+    for p in range(d):
+        pivot = 1.0 / A[p, p]
+        A[p, p] = 1.0
+        for j in range(d):
+            A[p, j] *= pivot
+        for i in range(d):
+            if i != p:
+                f = A[i, p]
+                A[i, p] = 0.0
+                for j in range(d):
+                    A[i, j] -= f * A[p, j]
+    for i in range(d):
+        for j in range(i):
+            A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
+
+
+# --------------------------------------------------------------------------------------------------- data in, inverses kept
+
+
+@njit
+def add(ball, i, x, weight, step):  # type: ignore[no-untyped-def]
+    """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
+    N_i, M, u, Mu = ball.N[i], ball.M, ball.mu, ball.g
+    rank_one(ball.C[i], weight, x)
+    symv(N_i, x, u)
+    f = weight / (1.0 + weight * dot(u, x))  # N_i' = N_i - f u u'
+    rank_one(N_i, -f, u)
+    symv(M, u, Mu)
+    rank_one(M, f / (1.0 - f * dot(u, Mu)), Mu)  # (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
+    for j in range(x.shape[0]):
+        ball.b[i, j] += step * x[j]
+    symv(N_i, ball.b[i], ball.h[i])
+
+
+@njit
+def refactor(ball, nu0):  # type: ignore[no-untyped-def]
+    """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
+    C, N, M = ball.C, ball.N, ball.M
+    K, d = ball.W.shape
+    ball.nu[0] = nu0
+    M[:] = 0.0
+    for k in range(K):
+        N[k, :, :] = C[k]
+        for j in range(d):
+            N[k, j, j] += nu0
+        invert(N[k])
+        symv(N[k], ball.b[k], ball.h[k])
+        for i in range(d):
+            for j in range(d):
+                M[i, j] += N[k, i, j]
+    invert(M)
+    ball.count[REFACTORED] += 1
+    ball.count[EXCESS] = 0
+
+
+# ------------------------------------------------------------------------------------------------------------ the operator G
+
+
+@njit
+def couple(ball, out, sign):  # type: ignore[no-untyped-def]
+    """out_k = sign (out_k - N_k mu) with mu = M sum_k out_k: the step that makes the columns sum to zero."""
+    K, d = out.shape
+    g, mu = ball.g, ball.mu
+    g[:] = 0.0
+    for k in range(K):
+        for j in range(d):
+            g[j] += out[k, j]
+    symv(ball.M, g, mu)
+    for k in range(K):
+        symv(ball.N[k], mu, g)
+        for j in range(d):
+            out[k, j] = sign * (out[k, j] - g[j])
+
+
+@njit
+def apply(ball, r, out):  # type: ignore[no-untyped-def]
+    """out = G r, two passes over N; r and out (K, d)."""
+    for k in range(r.shape[0]):
+        symv(ball.N[k], r[k], out[k])
+    couple(ball, out, 1.0)
+    ball.count[APPLIED] += 1
+
+
+@njit
+def reference_solution(ball):  # type: ignore[no-untyped-def]
+    """V[0] = W(nu0) = -G b, one pass over N because h_k = N_k b_k is kept; returns its norm."""
+    V = ball.V[0]
+    V[:, :] = ball.h
+    couple(ball, V, -1.0)
+    return math.sqrt(inner(V, V))
+
+
+# -------------------------------------------------------------------------------------------------- the ball, by Lanczos on G
+
+
+@njit
+def shifted_solve(ball, m, shift, r, out):  # type: ignore[no-untyped-def]
+    """out = (I + shift T)^{-1} r for the leading m x m block of T, positive definite for nu0 + shift >= 0."""
+    a, e, c = ball.alpha, ball.beta, ball.t
+    pivot = 1.0 + shift * a[0]
+    out[0] = r[0] / pivot
+    for i in range(1, m):
+        off = shift * e[i]
+        c[i] = off / pivot
+        pivot = 1.0 + shift * a[i] - off * c[i]
+        out[i] = (r[i] - off * out[i - 1]) / pivot
+    for i in range(m - 2, -1, -1):
+        out[i] -= c[i + 1] * out[i + 1]
+
+
+@njit
+def secular(ball, m, norm, shift):  # type: ignore[no-untyped-def]
+    """Return the shift >= -nu0 at which ||y|| = D, y = norm (I + shift T)^{-1} e_1, or -nu0 if ||y|| <= D there.
+
+    1/||y|| is concave and increasing in the shift, so Newton on 1/||y|| = 1/D climbs to the root from its left.
+    """
+    D, y, s, rhs = ball.D[0], ball.y, ball.s, ball.s
+    a, e = ball.alpha, ball.beta
+    low = -ball.nu[0]
+    trial = low
+    for step in range(100):
+        rhs[:m] = 0.0
+        rhs[0] = norm
+        shifted_solve(ball, m, trial, rhs, y)
+        size = math.sqrt(dot(y[:m], y[:m]))
+        if step == 0:
+            if size <= D:
+                return low  # the ball is slack
+            trial = max(shift, low)
+            continue
+        if abs(size - D) <= 4e-16 * D:
+            break
+        for i in range(m):  # s = (I + shift T)^{-1} T y = -dy/dshift
+            s[i] = a[i] * y[i]
+            if i > 0:
+                s[i] += e[i] * y[i - 1]
+            if i + 1 < m:
+                s[i] += e[i + 1] * y[i + 1]
+        shifted_solve(ball, m, trial, s, s)
+        move = (size / D - 1.0) * size * size / dot(y[:m], s[:m])
+        if abs(move) <= 2e-16 * (ball.nu[0] + trial) and step > 1:
+            break
+        trial = max(trial + move, low)
+    y[:m] *= D / size  # feasible to rounding
+    return trial
+
+
+@njit
+def lanczos(ball, norm):  # type: ignore[no-untyped-def]
+    """Write the solution into W and nu from V[0] = W(nu0) of this norm; False if STEPS were not enough."""
+    V, a, e, y, nu, D = ball.V, ball.alpha, ball.beta, ball.y, ball.nu, ball.D[0]
+    K, d = ball.W.shape
+    V[0] /= norm
+    shift = nu[1] - nu[0]
+    for m in range(1, STEPS + 1):
+        w = V[m]
+        apply(ball, V[m - 1], w)
+        a[m - 1] = inner(V[m - 1], w)
+        for i in range(m - 1, -1, -1):  # against all earlier vectors: a handful, and T stays exact
+            f = inner(V[i], w)
+            for k in range(K):
+                for j in range(d):
+                    w[k, j] -= f * V[i, k, j]
+        e[m] = math.sqrt(inner(w, w))
+        shift = secular(ball, m, norm, shift)
+        # (I + shift G) W = v + remainder of this size; its inverse is at most 1 + nu0 D for shift < 0, 1 otherwise
+        amplify = 1.0 if shift >= 0.0 else (nu[0] * D + 1.0) / ((nu[0] + shift) * D + 1.0)
+        if abs(shift) * e[m] * abs(y[m - 1]) * amplify <= TOLERANCE * D:
+            ball.W[:, :] = 0.0
+            for i in range(m):
+                for k in range(K):
+                    for j in range(d):
+                        ball.W[k, j] += y[i] * V[i, k, j]
+            nu[1] = nu[0] + shift
+            ball.count[EXCESS] += m - 2
+            return True
+        w /= e[m]
+    nu[1] = nu[0] + shift
+    return False
+
+
+@njit
+def solve(ball):  # type: ignore[no-untyped-def]
+    """Write the minimiser into W and its multiplier into nu[1]."""
+    W, nu, D, count = ball.W, ball.nu, ball.D[0], ball.count
+    d = W.shape[1]
+    count[ROUNDS] += 1
+    if count[EXCESS] > d:  # a move of nu0 costs about as much as d applications of G
+        refactor(ball, nu[1])
+    done = False
+    for _ in range(60):
+        norm = reference_solution(ball)
+        if norm == 0.0 or (norm <= D and nu[0] == 0.0):
+            W[:, :] = ball.V[0]
+            nu[1] = 0.0
+            done = True
+        else:
+            done = lanczos(ball, norm)
+        if done:
+            break
+        refactor(ball, nu[1])
+    count[STALLED] += not done
+    count[BINDING] += nu[1] > 0.0
+    centre(W, ball.g)
+    if count[ROUNDS] % CHECK == 0:
+        check_drift(ball)
+
+
+@njit
+def centre(W, mean):  # type: ignore[no-untyped-def]
+    """Subtract the mean row: the columns sum to zero to rounding, whatever M has drifted."""
+    K, d = W.shape
+    mean[:] = 0.0
+    for k in range(K):
+        for j in range(d):
+            mean[j] += W[k, j] / K
+    for k in range(K):
+        for j in range(d):
+            W[k, j] -= mean[j]
+
+
+@njit
+def check_drift(ball):  # type: ignore[no-untyped-def]
+    """Measure the error of W by one step of iterative refinement on the C_k; refactor and solve again if it is large."""
+    W, nu, V = ball.W, ball.nu, ball.V
+    K, d = W.shape
+    for k in range(K):
+        symv(ball.C[k], W[k], V[0, k])
+        for j in range(d):
+            V[0, k, j] = -ball.b[k, j] - nu[1] * W[k, j] - V[0, k, j]  # mu drops out under G
+    apply(ball, V[0], V[1])
+    scale = ball.D[0] if ball.D[0] < math.inf else math.sqrt(inner(W, W))
+    drift = math.sqrt(inner(V[1], V[1]))
+    if scale > 0.0:
+        nu[2] = max(nu[2], drift / scale)
+    if drift > DRIFT * scale:
+        refactor(ball, nu[1])

@@ -1,0 +1,309 @@
+"""Figures. Each function takes what `summary` computed and returns a matplotlib Figure; nothing is computed here.
+
+Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
+figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter, SymmetricalLogLocator
+
+from banditlab.analysis.summary import Curve, Grid, Panel
+from banditlab.analysis.words import amount, plain, short
+
+INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
+WIDTH = 10.0
+# seaborn's colour-blind safe set without its yellow and pale pink, which vanish on white
+COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161", "#949494"]
+DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
+MARKERS = "osD^vPX*"
+THIN = (0, (4, 3))
+LOOK = {
+    "font.size": 10.5,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "axes.grid": True,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "banditlab",
+}
+
+P = ParamSpec("P")
+
+
+class Style(NamedTuple):
+    """How one player is drawn."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+def styles(labels: Sequence[str]) -> dict[str, Style]:
+    """Return one style per label; from the ninth on colours return with another dash."""
+    n = len(COLOURS)
+    return {
+        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, label in enumerate(labels)
+    }
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
+    with mpl.rc_context(LOOK):  # type: ignore[arg-type]
+        if str(path).endswith(".svg"):
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            figure.savefig(path, dpi=150, facecolor="white")
+
+
+def _styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    @functools.wraps(draw)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context(LOOK):  # type: ignore[arg-type]
+            return draw(*args, **kwargs)
+
+    return inside
+
+
+def _figure(height: float) -> Figure:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@_styled
+def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) -> Figure:
+    """Draw the share of expected mistakes so far against rounds, both axes logarithmic, with interval bands."""
+    figure = _figure(max(4.2, 1.0 + 0.3 * len(curves)))
+    ax = figure.subplots()
+    handles = []
+    for curve in curves:
+        look = looks[curve.label]
+        _line(ax, curve, look, curve.rounds)
+        share = curve.mean[-1] / curve.rounds[-1]
+        handles.append(_handle(look, f"{curve.name}  {100 * share:.{1 if share >= 0.01 else 2}f} %"))
+    ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
+    first = _rounds_axis(ax, curves)
+    seen = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
+    least = float(seen[seen > 0].min()) if (seen > 0).any() else 0.01
+    ax.set_ylim(least * 0.8, 1.06)
+    ticks = [m * 10.0**-e for e in range(7) for m in (1, 2, 5) if least * 0.8 <= m * 10.0**-e <= 1]
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+    ax.yaxis.set_minor_locator(NullLocator())
+    _legend(figure, handles)
+    return figure
+
+
+@_styled
+def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
+    """Draw expected mistakes minus the comparator's loss in one ball; min(bound, T) thin where a theorem has numbers."""
+    bounded = [curve for curve in panel.curves if len(curve.bound)]
+    figure = _figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
+    ax = figure.subplots()
+    ax.axhline(0, color=INK, lw=1.0, zorder=1.5)
+    handles = []
+    for curve in panel.curves:
+        look = looks[curve.label]
+        _line(ax, curve, look)
+        text = curve.name + (" [bits]" if curve.unit == "bits" else "")
+        if len(curve.bound):
+            text += "\n   bound: vacuous" if curve.vacuous else f"\n   bound: {amount(curve.bound[-1])}"
+        if len(curve.bound) and not _at_rounds(curve):
+            ax.plot(curve.rounds, curve.bound, color=look.colour, lw=0.9, ls=THIN, zorder=1.8)
+        handles.append(_handle(look, text))
+    if any(_at_rounds(curve) for curve in bounded):  # they all coincide: one line in no player's colour
+        ax.plot(panel.curves[0].rounds, panel.curves[0].rounds, color=FAINT, lw=0.9, ls=THIN, zorder=1.8)
+    if bounded:
+        handles.append(Line2D([], [], color=FAINT, lw=0.9, ls=THIN, label="min(bound, rounds)"))
+    _rounds_axis(ax, panel.curves)
+    _signed_axis(ax, panel)
+    ax.set_ylabel(f"expected mistakes − loss of the best U, B = {short(panel.norm_bound)}")
+    _legend(figure, handles)
+    return figure
+
+
+@_styled
+def heat_maps(grids: Sequence[Grid]) -> Figure:
+    """Draw relative mistakes over gamma and B, one panel per player, one colour scale, every cell with its number.
+
+    A frame marks the cell with the fewest mistakes.
+    """
+    columns = min(3, len(grids))
+    rows = math.ceil(len(grids) / columns)
+    tall = max(len(grid.gammas) for grid in grids)
+    figure = _figure(rows * (0.95 + 0.4 * tall))
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    # the colour follows arcsinh, so that a scale of thousands still shows tens; the numbers are printed as they are
+    widest = max(float(np.nanmax(np.abs(grid.relative))) for grid in grids) or 1.0
+    for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
+        sns.heatmap(
+            np.arcsinh(10 * grid.relative / widest),
+            ax=ax,
+            cmap="vlag",
+            vmin=-math.asinh(10),
+            vmax=math.asinh(10),
+            cbar=False,
+            annot=np.vectorize(lambda value: plain(value, 0 if widest >= 100 else 1))(grid.relative),
+            fmt="",
+            annot_kws={"size": 10},
+            xticklabels=[short(b) for b in grid.norm_bounds],
+            yticklabels=[short(g) for g in grid.gammas],
+        )
+        _readable_cells(ax)
+        row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
+        ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
+        ax.set_title(_literal(f"{grid.label}{' [bits]' if grid.unit == 'bits' else ''}"))
+        ax.tick_params(length=0, rotation=0)
+        ax.set(xlabel="B", ylabel="γ" if i % columns == 0 else "")
+        ax.grid(False)
+    for ax in axes[len(grids) :]:
+        ax.set_visible(False)
+    return figure
+
+
+@_styled
+def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
+    """Draw the share of expected mistakes against gamma, one panel per player, one line per B, with intervals."""
+    columns = min(3, len(grids))
+    rows = math.ceil(len(grids) / columns)
+    figure = _figure(0.6 + 2.5 * rows)
+    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False, sharey=True)).ravel()
+    bounds = sorted({b for grid in grids for b in grid.norm_bounds if not math.isnan(b)})
+    shades = dict(zip(bounds, sns.color_palette("flare", len(bounds)).as_hex(), strict=True)) if bounds else {}
+    for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
+        for j, bound in enumerate(grid.norm_bounds):
+            colour, marker = (FAINT, "o") if math.isnan(bound) else (shades[bound], MARKERS[bounds.index(bound) % 8])
+            _with_bars(ax, grid, j, colour, marker)
+        positive = [g for g in grid.gammas if g > 0]
+        ax.set_xscale("log" if len(positive) == len(grid.gammas) else "linear")
+        ax.xaxis.set_major_locator(FixedLocator(grid.gammas))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(float(f"{value:.6g}"))))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        ax.set_title(grid.label)
+        ax.set_xlabel("γ")
+        if i % columns == 0:
+            ax.set_ylabel("expected mistakes")
+    axes[0].set_ylim(bottom=0)
+    for ax in axes[len(grids) :]:
+        ax.set_visible(False)
+    handles = [
+        Line2D([], [], color=shades[b], marker=MARKERS[k % 8], ms=5, label=f"B = {short(b)}")
+        for k, b in enumerate(bounds)
+    ]
+    if any(math.isnan(b) for grid in grids for b in grid.norm_bounds):
+        handles.append(Line2D([], [], color=FAINT, marker="o", ms=5, label="has no B"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(1, len(handles)))
+    return figure
+
+
+# --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0) -> None:
+    """Draw a curve and its band, each divided by `per`."""
+    x, y = curve.rounds, curve.mean / per
+    ax.plot(x, y, color=look.colour, ls=look.dash, lw=1.8, marker=look.marker, ms=4, markeredgewidth=0, zorder=3)
+    if np.isfinite(curve.low).all():
+        ax.fill_between(x, curve.low / per, curve.high / per, color=look.colour, alpha=0.16, lw=0, zorder=2)
+
+
+def _at_rounds(curve: Curve) -> bool:
+    """Return whether min(bound, round) is the round from the first checkpoint to the last."""
+    return len(curve.bound) > 0 and bool((curve.bound >= curve.rounds).all())
+
+
+def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
+    """Give rounds a logarithmic axis that ends at the last one; return where it starts: 10, or 1 for short runs."""
+    last = max(float(curve.rounds[-1]) for curve in curves)
+    first = 10.0 if last >= 500 else 1.0
+    ticks = [10.0**e for e in range(12) if first <= 10.0**e <= last]
+    if last / ticks[-1] < 4 and len(ticks) > 1:
+        ticks.pop()  # its number would touch the last round's
+    ax.set_xscale("log")
+    ax.set_xlim(first, max(last, 2 * first) if last <= first else last)
+    ax.xaxis.set_major_locator(FixedLocator([*ticks, last]))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("rounds")
+    return first
+
+
+def _readable_cells(ax: Axes) -> None:
+    """Print each cell's number dark on light cells and white on dark ones."""
+    shown = [t for t in np.asarray(ax.collections[0].get_facecolors())]  # type: ignore[attr-defined]
+    for text, rgba in zip(ax.texts, [rgba for rgba in shown if rgba[3] > 0], strict=False):
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
+        luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        text.set_color("#ffffff" if luminance < 0.19 else "#16181b")
+
+
+def _handle(look: Style, text: str) -> Line2D:
+    return Line2D([], [], color=look.colour, ls=look.dash, lw=1.8, marker=look.marker, ms=4, label=_literal(text))
+
+
+def _literal(text: str) -> str:
+    """Keep matplotlib from reading a user's dollar signs as mathematics, or a leading underscore as "no legend"."""
+    text = text.replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
+def _with_bars(ax: Axes, grid: Grid, j: int, colour: str, marker: str) -> None:
+    y, low, high = grid.mistakes[:, j], grid.low[:, j], grid.high[:, j]
+    there = np.isfinite(y)
+    gammas = np.array(grid.gammas)[there]
+    ax.plot(gammas, y[there], color=colour, marker=marker, ms=5, lw=1.6, markeredgewidth=0)
+    if np.isfinite(low[there]).all():
+        ax.vlines(gammas, low[there], high[there], color=colour, lw=1.4, alpha=0.7)
+
+
+def _legend(figure: Figure, handles: list[Line2D]) -> None:
+    figure.legend(handles=handles, loc="outside right upper", handlelength=2.6, labelspacing=0.75, borderaxespad=0.3)
+
+
+def _signed_axis(ax: Axes, panel: Panel) -> None:
+    """Give the vertical axis powers of ten on both sides of 0, and limits that hold lines and bounds, not wild bands."""
+    shown = np.concatenate([curve.mean for curve in panel.curves] + [curve.bound for curve in panel.curves])
+    low, high = min(0.0, float(shown.min())), max(1.0, float(shown.max()))
+    last = float(panel.curves[0].rounds[-1])
+    threshold = 10.0 ** max(0, math.floor(math.log10(last) / 2))  # the scale is linear below
+    ax.set_yscale("symlog", linthresh=threshold, linscale=0.6)
+    ax.set_ylim(low * 1.6 - threshold / 5, high * 1.6)
+    ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=threshold))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))

@@ -1,0 +1,332 @@
+"""Read a results folder into tidy tables. Only Parquet, TOML and JSON files are read; no run is rebuilt."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from banditlab.analysis.words import short, sign
+from banditlab.errors import UsageError
+
+STORE_FORMAT = 1
+"""The store format this module reads ([store] format in spec.toml)."""
+COMPARATOR_COLUMNS = (
+    "stream_id environment repetition round norm_bound loss_nats loss_bits gap mistakes seconds".split()
+)
+IDENTITY = ["environment", "kind", "label"]
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A pair that cannot meet, with the reason."""
+
+    environment: str
+    player: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised."""
+
+    run_id: str
+    environment: str
+    player: str
+    repetition: int
+    error: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a results folder holds of its current spec; runs of earlier specs are left out.
+
+    Attributes
+    ----------
+    out
+        The folder.
+    spec
+        spec.toml as it is.
+    runs
+        One row per run and checkpoint, as stored, and the columns `settings` (the settings that differ within the
+        label and environment, as text), `gamma` and `norm_bound` (float, NaN where the player has none).
+    comparators
+        One row per stream, checkpoint and norm bound.
+    planned, missing
+        How many runs the spec asks for, and how many of them neither finished nor failed yet.
+    unreadable
+        How many files could not be read (cut in half by a crash); their runs count as missing.
+    skipped, failures
+        Pairs that cannot meet, runs that raised.
+    """
+
+    out: Path
+    spec: dict[str, Any]
+    runs: pd.DataFrame
+    comparators: pd.DataFrame
+    planned: int
+    missing: int
+    unreadable: int
+    skipped: list[Skip]
+    failures: list[Failure]
+
+    @property
+    def environments(self) -> list[str]:
+        """The environments, in the order of the spec."""
+        return list(dict.fromkeys(self.runs["environment"]))
+
+    @property
+    def last_round(self) -> int:
+        """The last checkpoint."""
+        return int(self.runs["round"].max())
+
+    def labels(self) -> list[str]:
+        """Return the players' labels in the order of the spec, the same for every figure."""
+        return list(dict.fromkeys(self.runs["label"]))
+
+
+def load(out: str | os.PathLike[str]) -> Results:
+    """Read the results folder `out`.
+
+    Raises
+    ------
+    UsageError
+        `out` is not a results folder, has another store format, or holds no finished run of its current spec.
+    """
+    out = Path(out)
+    spec, plan = _read_spec(out), _read_plan(out)
+    wanted = list(plan["runs"])
+    frames, unreadable = _read_runs(out, wanted)
+    if not frames:
+        raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first")
+    runs = _combined(frames)
+    seat = {run_id: i for i, run_id in enumerate(wanted)}
+    runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
+    runs = with_settings(runs.drop(columns="_seat").reset_index(drop=True))
+    done = set(runs["run_id"])
+    failures = [failure for failure in _read_failures(out, set(wanted)) if failure.run_id not in done]
+    missing = len(set(wanted) - done - {failure.run_id for failure in failures})
+    skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan.get("skipped", [])]
+    comparators, broken = _read_comparators(out, set(plan.get("streams", [])))
+    return Results(out, spec, runs, comparators, len(wanted), missing, unreadable + broken, skipped, failures)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _read_spec(out: Path) -> dict[str, Any]:
+    path = out / "spec.toml"
+    if not path.is_file():
+        raise UsageError(
+            f"{out}: not a results folder (it has no spec.toml; `banditlab run SPEC.toml -o DIR` makes one)"
+        )
+    try:
+        spec = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML ({error})") from error
+    found = spec.get("store", {}).get("format") if isinstance(spec.get("store", {}), dict) else None
+    if found != STORE_FORMAT:
+        raise UsageError(f"{out}: store format {found}, this version reads format {STORE_FORMAT} only")
+    return spec
+
+
+def _read_plan(out: Path) -> dict[str, Any]:
+    path = out / "runs.json"
+    if not path.is_file():
+        raise UsageError(f"{out}: not a results folder (it has no runs.json)")
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(plan["runs"], list):
+            raise TypeError("runs is not a list")
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not a plan of runs ({error})") from error
+    return dict(plan)
+
+
+def _parquet(path: Path) -> pd.DataFrame | None:
+    """Return the table in a file, or None where the file was cut short."""
+    try:
+        return pd.read_parquet(path)
+    except (pa.ArrowInvalid, OSError):
+        return None
+
+
+def _read_runs(out: Path, wanted: list[str]) -> tuple[list[pd.DataFrame], int]:
+    """Return the rows of the wanted runs, compacted ones first, then shards of the others."""
+    frames, unreadable, done = [], 0, set()
+    compacted = out / "results.parquet"
+    if compacted.is_file():
+        table = _parquet(compacted)
+        unreadable += table is None
+        if table is not None:
+            table = table[table["run_id"].isin(set(wanted))].drop_duplicates(["run_id", "round"])
+            done = set(table["run_id"])
+            frames += [table] if len(table) else []
+    for run_id in wanted:
+        shard = out / "shards" / run_id[:2] / f"{run_id}.parquet"
+        if run_id not in done and shard.is_file():
+            table = _parquet(shard)
+            unreadable += table is None
+            frames += [table] if table is not None and len(table) else []
+    return frames, unreadable
+
+
+def _read_comparators(out: Path, streams: set[str]) -> tuple[pd.DataFrame, int]:
+    frames, unreadable = [], 0
+    compacted = out / "comparators.parquet"
+    for path in ([compacted] if compacted.is_file() else []) + sorted((out / "comparators").glob("*.parquet")):
+        table = _parquet(path)
+        unreadable += table is None
+        if table is not None:
+            frames.append(table[table["stream_id"].isin(streams)])
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return pd.DataFrame({name: pd.Series(dtype=float) for name in COMPARATOR_COLUMNS}), unreadable
+    table = pd.concat(frames, ignore_index=True).drop_duplicates(["stream_id", "round", "norm_bound"])
+    return table.astype({"norm_bound": float}).reset_index(drop=True), unreadable
+
+
+def _read_failures(out: Path, wanted: set[str]) -> list[Failure]:
+    failures = []
+    for path in sorted((out / "failed").glob("*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            record = {"error": f"{path.name} cannot be read"}
+        run_id = str(record.get("run_id", path.stem))
+        if run_id in wanted:
+            who = [str(record.get(key, "?")) for key in ("environment", "player")]
+            failures.append(Failure(run_id, *who, int(record.get("repetition", -1)), str(record.get("error", "?"))))
+    return failures
+
+
+def _combined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Stack tables whose parameter columns differ: a column absent, or empty, in one of them is missing there."""
+    columns = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    filled = [frame.dropna(axis=1, how="all") for frame in frames]
+    return pd.concat(filled, ignore_index=True).reindex(columns=columns)
+
+
+# ------------------------------------------------------------------------------------------------------------ settings
+
+
+def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add `settings`, `gamma` and `norm_bound` to the runs.
+
+    A setting is named if somebody wrote it in the spec and it differs within the player's label in some environment;
+    values that follow from others (a step size from B) are not. Should that leave two runs of one repetition alike,
+    every parameter that differs is named.
+    """
+    runs = runs.copy()
+    for name in ("gamma", "norm_bound"):
+        column = runs.get(f"param.{name}")
+        runs[name] = np.nan if column is None else pd.to_numeric(column, errors="coerce").astype(float)
+    runs["settings"] = ""
+    for _, group in runs.groupby("label", sort=False):
+        one = group.drop_duplicates("run_id")
+        values = _values(one)
+        names = _differing(
+            one, values, [n for n in values if f"setting.{n}" in one and one[f"setting.{n}"].notna().any()]
+        )
+        if pd.concat([one[["environment", "repetition"]], values[names]], axis=1).duplicated().any():
+            names = _differing(one, values, list(values))
+        names.sort(key=lambda n: (n not in ("gamma", "norm_bound"), n))
+        texts = {
+            run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not _absent(v))
+            for run_id, row in zip(one["run_id"], values[names].itertuples(index=False, name=None))
+        }
+        runs.loc[group.index, "settings"] = group["run_id"].map(texts)
+    return runs
+
+
+def _values(one: pd.DataFrame) -> pd.DataFrame:
+    """Return each run's settings: the word that was written ("theory") or the resolved value."""
+    names = dict.fromkeys(c.split(".", 1)[1] for c in one.columns if c.startswith(("param.", "setting.")))
+    columns = {}
+    for name in names:
+        resolved = one.get(f"param.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
+        written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
+        pairs = [(w if isinstance(w, str) and not _numeric(w) else r) for w, r in zip(written, resolved)]
+        columns[name] = pd.Series(
+            [w if _absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object
+        )
+    return pd.DataFrame(columns, index=one.index)
+
+
+def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Return the names whose values differ within an environment."""
+    keys = {n: values[n].map(lambda v: "" if _absent(v) else str(v)) for n in names}
+    return [n for n, key in keys.items() if (key.groupby(one["environment"]).nunique() > 1).any()]
+
+
+def _absent(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def _numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------ relative
+
+
+def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
+    """Join runs with the comparators of the same stream and round: relative mistakes, in the unit of the theorem.
+
+    A player with a norm bound meets the comparator of its own ball; a player without one meets every comparator. A
+    number keeps the rows of that ball only. Runs whose comparator is not there are left out.
+
+    Returns
+    -------
+    The rows of `results.runs`, with `norm_bound` now the comparator's and, per row:
+    `unit` ("nats", or "bits" where the player's theorem is stated in them); `loss` and `loss_low` = loss - gap, so the
+    best loss in the ball lies in [loss_low, loss]; `relative_mistakes` = mistakes - loss up to
+    `relative_mistakes_high` = mistakes - loss_low, and the same two of `relative_expected`; `ratio` = mistakes / loss;
+    `comparator_mistakes`; `bound_shown` = min(bound, round) and `vacuous` where bound >= round.
+    """
+    comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
+    comparators = comparators.drop(columns=["environment", "repetition", "seconds"])
+    runs = results.runs
+    owns = runs["norm_bound"].notna()
+    keys = ["stream_id", "round"]
+    table = pd.concat(
+        [
+            runs[owns].merge(comparators, on=[*keys, "norm_bound"]),
+            runs[~owns].drop(columns="norm_bound").merge(comparators, on=keys),
+        ],
+        ignore_index=True,
+    )
+    if norm_bound != "own":
+        table = table[np.isclose(table["norm_bound"].astype(float), float(norm_bound), rtol=1e-12)].reset_index(
+            drop=True
+        )
+    bits = table["bound_unit"].eq("bits").to_numpy()
+    loss = np.where(bits, table["loss_bits"], table["loss_nats"]).astype(float)
+    loss_low = loss - np.where(bits, 1 / math.log(2), 1.0) * table["gap"].to_numpy(dtype=float)
+    bound, rounds = table["bound"].to_numpy(dtype=float), table["round"].to_numpy(dtype=float)
+    mistakes, expected = (table[c].to_numpy(dtype=float) for c in ("mistakes", "expected_mistakes"))
+    return table.assign(
+        unit=np.where(bits, "bits", "nats"),
+        loss=loss,
+        loss_low=loss_low,
+        relative_mistakes=mistakes - loss,
+        relative_mistakes_high=mistakes - loss_low,
+        relative_expected=expected - loss,
+        relative_expected_high=expected - loss_low,
+        ratio=np.divide(mistakes, loss, out=np.full(len(loss), np.nan), where=loss > 0),
+        bound_shown=np.minimum(bound, rounds),
+        vacuous=bound >= rounds,
+    )

@@ -1,0 +1,76 @@
+"""Numbers and lists as a person reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from banditlab.analysis.statistics import Interval
+
+SIGNS = {"gamma": "γ", "norm_bound": "B"}
+MISSING = "–"
+
+
+def sign(name: str) -> str:
+    """Return a setting's name as legends write it: γ for gamma, B for norm_bound, a wrapped player's likewise."""
+    head, dot, tail = name.rpartition(".")
+    return f"{head}{dot}{SIGNS.get(tail, tail)}"
+
+
+def short(value: float | str) -> str:
+    """Return a setting's value in at most four digits."""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def count(n: int, noun: str, plural: str | None = None) -> str:
+    """Return "1 run" or "5,000 runs"."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def decimals(interval: Interval) -> int:
+    """Return how many decimals of a percentage its interval supports: one, or two below half a point."""
+    half = (interval.high - interval.low) / 2
+    return 2 if (half < 0.05 if math.isfinite(half) else abs(interval.mean) < 1) else 1
+
+
+def percent(interval: Interval) -> str:
+    """Return the mean of an interval in percent: "4.1 %"."""
+    return f"{interval.mean:.{decimals(interval)}f} %"
+
+
+def spread(interval: Interval, digits: int | None = None) -> str:
+    """Return "3.9 to 4.3", or a dash where there is no interval."""
+    if not math.isfinite(interval.low):
+        return MISSING
+    digits = decimals(interval) if digits is None else digits
+    return f"{plain(interval.low, digits)} to {plain(interval.high, digits)}"
+
+
+def plain(value: float, digits: int = 0) -> str:
+    """Return a number with thousands separated and a true minus sign, or a dash for NaN."""
+    if not math.isfinite(value):
+        return MISSING
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def amount(value: float) -> str:
+    """Return a count of mistakes or nats: whole from 100 up, one decimal below."""
+    return plain(value, 0 if abs(value) >= 100 else 1)
+
+
+def duration(seconds: float) -> str:
+    """Return a time per round in the unit that suits it."""
+    if not math.isfinite(seconds):
+        return MISSING
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * factor >= 1 or unit == "µs":
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError

@@ -82,15 +82,33 @@ class Rows(NamedTuple):
     """Whether numeric columns were brought to [0, 1]."""
 
 
-def prepare(columns: list[Column], y: Labels, classes: list[Any], recipe: Recipe, source: str) -> Rows:
-    """Return the rows that the recipe makes of a table's columns; `source` names the table in errors.
+def prepare(
+    columns: list[Column],
+    y: Labels,
+    classes: list[Any],
+    recipe: Recipe,
+    source: str,
+    row_numbers: np.ndarray | None = None,
+) -> Rows:
+    """Return the rows that the recipe makes of a table's columns.
+
+    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1).
 
     Raises
     ------
     UsageError
         Entries are missing or infinite and no rule is given, no row or no column is left, one class is left.
     """
-    columns, y, classes = _fill_rows(columns, y, classes, recipe, source)
+    if not columns:
+        raise UsageError(f"{source}: no feature column is left")
+    if recipe.missing == "error":
+        _refuse_gaps(columns, source, np.arange(len(y)) if row_numbers is None else row_numbers)
+    elif recipe.missing == "drop_rows":
+        columns, y, classes = _drop_gaps(columns, y, classes)
+    if len(y) == 0:
+        raise UsageError(f"{source}: no row is left")
+    if len(classes) < 2:
+        raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
     scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _ranges_differ(columns))
     parts = [part for column in columns for part in _expand(column, scaled, recipe.missing == "indicator")]
     X = np.column_stack(parts)
@@ -108,31 +126,22 @@ def prepare(columns: list[Column], y: Labels, classes: list[Any], recipe: Recipe
     return Rows(X, y, classes, positive("radius", radius), scaled)
 
 
-def _fill_rows(
-    columns: list[Column], y: Labels, classes: list[Any], recipe: Recipe, source: str
-) -> tuple[list[Column], Labels, list[Any]]:
-    """Refuse or leave out rows with gaps as the rule says; classes that lose all their rows are left out too."""
-    if not columns:
-        raise UsageError(f"{source}: no feature column is left")
-    if recipe.missing == "error":
-        for column in columns:
-            if column.gaps.any():
-                row = int(np.argmax(column.gaps))
-                raise UsageError(
-                    f"{source}: column {column.name!r} has {int(column.gaps.sum())} missing or infinite entries (the "
-                    f'first in row {row}); give missing = "mean", "indicator" or "drop_rows"'
-                )
-    if recipe.missing == "drop_rows":
-        keep = ~np.logical_or.reduce([column.gaps for column in columns])
-        columns = [column._replace(values=column.values[keep]) for column in columns]
-        y = y[keep]
-        present, y = np.unique(y, return_inverse=True)
-        classes = [classes[k] for k in present]
-    if len(y) == 0:
-        raise UsageError(f"{source}: no row is left")
-    if len(classes) < 2:
-        raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    return columns, y.astype(np.int64), classes
+def _refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> None:
+    for column in columns:
+        gaps = column.gaps
+        if gaps.any():
+            raise UsageError(
+                f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "
+                f'{row_numbers[int(np.argmax(gaps))]}); give missing = "mean", "indicator" or "drop_rows"'
+            )
+
+
+def _drop_gaps(columns: list[Column], y: Labels, classes: list[Any]) -> tuple[list[Column], Labels, list[Any]]:
+    """Leave out rows with gaps, and classes that lose all their rows by it."""
+    keep = ~np.logical_or.reduce([column.gaps for column in columns])
+    columns = [column._replace(values=column.values[keep]) for column in columns]
+    present, y = np.unique(y[keep], return_inverse=True)
+    return columns, y.astype(np.int64), [classes[k] for k in present]
 
 
 def _ranges_differ(columns: list[Column]) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._recipe import Column, Missing, Recipe, Rows, Scaling, prepare
+from banditlab.envs._recipe import Column, Recipe, Rows, Scaling, prepare
 
 
 class Digits(DataSetEnv):
@@ -55,8 +55,7 @@ class Digits(DataSetEnv):
 def _digits(scaling: Scaling, normalize: bool, intercept: bool) -> Rows:
     from sklearn.datasets import load_digits
 
-    missing: Missing = "error"
     pixels, y = load_digits(return_X_y=True)
     columns = [Column(f"pixel_{j}", pixels[:, j] / 16.0) for j in range(pixels.shape[1])]
-    recipe = Recipe(scaling, missing, normalize, intercept)
+    recipe = Recipe(scaling, "error", normalize, intercept)
     return prepare(columns, y.astype(np.int64), list(range(10)), recipe, "Digits-v0")

@@ -1,0 +1,88 @@
+"""An adaptive environment: now and then the label is the class the agent has so far avoided."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from banditlab.envs._adaptive import AdaptiveEnv
+from banditlab.envs._base import Floats, Streams
+from banditlab.envs._planted import HAIR, directions
+from banditlab.losses import softmax
+from banditlab.problem import Problem
+from banditlab.validation import at_least, positive, probability
+
+
+class Adversary(AdaptiveEnv):
+    """A planted logistic model, interrupted with probability rho by an adversary who has watched the agent.
+
+    Contexts are uniform on the sphere of radius R. The sphere is divided into cells, each context belonging to the
+    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played least
+    on this context's cell so far (the first such class if several); in all other rounds it is drawn from softmax(W x)
+    with a planted W whose rows have norm B. The label is fixed before the action: it depends on earlier actions only.
+
+    Against an agent that plays one class per cell every interrupted round is a mistake, whatever the class; an agent
+    that plays uniformly at random is right in 1/K of them. Bounds that hold against adaptive adversaries hold here, with
+    the comparator of the labels that this run has met.
+
+    Parameters
+    ----------
+    n_features, n_classes
+        d and K.
+    norm_bound
+        B, the norm of every row of the planted W.
+    rho
+        Probability in [0, 1] of an interrupted round.
+    n_cells
+        Cells in which the adversary counts the agent's actions.
+    radius
+        R.
+    horizon
+        T, rounds of an episode.
+    """
+
+    id: ClassVar[str] = "banditlab/Adversary-v0"
+    summary: ClassVar[str] = "adaptive: logistic model, sometimes the class the agent has played least around here"
+    reference: ClassVar[str] = "made here"
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        n_features: int = 5,
+        n_classes: int = 3,
+        norm_bound: float = 10.0,
+        rho: float = 0.1,
+        n_cells: int = 8,
+        radius: float = 1.0,
+        horizon: int = 10_000,
+    ) -> None:
+        self.n_features = at_least("n_features", n_features, 1)
+        self.n_classes = at_least("n_classes", n_classes, 2)
+        self.norm_bound = positive("norm_bound", norm_bound)
+        self.rho = probability("rho", rho)
+        self.n_cells = at_least("n_cells", n_cells, 1)
+        self.radius = positive("radius", radius)
+        super().__init__(Problem(self.n_features, self.n_classes, self.radius, horizon))
+
+    def _begin(self, streams: Streams) -> None:
+        self._current = streams
+        self._W = self.norm_bound * directions(streams.model, self.n_classes, self.n_features)
+        self._centres = directions(streams.model, self.n_cells, self.n_features)
+        self._plays = np.zeros((self.n_cells, self.n_classes), dtype=np.int64)
+
+    def _cell(self, context: Floats) -> int:
+        return int(np.argmax(self._centres @ context))
+
+    def _next(self) -> tuple[Floats, int]:
+        x = directions(self._current.contexts, 1, self.n_features)[0] * (self.radius * HAIR)
+        # Both draws are made in every round: runs that differ in rho or in their actions share contexts and coins.
+        interrupted = self._current.noise.random() < self.rho
+        u = self._current.labels.random()
+        if interrupted:
+            return x, int(np.argmin(self._plays[self._cell(x)]))
+        return x, int((u >= np.cumsum(softmax(self._W @ x))[:-1]).sum())
+
+    def _played(self, context: Floats, action: int, label: int) -> None:
+        self._plays[self._cell(context), action] += 1

@@ -1,0 +1,155 @@
+"""Data sets of openml.org, fetched once through scikit-learn and read from its cache afterwards."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.error import URLError
+
+from banditlab.envs._dataset import DataSetEnv
+from banditlab.envs._files import MAX_ENTRIES
+from banditlab.envs._frame import table_rows
+from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.errors import UsageError
+from banditlab.validation import at_least
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DATA_HOME_VARIABLE = "BANDITLAB_DATA_HOME"
+
+
+class OpenML(DataSetEnv):
+    """A data set of openml.org by its number, its rows in a fresh seeded order per pass.
+
+    The first use downloads it into scikit-learn's cache; from then on no network is needed. A word of caution:
+    scikit-learn deletes a cached file that it finds invalid, so copy a cache first that is not yours to lose.
+
+    Parameters
+    ----------
+    data_id
+        The number in https://www.openml.org/d/NUMBER, a fixed version of a data set.
+    label
+        Name of the label column; "" for the data set's own target.
+    drop_columns
+        Names of columns to leave out; for instance those that give the label away.
+    max_categories
+        A nominal column with more categories is refused.
+    scaling
+        "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
+        10 times.
+    missing
+        What is done about missing, NaN and infinite entries: "error", "mean", "indicator" (mean, and a 0/1 column that
+        says so) or "drop_rows".
+    normalize
+        Divide by the largest row norm.
+    intercept
+        Append a constant column.
+    data_home
+        Folder that holds the cache; "" for the environment variable BANDITLAB_DATA_HOME or else scikit-learn's own. It
+        is no part of a run's identity.
+    horizon
+        T, rounds of an episode.
+
+    Raises
+    ------
+    UsageError
+        No such data set, no such column, no class label; or not cached and openml.org cannot be reached.
+    """
+
+    id: ClassVar[str] = "banditlab/OpenML-v0"
+    summary: ClassVar[str] = "a data set of openml.org by its number, cached after the first use"
+    reference: ClassVar[str] = (
+        "Vanschoren, van Rijn, Bischl, Torgo: OpenML: networked science in machine learning, SIGKDD Explorations, 2013"
+    )
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        data_id: int,
+        label: str = "",
+        drop_columns: list[str] | None = None,
+        max_categories: int = 100,
+        scaling: Scaling = "auto",
+        missing: Missing = "error",
+        normalize: bool = True,
+        intercept: bool = True,
+        data_home: str = "",
+        horizon: int = 10_000,
+    ) -> None:
+        self.data_id = at_least("data_id", data_id, 1)
+        self.label_column = str(label)
+        self.drop_columns = [str(name) for name in drop_columns or ()]
+        self.max_categories = at_least("max_categories", max_categories, 2)
+        self.scaling, self.missing = scaling, missing
+        self.normalize, self.intercept = bool(normalize), bool(intercept)
+        self.data_home = str(data_home)
+        super().__init__(horizon)
+        self.scaling = "minmax" if self._table.scaled else "none"
+
+    @classmethod
+    def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings without the cache's place."""
+        return {name: value for name, value in settings.items() if name != "data_home"}
+
+    def _load(self) -> Rows:
+        from sklearn.datasets import get_data_home
+
+        # Where nothing says otherwise scikit-learn decides (SCIKIT_LEARN_DATA, else a folder in the user's home).
+        home = get_data_home(self.data_home or os.environ.get(DATA_HOME_VARIABLE) or None)
+        recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
+        return _rows(self.data_id, home, self.label_column, tuple(self.drop_columns), self.max_categories, recipe)
+
+
+@lru_cache(maxsize=4)
+def _rows(
+    data_id: int, home: str, label: str, drop_columns: tuple[str, ...], max_categories: int, recipe: Recipe
+) -> Rows:
+    source = f"OpenML data set {data_id}"
+    frame, target = _fetch(data_id, home, label, source)
+    return table_rows(
+        frame, target, recipe, drop_columns=list(drop_columns), max_categories=max_categories, source=source
+    )
+
+
+def _fetch(data_id: int, home: str, label: str, source: str) -> tuple[pd.DataFrame, str]:
+    """Return the table and the name of its label column."""
+    import pandas as pd
+    from sklearn.datasets import fetch_openml
+
+    try:
+        with warnings.catch_warnings():
+            # Our own line below says it, once.
+            warnings.filterwarnings("ignore", message="A network error occurred", category=UserWarning)
+            bunch = fetch_openml(data_id=data_id, data_home=home, as_frame="auto", parser="auto", n_retries=1)
+    except (URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise UsageError(
+            f"{source} is not cached in {home} and openml.org cannot be reached ({reason}); fetch it once with a "
+            f"network, or give data_home or {DATA_HOME_VARIABLE} a folder that has it"
+        ) from None
+    except (ValueError, KeyError, OSError) as error:
+        raise UsageError(f"{source} cannot be used: {' '.join(str(error).split())}") from None
+    if not isinstance(bunch.data, pd.DataFrame):
+        frame = _dense(bunch, source)
+    else:
+        frame = bunch.frame
+    targets = [str(name) for name in bunch.target_names or []]
+    if not label and len(targets) != 1:
+        raise UsageError(f"{source} has {len(targets)} targets {targets}; give label")
+    return frame, label or targets[0]
+
+
+def _dense(bunch: Any, source: str) -> pd.DataFrame:
+    """Return a sparse data set as a table."""
+    import pandas as pd
+
+    n, d = bunch.data.shape
+    if n * d > MAX_ENTRIES:
+        raise UsageError(f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many")
+    frame = pd.DataFrame(bunch.data.toarray(), columns=[str(name) for name in bunch.feature_names])
+    frame[str(bunch.target_names[0])] = bunch.target
+    return frame

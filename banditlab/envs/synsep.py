@@ -1,0 +1,142 @@
+"""SynSep and SynNonSep: the synthetic document topics of the Banditron paper."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from banditlab.envs._base import Floats, Labels, Streams
+from banditlab.envs._planted import noisy_labels
+from banditlab.envs._stream import StreamEnv
+from banditlab.problem import Problem
+from banditlab.validation import one_of, probability
+
+K, D = 9, 400
+"""Classes and features."""
+TOPIC, LEAST_ON, MOST_ON = 120, 20, 40
+"""A class's words are 20 to 40 of the first 120 features."""
+OFF, EXTRA = 5, 20
+"""Per example: 5 words of the class switched off, 20 of the last 280 features switched on."""
+
+_REFERENCE = "Kakade, Shalev-Shwartz, Tewari: Efficient bandit algorithms for online multiclass prediction, ICML 2008"
+
+
+class SynBase(StreamEnv):
+    """What both share: 0/1 features as they are (no scaling, no intercept), 35 <= ||x||^2 <= 55, R = sqrt(55)."""
+
+    def __init__(self, horizon: int) -> None:
+        super().__init__(Problem(D, K, math.sqrt(MOST_ON - OFF + EXTRA), horizon))
+
+    @abstractmethod
+    def _relabel(self, rng: np.random.Generator, y: Labels) -> Labels:
+        """Return the labels after the noise."""
+
+    def prototypes(self) -> Floats:
+        """Return the classes' bit vectors (9, 120) of the current episode (for tests and plots)."""
+        return _prototypes(self._streams().model)
+
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
+        bits = _prototypes(streams.model)
+        on = np.argsort(bits == 0.0, axis=1, kind="stable")[:, :MOST_ON]  # (K, 40), the on-bits first
+        n_on = bits.sum(axis=1).astype(np.int64)
+        while True:
+            y = np.floor(streams.labels.random(size) * K).astype(np.int64)
+            X = np.zeros((size, D))
+            X[:, :TOPIC] = bits[y]
+            _switch_off(streams.contexts, X, on[y], n_on[y])
+            _switch_on(streams.contexts, X)
+            yield X, self._relabel(streams.noise, y)
+
+
+class SynSep(SynBase):
+    """K = 9, d = 400, linearly separable in practice (a perceptron makes about 20 mistakes in a million rounds).
+
+    Once per episode each class draws s uniformly from 20 ... 40 and switches on s random coordinates among the first
+    120 (its prototype, from the child stream "model"). A round draws a class uniformly, copies its prototype, switches
+    off 5 of its on-bits and switches on exactly 20 random coordinates among the last 280.
+
+    Parameters
+    ----------
+    horizon
+        T, rounds of an episode; the paper's is 1,000,000.
+    """
+
+    id: ClassVar[str] = "banditlab/SynSep-v0"
+    summary: ClassVar[str] = "Banditron paper: 9 topics over 400 binary features, separable"
+    reference: ClassVar[str] = _REFERENCE
+    version: ClassVar[int] = 1
+
+    def __init__(self, *, horizon: int = 10_000) -> None:
+        super().__init__(horizon)
+
+    def _relabel(self, rng: np.random.Generator, y: Labels) -> Labels:
+        return y
+
+
+class SynNonSep(SynBase):
+    """SynSep with label noise: the same contexts from the same seed, 5 % of the labels replaced.
+
+    Public copies of the generator differ in what replaces a label; hence the flag.
+
+    Parameters
+    ----------
+    noise_rate
+        Probability in [0, 1] that a label is replaced.
+    noise
+        "other": by one of the other 8 classes, uniformly. "any": by any of the 9, so that 8/9 of the rate is felt.
+    horizon
+        T, rounds of an episode; the paper's is 1,000,000.
+    """
+
+    id: ClassVar[str] = "banditlab/SynNonSep-v0"
+    summary: ClassVar[str] = "Banditron paper: SynSep with 5 % label noise"
+    reference: ClassVar[str] = _REFERENCE
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self, *, noise_rate: float = 0.05, noise: Literal["other", "any"] = "other", horizon: int = 10_000
+    ) -> None:
+        self.noise_rate = probability("noise_rate", noise_rate)
+        self.noise = one_of("noise", noise, ("other", "any"))
+        super().__init__(horizon)
+
+    def _relabel(self, rng: np.random.Generator, y: Labels) -> Labels:
+        return noisy_labels(rng, y, K, self.noise_rate, self.noise)
+
+
+def _prototypes(rng: np.random.Generator) -> Floats:
+    """Return the classes' bit vectors (K, 120)."""
+    bits = np.zeros((K, TOPIC))
+    for k in range(K):
+        s = rng.integers(LEAST_ON, MOST_ON, endpoint=True)
+        bits[k, rng.permutation(TOPIC)[:s]] = 1.0
+    return bits
+
+
+def _switch_off(rng: np.random.Generator, X: Floats, on: Labels, n_on: Labels) -> None:
+    """Switch off a uniform 5-subset of each row's on-bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
+
+    Floyd: for j = s-5, ..., s-1 take a uniform place among 0 ... j, or place j itself if that one is taken already.
+    """
+    rows = np.arange(len(X))
+    u = rng.random((len(X), OFF))
+    for i in range(OFF):
+        j = n_on - OFF + i
+        place = on[rows, np.floor(u[:, i] * (j + 1)).astype(np.int64)]
+        place = np.where(X[rows, place] == 1.0, place, on[rows, j])
+        X[rows, place] = 0.0
+
+
+def _switch_on(rng: np.random.Generator, X: Floats) -> None:
+    """Switch on a uniform 20-subset of each row's last 280 features, by Floyd's sampling over all rows at once."""
+    rows = np.arange(len(X))
+    u = rng.random((len(X), EXTRA))
+    for i in range(EXTRA):
+        j = D - TOPIC - EXTRA + i
+        place = TOPIC + np.floor(u[:, i] * (j + 1)).astype(np.int64)
+        place = np.where(X[rows, place] == 0.0, place, TOPIC + j)
+        X[rows, place] = 1.0

@@ -1,0 +1,139 @@
+"""A user's own table: a file and a label column."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, ClassVar
+
+from banditlab.envs import _files
+from banditlab.envs._dataset import DataSetEnv
+from banditlab.envs._files import Format
+from banditlab.envs._frame import table_rows
+from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.errors import UsageError
+from banditlab.validation import at_least, one_of
+
+_CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str]] = OrderedDict()
+"""The last tables read in this process: a sweep builds the same environment for every run."""
+_CACHED_TABLES = 4
+
+
+class Table(DataSetEnv):
+    """The rows of a CSV, Parquet or LIBSVM file, plain or gzipped, in a fresh seeded order per pass.
+
+    Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said by
+    the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... K-1.
+
+    Parameters
+    ----------
+    path
+        The file. A run's identity contains its content (sha256), not its place.
+    label
+        Name of the label column. A LIBSVM file needs none.
+    format
+        "csv", "parquet", "libsvm", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
+        .svmlight, each also with .gz).
+    separator
+        Of a CSV file; "auto" finds tab, semicolon or comma.
+    decimal
+        Decimal sign of a CSV file, "." or ",".
+    drop_rows
+        Numbers of data rows to leave out, from 0, the header not counted; for instance malformed ones.
+    drop_columns
+        Names of columns to leave out; for instance identifiers, or columns that give the label away. Those of a LIBSVM
+        file are called "0", "1", ...
+    max_categories
+        A nominal column with more categories is refused.
+    scaling
+        "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
+        10 times.
+    missing
+        What is done about missing, NaN and infinite entries: "error", "mean", "indicator" (mean, and a 0/1 column that
+        says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
+    normalize
+        Divide by the largest row norm.
+    intercept
+        Append a constant column.
+    horizon
+        T, rounds of an episode.
+
+    Raises
+    ------
+    UsageError
+        One line naming file and setting for whatever is wrong with either.
+    """
+
+    id: ClassVar[str] = "banditlab/Table-v0"
+    summary: ClassVar[str] = "your own CSV, Parquet or LIBSVM file with a label column"
+    reference: ClassVar[str] = "the user's"
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        label: str = "",
+        format: Format = "auto",
+        separator: str = "auto",
+        decimal: str = ".",
+        drop_rows: list[int] | None = None,
+        drop_columns: list[str] | None = None,
+        max_categories: int = 100,
+        scaling: Scaling = "auto",
+        missing: Missing = "error",
+        normalize: bool = True,
+        intercept: bool = True,
+        horizon: int = 10_000,
+    ) -> None:
+        self.path, self.label_column = str(path), str(label)
+        self.format = _files.format_of(self.path, one_of("format", format, ("auto", "csv", "parquet", "libsvm")))  # type: ignore[arg-type]
+        self.separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        if self.separator != "auto" and len(self.separator) != 1:
+            raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
+        self.decimal = one_of("decimal", decimal, (".", ","))
+        self.drop_rows = [int(row) for row in drop_rows or ()]
+        self.drop_columns = [str(name) for name in drop_columns or ()]
+        self.max_categories = at_least("max_categories", max_categories, 2)
+        self.scaling, self.missing = scaling, missing
+        self.normalize, self.intercept = bool(normalize), bool(intercept)
+        if self.format != "libsvm" and not self.label_column:
+            raise UsageError(f"{self.path}: label: give the name of the label column")
+        super().__init__(horizon)
+        self.scaling = "minmax" if self._table.scaled else "none"
+
+    @classmethod
+    def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings with the file's content hash, and its format, in the place of its path."""
+        rest = {name: value for name, value in settings.items() if name != "path"}
+        path = str(settings["path"])
+        found = _files.format_of(path, settings.get("format", "auto"))
+        return rest | {"format": found, "content": _files.content_hash(_files.read_bytes(path))}
+
+    def _load(self) -> Rows:
+        data = _files.read_bytes(self.path)
+        settings = {**self.params(), "path": _files.content_hash(data)}
+        key = tuple(tuple(value) if isinstance(value, list) else value for value in settings.values())
+        if key not in _CACHE:
+            _CACHE[key] = self._read(data)
+            while len(_CACHE) > _CACHED_TABLES:
+                _CACHE.popitem(last=False)
+        _CACHE.move_to_end(key)
+        rows, self.separator = _CACHE[key]
+        return rows
+
+    def _read(self, data: bytes) -> tuple[Rows, str]:
+        recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
+        data, separator, label = _files.unpacked(self.path, data), self.separator, self.label_column
+        if self.format == "csv":
+            if separator == "auto":
+                separator = _files.sniff_separator(self.path, data)
+            frame = _files.read_csv(self.path, data, separator, self.decimal, self.drop_rows)
+        elif self.format == "parquet":
+            frame = _files.read_parquet(self.path, data, self.drop_rows)
+        else:
+            frame = _files.read_libsvm(self.path, data, self.drop_rows)
+            label = _files.LIBSVM_LABEL
+        rows = table_rows(
+            frame, label, recipe, drop_columns=self.drop_columns, max_categories=self.max_categories, source=self.path
+        )
+        return rows, separator

@@ -45,8 +45,9 @@ def scores(V, x, z):  # type: ignore[no-untyped-def]
 @inline
 def argmax(z, K):  # type: ignore[no-untyped-def]
     """Return the first of the largest of z_0 ... z_{K-1}."""
-    best = 0
+    best, top = 0, z[0]
     for k in range(1, K):
-        if z[k] > z[best]:
-            best = k
+        better = z[k] > top
+        best = k if better else best
+        top = z[k] if better else top
     return best

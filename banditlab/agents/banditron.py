@@ -24,10 +24,9 @@ class State(NamedTuple):
 
 @njit
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
-    gamma = state.gamma[0]
-    K = p.shape[0]
-    scores(state.V, x, state.z)
-    y_hat = argmax(state.z, K)
+    gamma, z, K = state.gamma[0], state.z, p.shape[0]
+    scores(state.V, x, z)
+    y_hat = argmax(z, K)
     p[:] = gamma / K  # P = (1 - gamma) e_yhat + gamma/K
     p[y_hat] += 1.0 - gamma
     payload[0] = y_hat
@@ -39,13 +38,11 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     V, y_hat = state.V, int(payload[0])
-    if not correct:
-        for j in range(x.shape[0]):
-            V[j, y_hat] -= x[j]
-    else:
+    for j in range(x.shape[0]):
+        V[j, y_hat] -= x[j]
+    if correct:
         step = 1.0 / p[action]
         for j in range(x.shape[0]):
-            V[j, y_hat] -= x[j]
             V[j, action] += step * x[j]
 
 

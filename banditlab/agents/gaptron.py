@@ -12,7 +12,7 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
 from banditlab.bounds.gaptron import gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
-from banditlab.kernels import draw_uniform, inline, njit
+from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
 
@@ -60,8 +60,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # g_t = 0
         return
-    V, r = state.V, state.r
-    d, K = x.shape[0], p.shape[0]
+    V, r, K = state.V, state.r, p.shape[0]
     weight = 1.0 / (p[action] * LN2)  # g_t = (softmax - e_y) x' / (p'_y ln 2), r its factor in the classes
     r_squared = 0.0
     for k in range(K):
@@ -70,13 +69,13 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     eta = state.step[0]
     if state.adaptive[0] == 1:
         x_squared = 0.0
-        for j in range(d):
+        for j in range(x.shape[0]):
             x_squared += x[j] * x[j]
         state.squares[0] += r_squared * x_squared
         eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    for j in range(d):
+    for j in range(x.shape[0]):
         xj = x[j]
         for k in range(V.shape[1]):
             V[j, k] -= xj * r[k]
@@ -84,7 +83,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         project(V, state.D[0], r)
 
 
-@inline
+@njit
 def project(V, D, column):  # type: ignore[no-untyped-def]
     """Rescale V to Frobenius norm D where it is longer; column (Kp,) is scratch and ends as zeros."""
     column[:] = 0.0

@@ -1,0 +1,256 @@
+"""Sweeps: serial, parallel, interrupted, extended and edited give the same tables; failures are recorded, never hidden."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from banditlab.engine import store as store_module
+from banditlab.engine.store import Store, concatenate
+from banditlab.errors import UsageError
+
+
+def tables(folder):
+    """Return the stored tables without what may differ: seconds."""
+    runs = pd.read_parquet(folder / "results.parquet").drop(columns="seconds")
+    comparators = pd.read_parquet(folder / "comparators.parquet").drop(columns="seconds")
+    return (
+        runs.sort_values(["run_id", "round"], ignore_index=True),
+        comparators.sort_values(["stream_id", "round", "norm_bound"], ignore_index=True),
+    )
+
+
+def assert_same(a, b):
+    for left, right in zip(a, b, strict=True):
+        pd.testing.assert_frame_equal(left[sorted(left)], right[sorted(right)], check_exact=True)
+
+
+def test_serial_and_parallel_agree(small, tmp_path):
+    one = small().run(tmp_path / "one", jobs=1)
+    two = small().run(tmp_path / "two", jobs=2)
+    assert (one.played, one.present, one.failures) == (6, 0, [])
+    assert two.played == 6
+    assert_same(tables(tmp_path / "one"), tables(tmp_path / "two"))
+    runs, comparators = tables(tmp_path / "one")
+    assert len(runs) == 6 * 9
+    assert len(comparators) == 2 * 9 * 2
+    assert runs["param.gamma"].dtype == np.float64
+    assert set(runs["setting.gamma"].dropna()) == {"0.1", "0.3"}
+
+
+def test_running_again_does_nothing(small, tmp_path):
+    small().run(tmp_path)
+    before = tables(tmp_path)
+    again = small().run(tmp_path)
+    assert (again.present, again.played) == (6, 0)
+    assert_same(before, tables(tmp_path))
+
+
+def test_an_extended_sweep_leaves_old_runs_untouched(small, tmp_path):
+    small().run(tmp_path / "grown")
+    old = pd.read_parquet(tmp_path / "grown" / "results.parquet")
+    more = {"agent": [{"id": "banditron", "grid": {"gamma": [0.1, 0.3, 0.5]}}, {"id": "uniform"}, {"id": "gaptron"}]}
+    grown = small(**more).run(tmp_path / "grown")
+    assert (grown.present, grown.played) == (6, 4)
+    small(**more).run(tmp_path / "fresh")
+    assert_same(tables(tmp_path / "grown"), tables(tmp_path / "fresh"))
+    new = pd.read_parquet(tmp_path / "grown" / "results.parquet")
+    kept = new[new.run_id.isin(old.run_id)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept[list(old)], old, check_exact=True)
+
+
+def test_more_rounds_extend_the_streams(small, tmp_path):
+    small(rounds=200).run(tmp_path / "grown")
+    longer = small(rounds=500).run(tmp_path / "grown")
+    assert (longer.present, longer.played) == (0, 6)
+    small(rounds=500).run(tmp_path / "fresh")
+    runs, comparators = tables(tmp_path / "grown")
+    fresh_runs, fresh_comparators = tables(tmp_path / "fresh")
+    mine = runs[runs.run_id.isin(fresh_runs.run_id)].reset_index(drop=True)
+    assert_same((mine, comparators), (fresh_runs, fresh_comparators))
+    short = runs[~runs.run_id.isin(fresh_runs.run_id)]
+    assert set(short["round"]) == {1, 2, 5, 10, 20, 50, 100, 200}
+
+
+def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
+    keys = {"rounds": 20_000, "repetitions": 6}
+    code = f"""
+        from banditlab.engine import Sweep, make_spec
+        import sys
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        from conftest import SMALL
+        Sweep(make_spec(SMALL | {keys!r}, "test")).run({str(tmp_path / "killed")!r}, jobs=1)
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], start_new_session=True)
+    shards = tmp_path / "killed" / "shards"
+    deadline = time.monotonic() + 120
+    while not list(shards.glob("*/*.parquet")):
+        assert time.monotonic() < deadline, "no run was stored within two minutes"
+        assert child.poll() is None, "the sweep ended before it could be killed"
+        time.sleep(0.005)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    resumed = small(**keys).run(tmp_path / "killed")
+    assert resumed.present >= 1
+    assert resumed.present + resumed.played == 18
+    small(**keys).run(tmp_path / "whole")
+    assert_same(tables(tmp_path / "killed"), tables(tmp_path / "whole"))
+
+
+def test_a_shard_cut_in_half_is_done_again(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    small().run(tmp_path)
+    monkeypatch.undo()
+    shard = next((tmp_path / "shards").glob("*/*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:500])
+    again = small().run(tmp_path)
+    assert again.redone == [shard.stem]
+    assert (again.present, again.played, again.failures) == (5, 1, [])
+
+
+def test_comparators_cut_in_half_are_done_again(small, tmp_path):
+    small().run(tmp_path)
+    before = tables(tmp_path)
+    file = next((tmp_path / "comparators").glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:300])
+    small().run(tmp_path)
+    assert_same(before, tables(tmp_path))
+
+
+def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh_registry):
+    lab("raiser", "raise RuntimeError('no idea')")
+    lab("out-of-range", "return Decision(K, p)")
+    folder = lab("half-mass", "return Decision(0, p / 2)")
+    fresh_registry.open_lab(folder)
+    agents = [{"id": i} for i in ("raiser", "uniform", "out-of-range", "half-mass")]
+    result = small(agent=agents, repetitions=1).run(tmp_path / "out")
+    assert result.played == 1
+    errors = {failure["player"]: failure["error"] for failure in result.failures}
+    assert errors["raiser"] == "RuntimeError: no idea"
+    assert "action 3 is not an integer in 0 ... 2" in errors["out-of-range"]
+    assert "no distribution" in errors["half-mass"]
+    assert all("Traceback" in failure["traceback"] for failure in result.failures)
+    retried = small(agent=agents, repetitions=1).run(tmp_path / "out")
+    assert (retried.present, len(retried.failures)) == (1, 3)
+
+
+def test_an_edited_lab_agent_is_run_anew(small, tmp_path, lab):
+    from banditlab import registry as registry_module
+    from banditlab.registry import Registry
+
+    ids = []
+    for act in ("return Decision(int(u[1] * K), p)", "return Decision(int(u[0] * K), p)"):
+        folder = lab("editable", act)
+        fresh = Registry()
+        fresh.open_lab(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(registry_module, "registry", lambda fresh=fresh: fresh)
+            for module in ("describe", "plan", "sweep"):
+                patch.setattr(f"banditlab.engine.{module}.registry", lambda fresh=fresh: fresh, raising=False)
+            result = small(agent=[{"id": "editable"}]).run(tmp_path / "out")
+        assert (result.present, result.played) == (0, 2)
+        ids.append({run.run_id for run in result.plan.runs})
+    assert not ids[0] & ids[1]
+
+
+def test_lab_agents_run_in_workers(small, tmp_path, lab, fresh_registry):
+    fresh_registry.open_lab(lab("parallel-lab"))
+    result = small(agent=[{"id": "parallel-lab", "grid": {"bias": [0, 1]}}]).run(tmp_path / "out", jobs=2)
+    assert (result.played, result.failures) == (4, [])
+
+
+def test_an_edited_csv_is_run_anew(small, tmp_path):
+    from sklearn.datasets import load_iris
+
+    frame = load_iris(as_frame=True).frame
+    file = tmp_path / "iris.csv"
+    frame.to_csv(file, index=False)
+    env = [{"id": "banditlab/Table-v0", "path": str(file), "label": "target"}]
+    first = small(environment=env, repetitions=1).run(tmp_path / "out")
+    assert small(environment=env, repetitions=1).run(tmp_path / "out").present == 3
+    frame.iloc[:-1].to_csv(file, index=False)
+    second = small(environment=env, repetitions=1).run(tmp_path / "out")
+    assert (second.present, second.played) == (0, 3)
+    assert not {r.run_id for r in first.plan.runs} & {r.run_id for r in second.plan.runs}
+
+
+def test_an_incompatible_pair_is_skipped_with_its_reason(small, tmp_path):
+    agents = [{"id": "uniform"}, {"id": "exploration", "forecaster": "aioli", "gamma": 0.1}]
+    sweep = small(agent=agents)
+    assert len(sweep.plan.runs) == 2
+    assert "K" in sweep.plan.skipped[0]["reason"]
+    assert sweep.run(tmp_path).failures == []
+
+
+def test_an_unknown_horizon_skips_theory_settings(small):
+    sweep = small(agent=[{"id": "gaptron"}, {"id": "uniform"}], horizon_known=False)
+    assert {run.label for run in sweep.plan.runs} == {"uniform"}
+    assert "horizon" in sweep.plan.skipped[0]["reason"]
+
+
+def test_forecasters_run_in_the_same_sweep(small, tmp_path):
+    sweep = small(agent=[], forecaster=[{"id": "ogd"}, {"id": "folklore", "norm_bound": 3}])
+    sweep.run(tmp_path)
+    runs, comparators = tables(tmp_path)
+    assert set(runs["kind"]) == {"label"}
+    last = runs[(runs.label == "folklore") & (runs["round"] == 300)]
+    best = comparators[(comparators["round"] == 300) & (comparators.norm_bound == 3)]
+    joined = last.merge(best, on="stream_id")
+    regret = joined["log_loss"] - joined["loss_nats"] + joined["gap"]
+    assert (regret <= joined["certificate"]).all()
+    assert (joined["certificate"] <= joined["bound"] + 1e-9).all()
+
+
+def test_an_adaptive_environment_has_a_comparator_per_run(small, tmp_path):
+    sweep = small(environment=[{"id": "banditlab/Adversary-v0"}], repetitions=1, rounds=100)
+    result = sweep.run(tmp_path)
+    assert result.failures == []
+    runs, comparators = tables(tmp_path)
+    assert set(runs.stream_id) == set(runs.run_id) == set(comparators.stream_id)
+
+
+def test_no_norm_bounds_no_comparator(small, tmp_path):
+    small(norm_bounds=[]).run(tmp_path)
+    assert not list((tmp_path / "comparators").iterdir())
+
+
+@pytest.mark.parametrize("text", ["[store]\nformat = 99\n", "[store]\n", "not toml ="])
+def test_another_store_format_is_refused(tmp_path, text):
+    (tmp_path / "spec.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"store format .* reads and writes format 1"):
+        Store(tmp_path)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be written"):
+        Store(tmp_path / "file")
+
+
+def test_a_worker_that_dies_is_tried_again_and_then_recorded(small, tmp_path, lab, fresh_registry):
+    fresh_registry.open_lab(lab("killer", "import os, joblib; os._exit(1) if self.problem.horizon else 0"))
+    agents = [{"id": "uniform"}, {"id": "killer"}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("banditlab.engine.sweep.warm_up", lambda *_: {})  # it would kill this process
+        result = small(agent=agents, repetitions=2, norm_bounds=[]).run(tmp_path / "out", jobs=2)
+    assert result.played == 2
+    assert {f["player"] for f in result.failures} == {"killer"}
+    assert "worker died" in result.failures[0]["error"]
+
+
+def test_text_and_number_in_one_column_become_text(tmp_path):
+    store = Store(tmp_path)
+    for run_id, step in (("aa", 0.5), ("bb", "adaptive")):
+        store.write_run(run_id, {"run_id": [run_id], "round": [1], "mistakes": [0], "param.step": [step]}, {})
+    store.compact()
+    frame = pd.read_parquet(tmp_path / "results.parquet")
+    assert list(frame["param.step"]) == ["0.5", "adaptive"]
+    assert concatenate is store_module.concatenate

@@ -23,7 +23,7 @@ class Adversary(AdaptiveEnv):
     with a planted W whose rows have norm B. The label is fixed before the action: it depends on earlier actions only.
 
     Against an agent that plays one class per cell every interrupted round is a mistake, whatever the class; an agent
-    that plays uniformly at random is right in 1/K of them. Bounds that hold against adaptive adversaries hold here, with
+    that plays uniformly at random is right in 1/K of them. Bounds against adaptive adversaries hold here, with
     the comparator of the labels that this run has met.
 
     Parameters

@@ -41,8 +41,14 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "folklore": "banditlab.forecasters.folklore:FOLKLORE",
     },
     "envs": {
+        "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",
         "banditlab/Digits-v0": "banditlab.envs.digits:Digits",
         "banditlab/Logistic-v0": "banditlab.envs.logistic:Logistic",
+        "banditlab/LowerBound-v0": "banditlab.envs.lower_bound:LowerBound",
+        "banditlab/OpenML-v0": "banditlab.envs.openml:OpenML",
+        "banditlab/SynNonSep-v0": "banditlab.envs.synsep:SynNonSep",
+        "banditlab/SynSep-v0": "banditlab.envs.synsep:SynSep",
+        "banditlab/Table-v0": "banditlab.envs.table:Table",
     },
 }
 
@@ -74,7 +80,7 @@ class Entry:
         if isinstance(self.target, str):
             module, name = self.target.split(":")
             return getattr(importlib.import_module(module), name)
-        if not hasattr(self.target, "load"):
+        if inspect.isclass(self.target):
             return self.target
         try:
             found = self.target.load()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
@@ -85,8 +86,8 @@ def fail(message: str) -> NoReturn:
 
 
 def one_line(error: BaseException) -> str:
-    """Return "Type: first line" of an error."""
-    text = str(error).strip().split("\n")[0]
+    """Return "Type: text" of an error on one line, cut short where it is long (a compiler's)."""
+    text = textwrap.shorten(str(error), width=200, placeholder=" ...")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

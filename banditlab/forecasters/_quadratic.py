@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.kernels import inline, njit
+from banditlab.kernels import borrow, inline, njit
 
 
 @njit
@@ -59,6 +59,7 @@ def dot(x, y):  # type: ignore[no-untyped-def]
 @njit
 def quadratic_form(P, x, scratch):  # type: ignore[no-untyped-def]
     """Return x'P x for a symmetric P (d, d), x (d,); scratch (d,) is overwritten. Reads the upper triangle only."""
+    P, x, scratch = borrow(P), borrow(x), borrow(scratch)
     d = x.shape[0]
     whole = d // 4 * 4
     for j in range(d):
@@ -82,6 +83,7 @@ def quadratic_form(P, x, scratch):  # type: ignore[no-untyped-def]
 @njit
 def symmetric_matvec(P, x, out):  # type: ignore[no-untyped-def]
     """Write P x into out (d,) for a symmetric P (d, d), x (d,): rows stand in for columns."""
+    P, x, out = borrow(P), borrow(x), borrow(out)
     d = x.shape[0]
     whole = d // 4 * 4
     for j in range(d):
@@ -97,6 +99,7 @@ def symmetric_matvec(P, x, out):  # type: ignore[no-untyped-def]
 @njit
 def rank_one_downdate(P, v, s):  # type: ignore[no-untyped-def]
     """Subtract s v v' from P (d, d), v (d,). (v_i v_j) s rounds alike on both sides, so P stays exactly symmetric."""
+    P, v = borrow(P), borrow(v)
     d = v.shape[0]
     for i in range(d):
         a, p = v[i], P[i]

@@ -1,0 +1,37 @@
+"""How much curvature a quadratic lower bound of the logistic loss may carry: the constant c of AIOLI and FOLKLORE.
+
+With z the logits predicted with, s = softmax(z) and S = diag(s) - s s', the surrogate
+
+    loss(z) + <s - e_y, z' - z> + c (z' - z)' S (z' - z)
+
+stays below loss(z') for every z in R^K and every z' with max_k |z'_k| <= B R exactly when it does so in one dimension,
+with the margin bound L = 2 B R + ln(K - 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
+    """Return L = 2 B R + ln(K - 1), the largest log-odds a matrix of the ball can give one class."""
+    return 2.0 * norm_bound * radius + math.log(n_classes - 1)
+
+
+def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
+    """Return 1 / (2 B R + ln K + 2), what the argument of FOLKLORE's Lemma 1 gives once its slip is mended."""
+    return 1.0 / (2.0 * norm_bound * radius + math.log(n_classes) + 2.0)
+
+
+def tight_curvature(margin: float) -> float:
+    """Return 1 / (1 + cosh b) with b + sinh b = L: within 3 % of the largest admissible constant, in closed form.
+
+    Newton from above on a convex function, hence monotone: 2 b <= b + sinh b = L, and b >= 0 gives sinh b <= L.
+    """
+    b = min(margin / 2.0, math.asinh(margin))
+    for _ in range(100):
+        step = (b + math.sinh(b) - margin) / (1.0 + math.cosh(b))
+        b -= step
+        if abs(step) <= 1e-15 * (1.0 + b):
+            break
+    return 1.0 / (1.0 + math.cosh(b))

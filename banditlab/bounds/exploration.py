@@ -1,0 +1,42 @@
+"""The exploration reduction (Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2)."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+_SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
+
+
+@theorem(
+    source=_SOURCE,
+    unit="nats",
+    assumes="regret(n) bounds the forecaster's regret after n updates in nats and is concave in n",
+    printed="2 is missing from 2 sqrt(K T Reg(T)); gamma T + (K/gamma) Reg(T) in the proof, both larger than here",
+)
+def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> float:
+    """Expected mistakes beyond the comparator's loss: gamma (1 - 1/K) T + (1 - gamma) (K/gamma) Reg.
+
+    `regret` is the forecaster's bound after gamma T / K updates, their expected number. The argument: an explored round
+    errs with probability 1 - 1/K; on the others 1 - p_y <= -ln p_y, and the coin and the uniform action are independent
+    of the forecast, so the forecaster's expected loss over all rounds is K/gamma times that over its updates, and the
+    same holds for the comparator. The number of updates is Binomial(T, gamma/K), so E Reg(N) <= Reg(gamma T / K).
+    """
+    return gamma * (1.0 - 1.0 / n_classes) * rounds + (1.0 - gamma) * n_classes / gamma * regret
+
+
+@theorem(
+    source=_SOURCE,
+    unit="nats",
+    assumes="gamma = min(1, sqrt(K Reg(T) / T))",
+    printed="sqrt(K T Reg(T)), which its own proof does not give",
+)
+def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float:
+    """Expected mistakes beyond the comparator's loss at Theorem 9's gamma: 2 sqrt(K T Reg(T)), or T if that is less."""
+    return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
+
+
+def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
+    """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T)."""
+    return min(1.0, math.sqrt(n_classes * regret / rounds))

@@ -12,9 +12,10 @@ G: r -> argmin sum_k (1/2) W_k'(C_k + nu0 I) W_k - r_k'W_k over zero column sums
 
     W(nu) = (I + (nu - nu0) G)^{-1} v,     v = W(nu0) = -G b.
 
-Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V T + remainder, gives *every* W(nu) at once,
-so the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of W. The
-error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3), rarely).
+Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V T + remainder, gives *every* W(nu) at
+once, so the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of
+W. The error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3),
+rarely).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ DRIFT = 1e-11
 """Largest error of W, relative to D, such a check may find before the inverses are computed anew."""
 
 ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
-"""Slots of `Ball.count`: solves; those with nu > 0; applications of G; moves of nu0; solves that ran out of moves; the
+"""Slots of `Ball.tally`: solves; those with nu > 0; applications of G; moves of nu0; solves that ran out of moves; the
 applications beyond two a round since nu0 last moved."""
 
 
@@ -48,7 +49,7 @@ class Ball(NamedTuple):
 
     C, N (K, d, d); M (d, d); b, h (K, d) with h_k = N_k b_k; W (K, d) the solution; nu (3,) = (nu0, nu, largest drift
     seen); D (1,), infinite without a ball; V (STEPS + 1, K, d), alpha, beta, y, s, t (STEPS + 1,), mu, g (d,) scratch;
-    count (6,).
+    tally (6,).
     """
 
     C: Floats
@@ -67,7 +68,7 @@ class Ball(NamedTuple):
     t: Floats
     mu: Floats
     g: Floats
-    count: NDArray[np.int64]
+    tally: NDArray[np.int64]
 
 
 def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> Ball:
@@ -91,11 +92,11 @@ def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> 
         t=np.zeros(STEPS + 1),
         mu=np.zeros(d),
         g=np.zeros(d),
-        count=np.zeros(6, np.int64),
+        tally=np.zeros(6, np.int64),
     )
 
 
-# ------------------------------------------------------------------------------------------------ dense pieces, plain loops
+# -------------------------------------------------------------------------------------------- dense pieces, plain loops
 
 
 @njit
@@ -172,7 +173,7 @@ def invert(A):  # type: ignore[no-untyped-def]
             A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
 
 
-# --------------------------------------------------------------------------------------------------- data in, inverses kept
+# ----------------------------------------------------------------------------------------------- data in, inverses kept
 
 
 @njit
@@ -207,11 +208,11 @@ def refactor(ball, nu0):  # type: ignore[no-untyped-def]
             for j in range(d):
                 M[i, j] += N[k, i, j]
     invert(M)
-    ball.count[REFACTORED] += 1
-    ball.count[EXCESS] = 0
+    ball.tally[REFACTORED] += 1
+    ball.tally[EXCESS] = 0
 
 
-# ------------------------------------------------------------------------------------------------------------ the operator G
+# ------------------------------------------------------------------------------------------------------- the operator G
 
 
 @njit
@@ -236,7 +237,7 @@ def apply(ball, r, out):  # type: ignore[no-untyped-def]
     for k in range(r.shape[0]):
         symv(ball.N[k], r[k], out[k])
     couple(ball, out, 1.0)
-    ball.count[APPLIED] += 1
+    ball.tally[APPLIED] += 1
 
 
 @njit
@@ -248,7 +249,7 @@ def reference_solution(ball):  # type: ignore[no-untyped-def]
     return math.sqrt(inner(V, V))
 
 
-# -------------------------------------------------------------------------------------------------- the ball, by Lanczos on G
+# -------------------------------------------------------------------------------------------- the ball, by Lanczos on G
 
 
 @njit
@@ -330,7 +331,7 @@ def lanczos(ball, norm):  # type: ignore[no-untyped-def]
                     for j in range(d):
                         ball.W[k, j] += y[i] * V[i, k, j]
             nu[1] = nu[0] + shift
-            ball.count[EXCESS] += m - 2
+            ball.tally[EXCESS] += m - 2
             return True
         w /= e[m]
     nu[1] = nu[0] + shift
@@ -340,10 +341,10 @@ def lanczos(ball, norm):  # type: ignore[no-untyped-def]
 @njit
 def solve(ball):  # type: ignore[no-untyped-def]
     """Write the minimiser into W and its multiplier into nu[1]."""
-    W, nu, D, count = ball.W, ball.nu, ball.D[0], ball.count
+    W, nu, D, tally = ball.W, ball.nu, ball.D[0], ball.tally
     d = W.shape[1]
-    count[ROUNDS] += 1
-    if count[EXCESS] > d:  # a move of nu0 costs about as much as d applications of G
+    tally[ROUNDS] += 1
+    if tally[EXCESS] > d:  # a move of nu0 costs about as much as d applications of G
         refactor(ball, nu[1])
     done = False
     for _ in range(60):
@@ -357,10 +358,10 @@ def solve(ball):  # type: ignore[no-untyped-def]
         if done:
             break
         refactor(ball, nu[1])
-    count[STALLED] += not done
-    count[BINDING] += nu[1] > 0.0
+    tally[STALLED] += not done
+    tally[BINDING] += nu[1] > 0.0
     centre(W, ball.g)
-    if count[ROUNDS] % CHECK == 0:
+    if tally[ROUNDS] % CHECK == 0:
         check_drift(ball)
 
 
@@ -379,7 +380,7 @@ def centre(W, mean):  # type: ignore[no-untyped-def]
 
 @njit
 def check_drift(ball):  # type: ignore[no-untyped-def]
-    """Measure the error of W by one step of iterative refinement on the C_k; refactor and solve again if it is large."""
+    """Measure the error of W by a step of iterative refinement on the C_k; renew the inverses if it is large."""
     W, nu, V = ball.W, ball.nu, ball.V
     K, d = W.shape
     for k in range(K):

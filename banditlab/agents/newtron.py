@@ -55,7 +55,9 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         c, kappa = payload[0] / played, 1.0
     if c != 0.0:
         weight = kappa * beta * c * c  # A_t = A_{t-1} + kappa beta dlt dlt'
-        add(state.ball, action, x, weight, (1.0 - kappa * beta * c * z) * c)  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
+        add(
+            state.ball, action, x, weight, (1.0 - kappa * beta * c * z) * c
+        )  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
         solve(state.ball)
 
 
@@ -63,8 +65,8 @@ class Newtron(KernelAgent):
     """Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature alpha > 0:
-    l_t(W) = -(1/alpha) ln softmax(alpha W x_t)_{y_t}; alpha = 1 is the logistic loss. Comparators: the Frobenius ball of
-    radius D = sqrt(K) B, which holds {||W_k|| <= B for all k}.
+    l_t(W) = -(1/alpha) ln softmax(alpha W x_t)_{y_t}; alpha = 1 is the logistic loss. Comparators: the Frobenius ball
+    of radius D = sqrt(K) B, which holds {||W_k|| <= B for all k}.
 
     Update rule: p = softmax(alpha W'_t x_t), p' = (1 - gamma) p + gamma/K; play yh from p' (a coin of probability gamma
     chooses a uniform draw over a draw from p).
@@ -74,14 +76,15 @@ class Newtron(KernelAgent):
         f_t(W) = <dlt, W - W'_t> + (kappa beta/2) <dlt, W - W'_t>^2
         W'_{t+1} = argmin over ||W||_F <= D of  sum_{s<=t} f_s(W) + ||W||_F^2/(2D)
 
-    E[dlt] is the gradient of l_t at W'_t, whatever gamma. Every dlt is c (e_i - 1/K) (x) x, so the rows of W' sum to zero and
-    on that subspace the quadratic is block diagonal, one d x d block a class: rank-one updates, O(K d^2), the same numbers
-    as the Kd x Kd form. The ball binds in nearly every round; `_ball.py` solves that case exactly, too.
+    E[dlt] is the gradient of l_t at W'_t, whatever gamma. Every dlt is c (e_i - 1/K) (x) x, so the rows of W' sum to
+    zero and on that subspace the quadratic is block diagonal, one d x d block a class: rank-one updates, O(K d^2), the
+    same numbers as the Kd x Kd form. The ball binds in nearly every round; `_ball.py` solves that case exactly, too.
 
-    Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D); gamma = 0
-    for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. The constants are not known to us, so `bound` answers None;
-    the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies below l_t in conditional expectation
-    on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search, not proved).
+    Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
+    gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. The constants are not known to us, so `bound`
+    answers None; the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies below l_t in
+    conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search, not
+    proved).
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; 2 K d^2 numbers.
 
@@ -137,17 +140,19 @@ class Newtron(KernelAgent):
         D = math.sqrt(K) * self.norm_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
-            gamma = min(1.0, math.sqrt(K / T))
+            self.gamma = min(1.0, math.sqrt(K / T))
+        else:
+            self.gamma = probability("gamma", gamma)
         if beta == "theory":
-            beta = self.alpha * math.exp(-math.sqrt(2.0) * self.alpha * D * R) / K
-        self.gamma = probability("gamma", gamma)
-        self.beta = nonnegative("beta", beta)
+            self.beta = self.alpha * math.exp(-math.sqrt(2.0) * self.alpha * D * R) / K
+        else:
+            self.beta = nonnegative("beta", beta)
         programme = ball_state(K, d, 1.0 / D, D if self.ball else math.inf)
         self.state = State(programme, np.zeros(K), np.zeros(K), np.array([self.gamma, self.beta, self.alpha]))
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the solver did: solves, those at which the ball bound, passes, moves of nu0, largest drift seen."""
-        solves, binding, applied, refactored, stalled, _ = (int(n) for n in self.state.ball.count)
+        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""
+        solves, binding, applied, refactored, stalled, _ = (int(n) for n in self.state.ball.tally)
         return {
             "solves": solves,
             "binding": binding,

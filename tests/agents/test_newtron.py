@@ -1,0 +1,316 @@
+"""Newtron against the full Kd x Kd textbook solve, its estimates by enumeration, and the properties every agent has."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+from scipy.optimize import brentq
+
+from banditlab.agents import Trace
+from banditlab.agents._ball import add, ball_state, check_drift, refactor, solve
+from banditlab.agents.newtron import Newtron
+from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.kernels import as_contexts
+from banditlab.losses import logistic_gradient, softmax
+from banditlab.problem import Decision, Problem
+
+
+def stream(K, d, T, seed=0, noise=0.2):
+    rng = np.random.default_rng(seed)
+    planted = 4.0 * rng.standard_normal((K, d))
+    X = rng.standard_normal((T, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True) * rng.uniform(1.0, 1.5, (T, 1))
+    y = np.where(rng.random(T) < noise, rng.integers(K, size=T), np.argmax(X @ planted.T, axis=1))
+    return as_contexts(X), y.astype(np.int64)
+
+
+def problem(K, d, T=None):
+    return Problem(n_features=d, n_classes=K, radius=1.0, horizon=T)
+
+
+def estimate(p, played, action, correct, x):
+    """Return (dlt (K, d), kappa) as the specification writes them: p the softmax, `played` the mixed distribution."""
+    K = len(p)
+    direction = np.full(K, 1.0 / K)
+    direction[action] -= 1.0
+    if correct:
+        return (1 - p[action]) / played[action] * np.outer(direction, x), played[action]
+    return -p[action] / played[action] * np.outer(direction, x), 1.0
+
+
+def ball_minimiser(A, b, D):
+    """Return argmin over ||w|| <= D of w'Aw/2 + b'w, by eigen-decomposition and one scalar root."""
+    values, Q = eigh(A)
+    c = Q.T @ b
+
+    def solution(nu):
+        return -Q @ (c / (values + nu))
+
+    if np.linalg.norm(solution(0.0)) <= D:
+        return solution(0.0), 0.0
+    nu = brentq(lambda v: 1 / D - 1 / np.linalg.norm(solution(v)), 0.0, np.linalg.norm(b) / D + 1, xtol=1e-15)
+    return solution(nu), nu
+
+
+@pytest.mark.parametrize(
+    ("K", "d", "settings", "rounds"),
+    [
+        (3, 4, {"gamma": 0.1, "beta": 0.1, "ball": False}, 300),
+        (5, 3, {"gamma": 0.02, "beta": 1e-3, "ball": False}, 300),
+        (3, 4, {"gamma": 0.1, "beta": 0.1}, 300),
+        (3, 4, {"gamma": 0.3, "beta": 3.0, "norm_bound": 2.0}, 400),  # slack and binding rounds alternate
+        (2, 5, {"gamma": 0.01, "beta": 0.01, "norm_bound": 3.0}, 300),
+        (2, 1, {"gamma": 0.1}, 200),
+        (5, 6, {"gamma": 0.05}, 300),  # beta of the theory, 2e-3
+        (4, 3, {"gamma": 0.1, "norm_bound": 10.0}, 300),  # beta of the theory, 1e-13
+        (3, 3, {"gamma": 0.0, "beta": 1e-20}, 200),
+        (4, 3, {"gamma": 1.0, "beta": 0.0}, 200),
+        (3, 4, {"gamma": 0.1, "beta": 0.05, "alpha": 3.0}, 300),
+    ],
+)
+def test_equals_the_full_solve(K, d, settings, rounds):
+    X, y = stream(K, d, rounds, seed=K * d)
+    agent = Newtron(problem(K, d), np.random.default_rng(1), **settings)
+    D = math.sqrt(K) * agent.norm_bound
+    A, b = np.eye(K * d) / D, np.zeros(K * d)
+    worst, binding = 0.0, 0
+    for x, label in zip(X, y):
+        # The witness takes W'_t from the agent: iterating on its own solutions, last-digit differences grow with 1/p'.
+        w = agent.state.ball.W.ravel().copy()
+        decision = agent.act(x)
+        p = softmax(agent.alpha * w.reshape(K, d) @ x)
+        played = (1 - agent.gamma) * p + agent.gamma / K
+        np.testing.assert_allclose(decision.probabilities, played, atol=1e-13)
+        correct = decision.action == label
+        agent.learn(x, decision, correct)
+        dlt, kappa = estimate(p, played, decision.action, correct, x)
+        v = dlt.ravel()
+        b = b + (1 - kappa * agent.beta * (v @ w)) * v
+        A = A + kappa * agent.beta * np.outer(v, v)
+        w, nu = ball_minimiser(A, b, D if agent.ball else math.inf)
+        binding += nu > 0
+        worst = max(worst, np.abs(agent.state.ball.W.ravel() - w).max() / max(1.0, np.linalg.norm(w)))
+        assert agent.state.ball.nu[1] == pytest.approx(nu, rel=1e-7, abs=1e-9)
+    assert worst < 1e-9
+    assert agent.diagnostics()["binding"] == binding
+    if not agent.ball:
+        assert binding == 0
+    elif agent.beta == 3.0:
+        assert 20 < binding < rounds - 20
+    else:
+        assert binding > rounds / 2
+
+
+def test_first_step_against_the_formula():
+    """K = 2, d = 1, no ball, gamma = 0: a hit gives dlt = (1/2)/(1/2) (1/2 - e_y) x, A = 1/D + beta kappa dlt dlt'."""
+    agent = Newtron(problem(2, 1), np.random.default_rng(0), gamma=0.0, beta=0.5, ball=False)
+    x = np.array([0.8])
+    agent.learn(x, Decision(0, np.array([0.5, 0.5]), False, np.array([0.5, 0.0])), True)
+    D = math.sqrt(2)
+    v = np.array([-0.4, 0.4])
+    expected = -np.linalg.solve(np.eye(2) / D + 0.5 * 0.5 * np.outer(v, v), v)
+    np.testing.assert_allclose(agent.state.ball.W[:, 0], expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
+def test_estimates_are_unbiased(gamma):
+    """Enumerate the actions: E[dlt] is the gradient, E[kappa dlt dlt'] the specification's matrix."""
+    rng = np.random.default_rng(3)
+    K, d = 4, 3
+    for _ in range(20):
+        W, x, y = rng.standard_normal((K, d)), rng.standard_normal(d), int(rng.integers(K))
+        p = softmax(W @ x)
+        played = (1 - gamma) * p + gamma / K
+        mean, second = np.zeros((K, d)), np.zeros((K * d, K * d))
+        for action in range(K):
+            dlt, kappa = estimate(p, played, action, action == y, x)
+            step, weight = kernel_estimate(K, d, p, played, action, action == y, x)
+            np.testing.assert_allclose(step, dlt, atol=1e-12)
+            np.testing.assert_allclose(weight, kappa * np.outer(dlt, dlt).reshape(K * d, K * d), atol=1e-12)
+            mean += played[action] * step
+            second += played[action] * weight
+        np.testing.assert_allclose(mean, logistic_gradient(W, x, y), atol=1e-12)
+        u = [np.outer(np.eye(K)[i] - 1 / K, x).ravel() for i in range(K)]
+        expected = (1 - p[y]) ** 2 * np.outer(u[y], u[y])
+        expected += sum(p[i] ** 2 / played[i] * np.outer(u[i], u[i]) for i in range(K) if i != y)
+        np.testing.assert_allclose(second, expected, atol=1e-12)
+
+
+def kernel_estimate(K, d, p, played, action, correct, x):
+    """Read dlt and kappa dlt dlt' off what one call of `learn` adds to the agent's quadratic."""
+    beta = 1e-3
+    agent = Newtron(problem(K, d), np.random.default_rng(0), gamma=0.5, beta=beta, ball=False)
+    before = agent.state.ball.C.copy()
+    agent.learn(x, Decision(action, played, False, np.array([p[action], 0.0])), correct)
+    centre = np.eye(K) - 1 / K  # the quadratic lives on matrices whose rows sum to zero: compare there
+    step = centre @ agent.state.ball.b
+    blocks = (agent.state.ball.C - before) / beta
+    P = np.kron(centre, np.eye(d))
+    weight = np.zeros((K * d, K * d))
+    for k in range(K):
+        weight[k * d : (k + 1) * d, k * d : (k + 1) * d] = blocks[k]
+    return step, P @ weight @ P
+
+
+def test_solution_satisfies_the_conditions_of_the_programme():
+    """Stationarity on the true C_k, zero sums, the ball: with large b and ill-conditioned blocks."""
+    rng = np.random.default_rng(5)
+    K, d, D = 6, 12, 4.0
+    ball = ball_state(K, d, 1 / D, D)
+    C, b = np.tile(np.eye(d) / D, (K, 1, 1)), np.zeros((K, d))
+    for _ in range(500):
+        i, x = int(rng.integers(K)), rng.standard_normal(d) / math.sqrt(d)
+        weight, step = 10.0 ** rng.uniform(-6, 2), 10.0 ** rng.uniform(0, 3) * rng.standard_normal()
+        add(ball, i, as_contexts(x), weight, step)
+        solve(ball)
+        C[i] += weight * np.outer(x, x)
+        b[i] += step * x
+        nu, W = ball.nu[1], ball.W
+        force = np.einsum("kij,kj->ki", C, W) + nu * W + b
+        residual = force - force.mean(axis=0)
+        assert np.abs(residual).max() < 1e-10 * np.abs(b).max()
+        assert np.abs(W.sum(axis=0)).max() < 1e-13 * D
+        assert np.linalg.norm(W) <= D * (1 + 1e-14)
+        assert nu == 0.0 or np.linalg.norm(W) == pytest.approx(D, rel=1e-12)
+    assert ball.tally[4] == 0
+
+
+def test_a_spoilt_inverse_is_found_and_repaired():
+    rng = np.random.default_rng(6)
+    ball = ball_state(3, 5, 0.5, 2.0)
+    for _ in range(50):
+        add(ball, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
+        solve(ball)
+    exact = ball.W.copy()
+    ball.N[1] *= 1.001
+    solve(ball)
+    assert np.abs(ball.W - exact).max() > 1e-6
+    check_drift(ball)
+    solve(ball)
+    np.testing.assert_allclose(ball.W, exact, atol=1e-11)
+
+
+@pytest.mark.parametrize("beta", ["theory", 0.1])
+def test_drift_over_many_rounds(beta):
+    K, d, T = 4, 5, 20_000
+    X, y = stream(K, d, T)
+    agent = Newtron(problem(K, d), np.random.default_rng(0), gamma=0.05, beta=beta)
+    agent.play_block(X, y, Trace.empty(T))
+    assert agent.diagnostics()["stalled"] == 0
+    assert agent.diagnostics()["drift"] < 1e-11
+    ball = agent.state.ball
+    kept = ball.W.copy()
+    refactor(ball, ball.nu[1])
+    solve(ball)
+    np.testing.assert_allclose(kept, ball.W, atol=1e-11)
+
+
+SETTINGS = [{"gamma": 0.1}, {"gamma": 0.02, "beta": 0.1, "norm_bound": 3.0}, {"gamma": 0.1, "ball": False}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_both_paths_agree_bit_for_bit(settings):
+    X, y = stream(5, 7, 400)
+    block, steps = (Newtron(problem(5, 7), np.random.default_rng(2), **settings) for _ in range(2))
+    trace = Trace.empty(400)
+    block.play_block(X[:123], y[:123], trace.part(slice(0, 123)))
+    block.play_block(X[123:], y[123:], trace.part(slice(123, 400)))
+    for t in range(400):
+        decision = steps.act(X[t])
+        assert (decision.action, decision.explored) == (trace.action[t], trace.explored[t])
+        assert decision.probabilities[y[t]] == trace.p_true[t]
+        assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+        steps.learn(X[t], decision, decision.action == y[t])
+    np.testing.assert_array_equal(block.state.ball.W, steps.state.ball.W)
+    assert 0 < trace.explored.mean() < 0.3
+
+
+def test_wrong_labels_are_interchangeable():
+    X, y = stream(4, 3, 500)
+    first, second = (Newtron(problem(4, 3), np.random.default_rng(2), gamma=0.1) for _ in range(2))
+    a, b = Trace.empty(500), Trace.empty(500)
+    first.play_block(X, y, a)
+    other = y.copy()
+    for t in np.flatnonzero(~a.correct):
+        other[t] = next(k for k in (np.arange(4) + t) % 4 if k not in (a.action[t], y[t]))
+    second.play_block(X, other, b)
+    assert (other != y).sum() > 50
+    np.testing.assert_array_equal(a.action, b.action)
+
+
+@pytest.mark.parametrize("how", ["save", "pickle"])
+def test_continues_after_a_round_trip(how, tmp_path):
+    X, y = stream(4, 6, 600)
+    agent = Newtron(problem(4, 6, 600), np.random.default_rng(2), beta=0.01)
+    agent.play_block(X[:300], y[:300], Trace.empty(300))
+    if how == "save":
+        agent.save(tmp_path / "newtron.npz")
+        again = Newtron.load(tmp_path / "newtron.npz")
+    else:
+        again = pickle.loads(pickle.dumps(agent))
+    a, b = Trace.empty(300), Trace.empty(300)
+    agent.play_block(X[300:], y[300:], a)
+    again.play_block(X[300:], y[300:], b)
+    np.testing.assert_array_equal(a.action, b.action)
+    np.testing.assert_array_equal(a.p_true, b.p_true)
+    np.testing.assert_array_equal(agent.state.ball.W, again.state.ball.W)
+
+
+def test_feedback_may_come_late_or_never():
+    """The estimate belongs to the round of the decision: dlt and <dlt, W'_t> are those of that round's W'_t."""
+    K, d = 3, 4
+    X, y = stream(K, d, 60)
+    agent = Newtron(problem(K, d), np.random.default_rng(4), gamma=0.2, beta=0.1, ball=False)
+    A, b = np.eye(K * d) / math.sqrt(K), np.zeros(K * d)
+    waiting = []
+    for t in range(60):
+        waiting.append((t, agent.act(X[t]), agent.state.ball.W.copy()))
+        if t % 7 == 6:
+            for s, decision, W in reversed(waiting[1:]):  # late, out of order; the first one never
+                correct = decision.action == y[s]
+                agent.learn(X[s], decision, correct)
+                p = softmax(W @ X[s])
+                dlt, kappa = estimate(p, 0.8 * p + 0.2 / K, decision.action, correct, X[s])
+                A += kappa * 0.1 * np.outer(dlt, dlt)
+                b += (1 - kappa * 0.1 * np.sum(dlt * W)) * dlt.ravel()
+            waiting.clear()
+            np.testing.assert_allclose(agent.state.ball.W.ravel(), -np.linalg.solve(A, b), atol=1e-9)
+
+
+def test_it_learns_from_errors():
+    """With every round an error the class played loses logit; a learner of hits alone would stand still."""
+    agent = Newtron(problem(3, 2), np.random.default_rng(0), gamma=0.1)
+    x = np.array([1.0, 0.0])
+    for _ in range(50):
+        agent.learn(x, Decision(1, np.full(3, 1 / 3), False, np.array([1 / 3, 0.0])), False)
+    logits = agent.state.ball.W @ x
+    assert logits[1] < -0.5 < 0 < logits[0]
+    assert logits[0] == pytest.approx(logits[2])
+
+
+def test_better_than_guessing():
+    X, y = stream(4, 6, 4000, noise=0.0)
+    agent = Newtron(problem(4, 6), np.random.default_rng(0), norm_bound=10.0, gamma=0.05, beta=0.01)
+    trace = Trace.empty(4000)
+    agent.play_block(X, y, trace)
+    assert 1 - trace.p_true[2000:].mean() < 0.4  # guessing: 0.75
+
+
+def test_theory_settings_and_refusals():
+    agent = Newtron(Problem(5, 4, 2.0, 1000), np.random.default_rng(0), norm_bound=1.5)
+    assert agent.gamma == pytest.approx(math.sqrt(4 / 1000))
+    assert agent.beta == pytest.approx(math.exp(-math.sqrt(2) * 2 * 1.5 * 2.0) / 4)
+    assert agent.bound(1000) is None
+    assert Newtron(problem(4, 2, 2), np.random.default_rng(0)).gamma == 1.0
+    with pytest.raises(HorizonRequiredError, match="gamma = 'theory'"):
+        Newtron(problem(3, 2), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("wrong", [{"gamma": 1.5}, {"beta": -1.0}, {"norm_bound": 0.0}, {"alpha": 0.0}])
+def test_settings_out_of_range(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Newtron(problem(3, 2), np.random.default_rng(0), **({"gamma": 0.1} | wrong))

@@ -1,0 +1,65 @@
+"""`banditlab compare`: the sweep that ranks agents and exploration rates on a user's own table, no setting needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from banditlab.engine.describe import build_environment, describe_environment
+from banditlab.engine.spec import Spec, make_spec
+
+TABLE = "banditlab/Table-v0"
+GAMMAS = [0.01, 0.03, 0.1, 0.3]
+DENSE_STATE = 200  # K d up to which agents with a Kd x Kd state are quick enough to take along unasked
+
+
+def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, **table: Any) -> Spec:
+    """Return the spec of a comparison.
+
+    Parameters
+    ----------
+    data, label
+        The file and the column to predict ("" for a LIBSVM file, which brings its own).
+    rounds
+        Rounds a run; None for max(5 n, 5,000), n the number of rows.
+    table
+        Settings of the table environment; those that are None are left at their defaults.
+
+    Raises
+    ------
+    UsageError
+        No such file, no such column, a table that cannot be read as features and labels.
+    """
+    settings = {name: value for name, value in table.items() if value is not None}
+    settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
+    env = build_environment(describe_environment(TABLE, settings, str(data)), rounds=1)
+    n = env.unwrapped.n_rows
+    size = env.unwrapped.problem.n_classes * env.unwrapped.problem.n_features
+    return make_spec(
+        {
+            "name": data.name.split(".")[0] or "table",
+            "rounds": rounds or max(5 * n, 5000),
+            "repetitions": repetitions,
+            "norm_bounds": [10.0],
+            "environment": [{"id": TABLE, **settings}],
+            "agent": _agents(size),
+        },
+        str(data),
+    )
+
+
+def _agents(size: int) -> list[dict[str, Any]]:
+    """Return the agents of a comparison: practice settings where there are any, every gamma where an agent takes one."""
+    gammas = {"gamma": GAMMAS}
+    agents: list[dict[str, Any]] = [
+        {"id": "fastcb"},
+        {"id": "squarecb"},
+        {"id": "gaptron", "step": "adaptive", "norm_bound": 10.0, "grid": gammas},
+        {"id": "banditron", "grid": gammas},
+        {"id": "exploration", "forecaster": "ogd", "norm_bound": 10.0, "grid": gammas},
+        {"id": "uniform"},
+    ]
+    if size <= DENSE_STATE:
+        agents.insert(2, {"id": "exploration", "forecaster": "folklore", "norm_bound": 10.0, "grid": gammas})
+        agents.insert(3, {"id": "obama-lite", "norm_bound": 10.0, "grid": gammas})
+    return agents

@@ -16,8 +16,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help without rich answers in half the time
 )
-new = typer.Typer(help="Make a lab folder, or a first agent or environment in one file.", no_args_is_help=True)
+new = typer.Typer(help="Make a lab folder, a first agent or environment.", no_args_is_help=True)
 app.add_typer(new, name="new")
 
 Lab = Annotated[list[str] | None, typer.Option("--lab", help="Lab folder whose agents/ and envs/ are loaded.")]
@@ -71,11 +72,11 @@ def compare(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, skips and an estimate, and stop.")] = False,
     lab: Lab = None,
 ) -> None:
-    """Rank agents and exploration rates on your own labelled table, with intervals."""
+    """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
     from banditlab.console import Console, print_dry_run
     from banditlab.engine import Sweep
-    from banditlab.engine.compare import comparison
+    from banditlab.compare import comparison
 
     settings = {"separator": separator, "decimal": decimal}
     spec = comparison(data, label, rounds=rounds, repetitions=repetitions, **settings)
@@ -88,7 +89,7 @@ def compare(
 
 @app.command()
 def status(out: Folder) -> None:
-    """Say what a results folder holds: done, missing and failed, by player."""
+    """Say what a results folder holds and what is missing."""
     from banditlab.console import print_status
 
     raise typer.Exit(print_status(out))
@@ -96,7 +97,7 @@ def status(out: Folder) -> None:
 
 @app.command()
 def report(out: Folder) -> None:
-    """Write report.html anew from what is stored, and print the ranked table."""
+    """Write report.html anew and print the ranked table."""
     from banditlab.console import Console
 
     Console().report(out)
@@ -118,7 +119,7 @@ def describe(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an agent, environment, forecaster or bound.")],
     lab: Lab = None,
 ) -> None:
-    """Describe one thing: update rule, guarantee, cost, settings, reference."""
+    """Describe one thing: rule, guarantee, cost, settings."""
     _open_labs(lab)
     from banditlab.console import print_description
 
@@ -129,7 +130,7 @@ def describe(
 def check(
     subject: Annotated[str, typer.Argument(metavar="ID|FILE", help="A registered id, or a lab file.")], lab: Lab = None
 ) -> None:
-    """Check a player or environment against the contracts of the platform."""
+    """Check a player or environment against its contract."""
     _open_labs(lab)
     from banditlab.console import print_checks
 

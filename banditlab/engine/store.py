@@ -102,10 +102,9 @@ class Store:
         finished = compacted_ids(self.folder)
         broken = []
         for file in self.folder.glob("shards/*/*.parquet"):
-            try:
-                pq.read_metadata(file)
+            if _reads_back(file):
                 finished.add(file.stem)
-            except (pa.ArrowInvalid, OSError):
+            else:
                 file.unlink()
                 broken.append(file.stem)
         return finished, broken
@@ -141,6 +140,20 @@ class Store:
         with open(self.folder / ".lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def finished_runs(folder: Path) -> set[str]:
+    """Return the ids of finished runs, compacted or not, without changing anything."""
+    shards = {file.stem for file in folder.glob("shards/*/*.parquet") if _reads_back(file)}
+    return compacted_ids(folder) | shards
+
+
+def _reads_back(file: Path) -> bool:
+    try:
+        pq.read_metadata(file)
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return True
 
 
 def compacted_ids(folder: Path) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec
 
@@ -83,7 +84,8 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
-    with mpl.rc_context(LOOK):  # type: ignore[arg-type]
+    with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script DejaVu Sans does not have
         if str(path).endswith(".svg"):
             figure.savefig(path, metadata={"Date": None})
         else:
@@ -131,7 +133,7 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
 
 @_styled
 def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
-    """Draw expected mistakes minus the comparator's loss in one ball; min(bound, T) thin where a theorem has numbers."""
+    """Draw expected mistakes minus the comparator's loss in one ball; min(bound, T) thin where there is one."""
     bounded = [curve for curve in panel.curves if len(curve.bound)]
     figure = _figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
     ax = figure.subplots()
@@ -266,8 +268,8 @@ def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
 
 def _readable_cells(ax: Axes) -> None:
     """Print each cell's number dark on light cells and white on dark ones."""
-    shown = [t for t in np.asarray(ax.collections[0].get_facecolors())]  # type: ignore[attr-defined]
-    for text, rgba in zip(ax.texts, [rgba for rgba in shown if rgba[3] > 0], strict=False):
+    shown = np.asarray(ax.collections[0].get_facecolor())
+    for text, rgba in zip(ax.texts, shown[shown[:, 3] > 0], strict=True):
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
         luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
         text.set_color("#ffffff" if luminance < 0.19 else "#16181b")
@@ -297,7 +299,7 @@ def _legend(figure: Figure, handles: list[Line2D]) -> None:
 
 
 def _signed_axis(ax: Axes, panel: Panel) -> None:
-    """Give the vertical axis powers of ten on both sides of 0, and limits that hold lines and bounds, not wild bands."""
+    """Give the vertical axis powers of ten on both sides of 0, and limits that hold lines and bounds."""
     shown = np.concatenate([curve.mean for curve in panel.curves] + [curve.bound for curve in panel.curves])
     low, high = min(0.0, float(shown.min())), max(1.0, float(shown.max()))
     last = float(panel.curves[0].rounds[-1])

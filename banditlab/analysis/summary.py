@@ -1,4 +1,4 @@
-"""What a report shows, as plain data: rankings, curves, grids, bounds. Tables in, statistics out; nothing is drawn here."""
+"""What a report shows, as plain data: rankings, curves, grids, bounds. Tables in, statistics out; nothing is drawn."""
 
 from __future__ import annotations
 

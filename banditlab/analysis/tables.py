@@ -20,10 +20,10 @@ from banditlab.errors import UsageError
 
 STORE_FORMAT = 1
 """The store format this module reads ([store] format in spec.toml)."""
-COMPARATOR_COLUMNS = (
-    "stream_id environment repetition round norm_bound loss_nats loss_bits gap mistakes seconds".split()
-)
-IDENTITY = ["environment", "kind", "label"]
+COMPARATOR_COLUMNS = [
+    *("stream_id", "environment", "repetition", "round", "norm_bound"),
+    *("loss_nats", "loss_bits", "gap", "mistakes", "seconds"),
+]
 
 
 @dataclass(frozen=True)

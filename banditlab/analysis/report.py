@@ -1,0 +1,318 @@
+"""One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
+
+`write_report(out)` writes OUT/report.html (inline SVG, no script, nothing loaded), OUT/figures/*.svg and *.png, and
+OUT/tables/*.csv.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+from banditlab.analysis import plots, sentences, words
+from banditlab.analysis.statistics import Interval
+from banditlab.analysis.summary import (
+    Arena,
+    Standing,
+    arenas,
+    bounds_table,
+    comparator_table,
+    differences,
+    grids,
+    mistake_curves,
+    relative_panels,
+    settings_table,
+    standings,
+)
+from banditlab.analysis.tables import Results, load
+from banditlab.errors import UsageError
+
+THEMED = {plots.INK: "var(--ink)", plots.FAINT: "var(--faint)", plots.RULE: "var(--rule)"}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure in the page: its SVG, the words under it, and whether it is folded away at first."""
+
+    svg: Markup
+    caption: str
+    folded: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page says of one environment and kind of feedback."""
+
+    title: str
+    kind: str
+    headline: str
+    chosen: str
+    comparator: str
+    rows: list[Standing]
+    scale: float
+    drawn: list[Drawn]
+    comparators: list[dict[str, Any]]
+    bounds: list[dict[str, Any]]
+    differences: list[tuple[str, str, Interval]]
+    settings: list[dict[str, Any]]
+
+
+def write_report(out: str | os.PathLike[str]) -> Path:
+    """Write the report of a results folder, finished or not, and return the path of its report.html.
+
+    Raises
+    ------
+    UsageError
+        As `load` does, and where the folder cannot be written.
+    """
+    results = load(out)
+    try:
+        for name in ("figures", "tables"):
+            (results.out / name).mkdir(exist_ok=True)
+        sections = [_section(arena, f"s{i}") for i, arena in enumerate(arenas(results))]
+        _write_tables(results)
+        page = results.out / "report.html"
+        draft = page.with_suffix(".html.part")
+        draft.write_text(_render(results, sections), encoding="utf-8")
+        os.replace(draft, page)
+    except OSError as error:
+        raise UsageError(f"{results.out}: the report cannot be written ({error.strerror})") from error
+    return page
+
+
+def _section(arena: Arena, key: str) -> Section:
+    rows = standings(arena)
+    highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows]
+    bounds = bounds_table(arena)
+    return Section(
+        title=arena.environment,
+        kind=arena.kind,
+        headline=sentences.headline(rows, arena.paired),
+        chosen=sentences.how_chosen(arena, rows),
+        comparator=sentences.about_comparator(arena),
+        rows=rows,
+        scale=max(*highs, 1e-9) if len(highs) > 1 else max(highs[0], 1e-9),
+        drawn=list(_drawn(arena, key)),
+        comparators=comparator_table(arena).to_dict("records"),
+        bounds=bounds.to_dict("records"),
+        differences=differences(arena),
+        settings=settings_table(arena).to_dict("records"),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- figures
+
+
+def _drawn(arena: Arena, key: str) -> Iterator[Drawn]:
+    """Draw an arena's figures, write them as files, and yield them for the page."""
+    results = arena.results
+    looks = plots.styles(results.labels())
+    stem = f"{_slug(arena.environment)}-{arena.kind}"
+
+    def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
+        path = results.out / "figures" / f"{stem}-{name}"
+        plots.save(figure, path.with_suffix(".png"))
+        plots.save(figure, path.with_suffix(".svg"))
+        text = path.with_suffix(".svg").read_text(encoding="utf-8")
+        full = f"{title}, {arena.environment}"
+        return Drawn(inline_svg(text, f"{key}-{name}", full, caption), f"{title}. {caption}", folded)
+
+    yield finish(
+        plots.mistakes_against_rounds(mistake_curves(arena), looks),
+        "mistakes",
+        "Mistakes against rounds",
+        "Expected mistakes so far as a share of the rounds so far, each player at its chosen setting; bands are 95 % "
+        "intervals of the mean; the share at the last round stands in the legend.",
+    )
+    panels = relative_panels(arena)
+    best = min(panels, key=lambda panel: panel.loss, default=None)
+    for panel in sorted(panels, key=lambda panel: panel is not best):
+        bound = words.short(panel.norm_bound)
+        yield finish(
+            plots.relative_against_rounds(panel, looks),
+            f"relative-B{_slug(bound)}",
+            f"Relative mistakes against rounds, B = {bound}",
+            f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
+            f"({words.amount(panel.loss)} nats at the end, known to within {panel.gap:.1g}; the bands, 95 % intervals, "
+            "include this). Below 0: fewer mistakes than the model's loss. Players with a B stand at their best "
+            f"setting with B = {bound}. A bound is vacuous where it is the number of rounds or more; the scale is "
+            "linear around 0 and logarithmic beyond.",
+            "" if panel is best else f"Relative mistakes against rounds, B = {bound}",
+        )
+    every = grids(arena)
+    maps = [grid for grid in every if len(grid.norm_bounds) > 1 and (grid.relative == grid.relative).any()]
+    if maps:
+        yield finish(
+            plots.heat_maps(maps),
+            "heat",
+            "Relative mistakes over γ and B",
+            "Expected mistakes minus the loss of the best U in the player's own ball, at the last round, mean over all "
+            "repetitions; blue is below the comparator's loss. Balls differ from column to column, and a small ball has "
+            "a weak comparator: the frame marks the fewest mistakes.",
+        )
+    if every:
+        yield finish(
+            plots.mistakes_against_gamma(every),
+            "gamma",
+            "Mistakes against γ",
+            "Share of expected mistakes at the last round, one line per B; bars are 95 % intervals over all repetitions.",
+        )
+
+
+def inline_svg(text: str, key: str, title: str, description: str) -> Markup:
+    """Return a matplotlib SVG fit to stand in a page with others.
+
+    Ids get a prefix of their own, inks follow the reader's theme, the text takes the page's font, and what only a file
+    needs (declaration, metadata, global styles) goes. A title and a description speak to screen readers.
+    """
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r"<style type=\"text/css\">.*?</style>", "", text, flags=re.S)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r'\bid="', f'id="{key}-', text)
+    text = re.sub(r"url\(#", f"url(#{key}-", text)
+    text = re.sub(r'xlink:href="#', f'href="#{key}-', text)
+    text = re.sub(r'(font: [^;"]*?px) [^;"]*', r"\1 system-ui, sans-serif", text)
+    for colour, variable in THEMED.items():
+        text = text.replace(colour, variable)
+    text = re.sub(r"\n\s*", "\n", text)
+    view = re.search(r'viewBox="[^"]*"', text)
+    if view is None:
+        raise ValueError("an SVG without a viewBox")
+    head = (
+        f'<svg {view.group()} role="img" aria-labelledby="{key}-title {key}-desc" stroke-linejoin="round">'
+        f'<title id="{key}-title">{escape(title)}</title><desc id="{key}-desc">{escape(description)}</desc>'
+    )
+    return Markup(head + text[text.index(">") + 1 :])
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text.rpartition("/")[2]).strip("-.").lower() or "x"
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def _write_tables(results: Results) -> None:
+    """Write the tidy tables, every environment and kind in one file."""
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for arena in arenas(results):
+        rows = standings(arena)
+        made = {
+            "ranking": pd.DataFrame([_flat(row) for row in rows]),
+            "best_settings": pd.DataFrame([_choice(arena, row) for row in rows]),
+            "all_settings": settings_table(arena),
+            "paired_differences": _pairs(arena),
+            "comparators": comparator_table(arena),
+            "bounds": bounds_table(arena),
+        }
+        for name, table in made.items():
+            if len(table):
+                table = table.drop(columns=["environment", "kind"], errors="ignore")
+                table.insert(0, "environment", arena.environment)
+                table.insert(1, "kind", arena.kind)
+                tables.setdefault(name, []).append(table)
+    for name, parts in tables.items():
+        pd.concat(parts, ignore_index=True).to_csv(results.out / "tables" / f"{name}.csv", index=False)
+
+
+def _flat(row: Standing) -> dict[str, Any]:
+    over = row.relative
+    return {
+        "rank": row.rank,
+        "label": row.label,
+        "settings": row.settings,
+        "mistakes": row.mistakes.mean,
+        "low": row.mistakes.low,
+        "high": row.mistakes.high,
+        "interval": row.mistakes.method,
+        "repetitions": row.mistakes.n,
+        "counted": row.counted.mean,
+        "behind_first": row.behind_first.mean,
+        "behind_first_low": row.behind_first.low,
+        "behind_first_high": row.behind_first.high,
+        "relative": over.mean if over else math.nan,
+        "relative_low": over.low if over else math.nan,
+        "relative_high": over.high if over else math.nan,
+        "ratio": row.ratio,
+        "comparator_bound": row.comparator_bound,
+        "seconds_per_round": row.seconds_per_round,
+    }
+
+
+def _choice(arena: Arena, row: Standing) -> dict[str, Any]:
+    chooses, reports = arena.halves
+    return {
+        "label": row.label,
+        "settings": row.settings,
+        "among": row.among,
+        "held_out": row.held_out,
+        "chosen_on": " ".join(map(str, chooses)),
+        "reported_on": " ".join(map(str, reports)),
+    }
+
+
+def _pairs(arena: Arena) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}
+            | {"repetitions": d.n, "paired": arena.paired, "interval": d.method}
+            for a, b, d in differences(arena)
+        ]
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------- page
+
+
+def _render(results: Results, sections: list[Section]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("banditlab.analysis"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "percent": lambda value, digits=1: f"{words.plain(100 * value, digits)} %" if value == value else words.MISSING,
+        "amount": words.amount,
+        "short": words.short,
+        "duration": words.duration,
+        "hundred": lambda interval: interval.scaled(100),
+        "mean": words.percent,
+        "spread": words.spread,
+    }
+    spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render(
+        name=str(results.spec.get("name", results.out.name)),
+        said=sentences.what_was_run(results),
+        unfinished=bool(sentences.state(results)),
+        sections=sections,
+        kinds=sentences.KINDS,
+        skipped=results.skipped,
+        failures=results.failures,
+        versions=results.spec.get("versions", {}),
+        rounds=results.last_round,
+        spec=runnable_spec(spec_text),
+    )
+
+
+def runnable_spec(text: str) -> str:
+    """Return a stored spec without what the store added ([store] and [versions]), so that it can be run again."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("["):
+            inside = line.strip() in ("[store]", "[versions]")
+        if not inside:
+            kept.append(line)
+    return "\n".join(kept).strip()

@@ -6,7 +6,9 @@ import math
 
 from banditlab.bounds._theorem import theorem
 
-_SOURCE = "van der Hoeven, Exploiting the surrogate gap in online multiclass classification, NeurIPS 2020, bandit logistic"
+_SOURCE = (
+    "van der Hoeven, Exploiting the surrogate gap in online multiclass classification, NeurIPS 2020, bandit logistic"
+)
 _ASSUMES = "adversarial stream, ||x_t|| <= R, ||U||_F <= D, comparator's loss in bits, sampled from p'"
 
 

@@ -1,0 +1,104 @@
+"""FastCB with one AIOLI per class as its log-loss oracle (Foster and Krishnamurthy, NeurIPS 2021)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from banditlab.agents._inverse_gap import InverseGapAgent, predict, sharpness, sigmoid
+from banditlab.agents._scores import argmax
+from banditlab.kernels import draw, njit
+from banditlab.problem import Problem
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    K = p.shape[0]
+    predict(state, x, payload)
+    best = argmax(payload, K)
+    g = sharpness(state)
+    L_best = sigmoid(-payload[best])  # never 1 - sigmoid(z): that is 0 from z = 37 on
+    rest = 1.0
+    for k in range(K):
+        if k != best:
+            L_k = sigmoid(-payload[k])
+            p[k] = 1.0 / K if L_k == L_best else L_best / (K * L_best + g * (L_k - L_best))
+            rest -= p[k]
+    p[best] = rest
+    return draw(p, u[1]), False
+
+
+class FastCB(InverseGapAgent):
+    """Play by the inverse gap of the odds of being wrong, learning from every round.
+
+    Problem: bandit multiclass. Class k's model forecasts sigmoid(z_k), the probability that k would be correct.
+
+    Update rule: best = argmax_k z_k, L_k = sigmoid(-z_k). For k != best
+    p_k = L_best / (K L_best + g_t (L_k - L_best)), 1/K where L_k = L_best; the rest on best.
+    g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
+    Update: only the played class i learns, y = +1 (right) or -1 (wrong), its model being an AIOLI of its own:
+    z = m - (1/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x', b_i += (c s(z) s(-z) z - g/2) x
+    with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i.
+
+    Guarantee: with a constant g = max(sqrt(K L* / (3 Reg)), 10 K) at most 40 sqrt(K L* Reg) + 600 K Reg mistakes more
+    than the best class's expected ones, L* = theirs, Reg the sum over the classes of AIOLI's regrets, O(K d B ln T),
+    IF labels are drawn given x_t and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k (constants
+    quoted from memory of the paper). Exactly one class is correct, so that needs sum_k sigmoid(theta_k'x) = 1: possible for
+    K = 2 or one-hot contexts; elsewhere the models are misspecified and nothing is guaranteed. No theorem covers
+    adversarial labels, and none covers a g_t that grows with t, the default here. `bound` answers None.
+
+    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K scalar roots, one rank-one update; K d^2
+    numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R.
+    regularization
+        lambda of the models, A_0 = lambda I. "auto" is 0.005 R^2.
+    curvature
+        "simple": c = 1 / (2 (1 + B R)), the constant of AIOLI; "tight": c = 1 / (1 + cosh b), b + sinh b = B R.
+    sharpness
+        g_t / (K t^growth), above 0: larger explores less.
+    growth
+        The power of t in g_t, 0 or above; 0 keeps g constant.
+
+    Raises
+    ------
+    UsageError
+        norm_bound, regularization or sharpness not above 0, growth below 0, another curvature.
+
+    References
+    ----------
+    D. Foster, A. Krishnamurthy. Efficient first-order contextual bandits: prediction, allocation, and triangular
+    discrimination. NeurIPS 2021.
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    """
+
+    id = "fastcb"
+    group = "practice"
+    summary = "inverse-gap weighting that explores less where it is surely right; one AIOLI per class"
+    reference = "Foster and Krishnamurthy, NeurIPS 2021, with AIOLI (COLT 2020) as oracle"
+    act_kernel = act_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float | Literal["auto"] = "auto",
+        regularization: float | Literal["auto"] = "auto",
+        curvature: Literal["simple", "tight"] = "simple",
+        sharpness: float = 30.0,
+        growth: float = 0.5,
+    ) -> None:
+        super().__init__(
+            problem,
+            rng,
+            norm_bound=norm_bound,
+            regularization=regularization,
+            curvature=curvature,
+            sharpness=sharpness,
+            growth=growth,
+        )

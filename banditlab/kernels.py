@@ -141,19 +141,22 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         array.meminfo = context.get_constant_null(nbtypes.MemInfoPointer(nbtypes.voidptr))
         return array._getvalue()
     if isinstance(kind, nbtypes.BaseTuple):
-        items = [_without_owner(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kind.types)]
+        kinds = kind.types  # type: ignore[attr-defined]
+        items = [_without_owner(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kinds)]
         return context.make_tuple(builder, kind, items)
     return value
 
 
-@intrinsic
-def borrow(typingctx, arrays):  # type: ignore[no-untyped-def]
+def _borrow(typingctx, arrays):  # type: ignore[no-untyped-def]
     """Return the same arrays, counted by nobody: the Python caller of a loop keeps them alive.
 
     numba counts references with atomic instructions, which it cannot drop from a kernel that branches: about 15 ns for
-    every array of the state on every call, more than the arithmetic of a first-order agent. A NULL counter costs nothing.
+    every array of the state on every call, more than the arithmetic of a first-order agent. A NULL counter is free.
     """
     return arrays(arrays), lambda context, builder, signature, args: _without_owner(context, builder, arrays, args[0])
+
+
+borrow: Any = intrinsic(_borrow)
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]

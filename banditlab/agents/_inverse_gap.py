@@ -87,7 +87,7 @@ def sharpness(state):  # type: ignore[no-untyped-def]
 
 
 class InverseGapAgent(KernelAgent):
-    """Base of the two: settings, state, and `learn_kernel`; a subclass names its act_kernel and its default sharpness."""
+    """Base of the two: settings, state, and `learn_kernel`; a subclass names its act_kernel and its defaults."""
 
     explores = False
     learn_kernel = learn_kernel

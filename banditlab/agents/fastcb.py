@@ -44,9 +44,10 @@ class FastCB(InverseGapAgent):
     Guarantee: with a constant g = max(sqrt(K L* / (3 Reg)), 10 K) at most 40 sqrt(K L* Reg) + 600 K Reg mistakes more
     than the best class's expected ones, L* = theirs, Reg the sum over the classes of AIOLI's regrets, O(K d B ln T),
     IF labels are drawn given x_t and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k (constants
-    quoted from memory of the paper). Exactly one class is correct, so that needs sum_k sigmoid(theta_k'x) = 1: possible for
-    K = 2 or one-hot contexts; elsewhere the models are misspecified and nothing is guaranteed. No theorem covers
-    adversarial labels, and none covers a g_t that grows with t, the default here. `bound` answers None.
+    quoted from memory of the paper). Exactly one class is correct, so that needs sum_k sigmoid(theta_k'x) = 1:
+    possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and nothing is guaranteed. No
+    theorem covers adversarial labels, and none covers a g_t that grows with t, the default here. `bound` answers
+    None.
 
     Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K scalar roots, one rank-one update; K d^2
     numbers.

@@ -99,8 +99,8 @@ def project(V, D, column):  # type: ignore[no-untyped-def]
 class Gaptron(KernelAgent):
     """Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
-    Problem: bandit multiclass, adversarial stream. The loss is the logistic loss in BASE 2, l(W) = -log2 softmax(W x)_y;
-    in nats the inequality the proof rests on is false.
+    Problem: bandit multiclass, adversarial stream. The loss is the logistic loss in BASE 2,
+    l(W) = -log2 softmax(W x)_y; in nats the inequality the proof rests on is false.
 
     Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius):
     y* = argmax_k (W_t x_t)_k, p* = max_k softmax(W_t x_t)_k, gap map a = 1 - p* if p* >= 1/2, else 1;
@@ -110,11 +110,11 @@ class Gaptron(KernelAgent):
     So as long as p* < 1/2 the play is uniform, even where the argmax is right; with the theorem's gamma it is uniform
     throughout unless T > K^2 R^2 D^2 / ln 2.
 
-    Guarantee (Theorem on the bandit setting, logistic row of Table 2; adversarial, ||x_t|| <= R): at the default settings
-    E[M] <= sum_t l_t(U) + max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)} for every ||U||_F <= D, hence for every U in
-    the row ball B. For any fixed gamma and step <= gamma ln 2 / (2 K^2 R^2), projected or not, the additive term is
-    D^2/(2 step) + gamma (K-1)/K T; that is what `bound` returns, for at the theorem's settings it is never above the
-    maximum and it holds after any number of rounds. None for a larger step and for the adaptive one.
+    Guarantee (Theorem on the bandit setting, logistic row of Table 2; adversarial, ||x_t|| <= R): at the default
+    settings E[M] <= sum_t l_t(U) + max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)} for every ||U||_F <= D, hence
+    for every U in the row ball B. For any fixed gamma and step <= gamma ln 2 / (2 K^2 R^2), projected or not, the
+    additive term is D^2/(2 step) + gamma (K-1)/K T; that is what `bound` returns, for at the theorem's settings it is
+    never above the maximum and it holds after any number of rounds. None for a larger step and for the adaptive one.
 
     Cost: O(K d) a round, K exponentials, K d numbers.
 
@@ -123,7 +123,8 @@ class Gaptron(KernelAgent):
     norm_bound
         B, the bound on each row's norm (D = sqrt(K) B in the paper, a Frobenius ball).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "theory": min{1, K R D / sqrt(T ln 2)}, which needs the horizon.
+        Exploration rate in [0, 1] (gamma in the paper), or "theory": min{1, K R D / sqrt(T ln 2)}, which needs the
+        horizon.
     step
         eta in the paper, a number; "theory": gamma ln 2 / (2 K^2 R^2); or "adaptive": step_scale / sqrt(2 (1e-8 +
         sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who say it follows Gappletron.
@@ -135,7 +136,8 @@ class Gaptron(KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theorem's step (which is 0).
+        gamma outside [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theorem's step (which
+        is 0).
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 

@@ -40,8 +40,8 @@ class SquareCB(InverseGapAgent):
     with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i.
 
     Guarantee: with g ~ sqrt(K T / Reg), Reg the regret of the oracle in squared loss (at most its log-loss regret, up
-    to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t and
-    P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k. Exactly one class is correct, so that needs
+    to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t
+    and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k. Exactly one class is correct, so that needs
     sum_k sigmoid(theta_k'x) = 1: possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and
     nothing is guaranteed. No theorem covers adversarial labels or this anytime g_t, whose scale was chosen by
     measurement. `bound` answers None.

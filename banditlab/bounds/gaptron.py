@@ -38,7 +38,8 @@ def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
     """Return D^2 / (2 step) + gamma (K-1)/K T, for any fixed gamma and any step up to the theorem's.
 
-    From E[M] <= sum l_t(U) + ||U||^2/(2 step) + sum of {P(mistake) + (step/2) E||g_t||^2 - l_t(W_t)}, where the brace is
-    at most gamma (K-1)/K. At the theorem's gamma and step it is at most `gaptron_bandit`, and it holds at every prefix.
+    From E[M] <= sum l_t(U) + ||U||^2/(2 step) + sum of {P(mistake) + (step/2) E||g_t||^2 - l_t(W_t)}, where the brace
+    is at most gamma (K-1)/K. At the theorem's gamma and step it is at most `gaptron_bandit`, and it holds at every
+    prefix.
     """
     return frobenius_bound**2 / (2.0 * step) + gamma * (n_classes - 1) / n_classes * rounds

@@ -31,7 +31,7 @@ def new_lab(folder: str | Path) -> list[Path]:
         lab / "envs" / f"{FIRST_ENV}.py": _filled("env.py", env),
         lab / "runs" / "first.toml": _filled("first.toml", names),
         lab / "runs" / ".gitignore": "results/\n",
-        lab / "analysis" / "first.py": _filled("analysis.py", {}),
+        lab / "analysis" / "first.py": _filled("analysis.py", {"name": "first"}),
     }
     texts |= {lab / room / "README.md": _filled(f"{room}.md", {}) for room in ("agents", "envs", "runs", "analysis")}
     return _write(texts)

@@ -124,9 +124,9 @@ def inputs(probe: PlayerProbe) -> None:
             player.update(x, int(y[t]))
             _unchanged(x, X[t], "update", t)
         x[:] = 1e9
-    t = first_difference(expected, seen)
-    if t is not None:
-        fail(f"overwriting the caller's context changed round {t}: copy what you keep of a context")
+    changed = first_difference(expected, seen)
+    if changed is not None:
+        fail(f"overwriting the caller's context changed round {changed}: copy what you keep of a context")
 
 
 def _unchanged(x: Any, original: Any, verb: str, t: int) -> None:

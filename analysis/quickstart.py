@@ -1,0 +1,113 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Reading a results folder
+#
+# A notebook kept as a script (jupytext, percent format). It reads the folder named by the environment variable
+# `BANDITLAB_RESULTS`, or `runs/results/quickstart` as `banditlab run runs/quickstart.toml` leaves it.
+
+# %%
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from banditlab.analysis import load, plots
+from banditlab.analysis.summary import arenas, differences, mistake_curves, standings
+
+folder = Path(os.environ.get("BANDITLAB_RESULTS", "runs/results/quickstart"))
+if not folder.is_dir() and (Path("..") / folder).is_dir():
+    folder = Path("..") / folder  # a notebook server starts in the notebook's folder
+results = load(folder)
+print(f"{results.planned - results.missing} of {results.planned} runs, {results.last_round} rounds each")
+
+# %% [markdown]
+# ## Who made the fewest mistakes
+#
+# Each player at its best setting, which was chosen on other repetitions than those reported where there are enough.
+# Players that see one bit and players that see the label are never ranked together.
+
+
+# %%
+def ranked(arena):
+    """Return an arena's ranked table, mistakes in per cent with their 95 % interval."""
+    return pd.DataFrame(
+        {
+            "rank": row.rank,
+            "player": row.name,
+            "mistakes %": round(100 * row.mistakes.mean, 2),
+            "low": round(100 * row.mistakes.low, 2),
+            "high": round(100 * row.mistakes.high, 2),
+            "to the best model, nats": round(row.relative.mean, 1) if row.relative else float("nan"),
+        }
+        for row in standings(arena)
+    )
+
+
+for arena in arenas(results):
+    print(f"\n{arena.environment}, feedback: {arena.kind}")
+    print(ranked(arena).to_string(index=False))
+
+# %% [markdown]
+# ## How they learn
+#
+# Expected mistakes so far as a share of the rounds, in the first environment.
+
+
+# %%
+class Picture:
+    """A figure saved as SVG, which a notebook shows."""
+
+    def __init__(self, figure, path):
+        path.parent.mkdir(exist_ok=True)
+        plots.save(figure, path)
+        self.path = path
+
+    def __repr__(self):
+        return f"saved {self.path}"
+
+    def _repr_svg_(self):
+        return self.path.read_text(encoding="utf-8")
+
+
+first = arenas(results)[0]
+picture = Picture(
+    plots.mistakes_against_rounds(mistake_curves(first), plots.styles(results.labels())),
+    results.out / "figures" / "notebook-mistakes.svg",
+)
+print(picture)
+
+# %%
+picture  # noqa: B018 - a cell shows its last expression
+
+# %% [markdown]
+# ## The first against the others
+#
+# All players met the same streams, so differences are taken stream by stream: an interval that leaves out 0 says that
+# the two differ.
+
+# %%
+leader = standings(first)[0]
+pairs = pd.DataFrame(
+    {
+        "player": other,
+        "behind, points of %": round(-100 * gap.mean, 2),
+        "low": round(-100 * gap.high, 2),
+        "high": round(-100 * gap.low, 2),
+        "differs": not gap.contains(0.0),
+    }
+    for one, other, gap in differences(first)
+    if one == leader.name
+)
+print(f"against {leader.name} in {first.environment}, {leader.mistakes.n} streams")
+print(pairs.to_string(index=False))

@@ -128,7 +128,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         head = json.loads(str(arrays.pop("header")))
     except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:

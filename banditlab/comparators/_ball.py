@@ -1,0 +1,99 @@
+"""The product of balls {W : ||W_k||_2 <= B for all k}: projection, certificate, faces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.comparators._objective import Floats, Objective
+
+
+def row_dots(V: Floats, W: Floats) -> Floats:
+    """Return <V_k, W_k>, shape (K,)."""
+    return np.einsum("kd,kd->k", V, W)
+
+
+def row_norms(W: Floats) -> Floats:
+    """Return ||W_k||_2, shape (K,)."""
+    return np.sqrt(row_dots(W, W))
+
+
+def shrinkage(W: Floats, B: float) -> Floats:
+    """Return the factors (K, 1) that project the rows of W onto the ball of radius B."""
+    return (B / np.maximum(row_norms(W), B))[:, None]
+
+
+def feasible(W: Floats, B: float) -> Floats:
+    """Return the projection of W, its row norms at most B as they are computed and not only in exact arithmetic."""
+    W = W * shrinkage(W, B)
+    while (beyond := row_norms(W) > B).any():
+        W[beyond] *= 1.0 - 2.0**-52
+    return W
+
+
+def frank_wolfe_gap(W: Floats, G: Floats, B: float) -> float:
+    """Return <G, W> + B sum_k ||G_k||: convexity makes it an upper bound on L(W) - min L over the product of balls.
+
+    Each row's term is at least 0 for feasible W, so a negative one is rounding and counts as 0.
+    """
+    return float(np.maximum(row_dots(G, W) + B * row_norms(G), 0.0).sum())
+
+
+class Point(NamedTuple):
+    """W (K, d) with its logits Z, softmax S (K, m), loss, gradient G (K, d) and gap."""
+
+    W: Floats
+    Z: Floats
+    S: Floats
+    loss: float
+    G: Floats
+    gap: float
+
+    def within(self, tolerance: float) -> bool:
+        """Whether the gap is at most tolerance max(1, loss)."""
+        return self.gap <= tolerance * max(1.0, self.loss)
+
+
+def point(objective: Objective, W: Floats, Z: Floats, B: float) -> Point:
+    """Evaluate everything at W, whose logits are Z."""
+    loss, S = objective.forecast(Z)
+    G = objective.gradient(S)
+    return Point(W, Z, S, loss, G, frank_wolfe_gap(W, G, B))
+
+
+class Face(NamedTuple):
+    """Rows held on their sphere (K,), their multipliers mu (K,) and unit normals (K, d), both 0 where not held."""
+
+    held: NDArray[np.bool_]
+    mu: Floats
+    normals: Floats
+
+    def tangent(self, D: Floats) -> Floats:
+        """Return D without its component along the normals of the held rows."""
+        return D - row_dots(D, self.normals)[:, None] * self.normals
+
+    def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
+        """Hold the free rows that W + D carries out of the ball; None if there are none.
+
+        Returns the larger face and D changed so that these rows end on the plane that touches the ball where they left.
+        """
+        end = p.W + D
+        norms = row_norms(end)
+        leaving = ~self.held & (norms > B * (1.0 + 1e-9))
+        if not leaving.any():
+            return None
+        normals = np.where(leaving[:, None], end / np.maximum(norms, B)[:, None], self.normals)
+        face = Face(self.held | leaving, self.mu, normals)
+        depth = np.where(leaving, B - row_dots(p.W, normals), 0.0)
+        return face, depth[:, None] * normals + face.tangent(D)
+
+
+def face_at(p: Point, B: float) -> Face:
+    """Return the rows on the bound that descent pushes outwards; at an optimum G_k + mu_k W_k = 0 there."""
+    norms, inner = row_norms(p.W), row_dots(p.G, p.W)
+    held = (norms >= B * (1.0 - 1e-10)) & (inner < 0.0)
+    mu = np.where(held, -inner / B**2, 0.0)
+    normals = np.where(held[:, None], p.W / np.where(held, norms, 1.0)[:, None], 0.0)
+    return Face(held, mu, normals)

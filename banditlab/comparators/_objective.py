@@ -1,0 +1,99 @@
+"""The offline logistic loss over collapsed contexts, in matrix products over blocks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) temporaries stay in the cache
+
+
+class Objective:
+    """L(W) = sum_i sum_k c_ik (lse(W u_i) - (W u_i)_k), with its derivatives, for W (K, d).
+
+    Logits are stored as Z (K, m): reductions over classes then run along contiguous memory, and moving W along a line
+    or scaling its rows moves Z the same way, so a line search needs no matrix product.
+
+    Parameters
+    ----------
+    contexts
+        U, shape (m, d).
+    counts
+        Shape (m, K): how often each label came with each context.
+    """
+
+    def __init__(self, contexts: Floats, counts: Floats) -> None:
+        self.contexts = contexts
+        self.counts = np.ascontiguousarray(counts.T)
+        self.totals = self.counts.sum(axis=0)
+        m = contexts.shape[0]
+        self._blocks = [slice(start, min(start + BLOCK, m)) for start in range(0, m, BLOCK)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, d), the shape of W."""
+        return self.counts.shape[0], self.contexts.shape[1]
+
+    def logits(self, W: Floats) -> Floats:
+        """Return Z = W U' (K, m)."""
+        return W @ self.contexts.T
+
+    def pull_back(self, R: Floats) -> Floats:
+        """Return R U (K, d) for R (K, m)."""
+        return R @ self.contexts
+
+    def loss(self, Z: Floats) -> float:
+        """Return the loss in nats at the logits Z (K, m)."""
+        total = 0.0
+        for b in self._blocks:
+            shifted = Z[:, b] - Z[:, b].max(axis=0)
+            total -= float(np.vdot(self.counts[:, b], shifted))
+            np.exp(shifted, out=shifted)
+            total += float(self.totals[b] @ np.log(shifted.sum(axis=0)))
+        return total
+
+    def forecast(self, Z: Floats) -> tuple[float, Floats]:
+        """Return the loss and the softmax S (K, m) at the logits Z (K, m)."""
+        total, S = 0.0, np.empty_like(Z)
+        for b in self._blocks:
+            s = S[:, b]
+            np.subtract(Z[:, b], Z[:, b].max(axis=0), out=s)
+            total -= float(np.vdot(self.counts[:, b], s))
+            np.exp(s, out=s)
+            norm = s.sum(axis=0)
+            total += float(self.totals[b] @ np.log(norm))
+            s /= norm
+        return total, S
+
+    def gradient(self, S: Floats) -> Floats:
+        """Return G = sum_i (n_i s_i - c_i) u_i' (K, d) from the softmax S (K, m)."""
+        R = np.empty_like(S)
+        for b in self._blocks:
+            np.multiply(S[:, b], self.totals[b], out=R[:, b])
+            R[:, b] -= self.counts[:, b]
+        return self.pull_back(R)
+
+    def hessian_action(self, S: Floats, D: Floats) -> Floats:
+        """Return H D (K, d): row k is sum_i n_i s_ik (v_ik - <s_i, v_i>) u_i' with v_i = D u_i."""
+        V = self.logits(D)
+        for b in self._blocks:
+            v, s = V[:, b], S[:, b]
+            v -= np.einsum("ki,ki->i", s, v)
+            v *= s
+            v *= self.totals[b]
+        return self.pull_back(V)
+
+    def hessian_diagonal(self, S: Floats) -> Floats:
+        """Return sum_i n_i s_ik (1 - s_ik) u_ij^2, shape (K, d)."""
+        out = np.zeros(self.shape)
+        for b in self._blocks:
+            s = S[:, b]
+            out += (s * (1.0 - s) * self.totals[b]) @ np.square(self.contexts[b])
+        return out
+
+    def mistakes(self, Z: Floats) -> int:
+        """Return how many rounds the argmax of Z gets wrong, ties to the lowest class."""
+        hits = self.counts[np.argmax(Z, axis=0), np.arange(Z.shape[1])]
+        return round(float(self.totals.sum() - hits.sum()))

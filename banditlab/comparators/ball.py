@@ -1,0 +1,142 @@
+"""The best logistic model in hindsight within a norm bound, with a certificate of how good it is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditlab.comparators._ball import feasible, point
+from banditlab.comparators._newton import minimise
+from banditlab.comparators._objective import Floats, Objective
+from banditlab.errors import BanditlabError, UsageError
+from banditlab.losses import LN2
+from banditlab.validation import at_least, positive
+
+TOLERANCE = 1e-6
+MAX_ITERATIONS = 500
+MARGIN = 0.9  # of the tolerance is aimed at, so that the certificate recomputed from scratch still meets all of it
+
+
+class ComparatorError(BanditlabError):
+    """The comparator's duality gap did not come down to the tolerance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparator:
+    """The best multiclass logistic model found in {W : ||W_k||_2 <= B for all k}, for the rounds counted.
+
+    The optimum's loss lies in [loss - gap, loss].
+
+    Attributes
+    ----------
+    weights
+        W (K, d), read-only; every row norm is at most `norm_bound` as computed.
+    norm_bound
+        B.
+    loss
+        Sum of the logistic losses at W, in nats.
+    gap
+        Duality gap <G, W> + B sum_k ||G_k||_2 at W, in nats.
+    mistakes
+        Rounds whose label is not the argmax of W x, ties to the lowest class.
+    rounds
+        T, the rounds counted.
+    seconds
+        Wall-clock time of the solve.
+    iterations
+        Rounds of the solver: a few gradient steps and one Newton step each.
+    """
+
+    weights: Floats
+    norm_bound: float
+    loss: float
+    gap: float
+    mistakes: int
+    rounds: int
+    seconds: float
+    iterations: int
+
+    @property
+    def loss_bits(self) -> float:
+        """The loss in bits, loss / ln 2."""
+        return self.loss / LN2
+
+    @property
+    def gap_bits(self) -> float:
+        """The duality gap in bits."""
+        return self.gap / LN2
+
+
+def best_in_ball(
+    U: Any,
+    counts: Any,
+    norm_bound: float,
+    *,
+    start: Any = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+) -> Comparator:
+    """Minimise sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W_k||_2 <= B for all k}.
+
+    The certificate is the Frank-Wolfe gap of the product of balls, <G, W> + B sum_k ||G_k||_2 with G the gradient,
+    recomputed from scratch at the W returned; by convexity it bounds loss - optimum from above whatever the solver did.
+
+    Cost: a round of the solver takes some ten to some hundred products (K x m)(m x d); memory is O(m K) beside U.
+
+    Parameters
+    ----------
+    U
+        Contexts, shape (m, d); `collapse` makes them unique, which only saves time.
+    counts
+        Shape (m, K): how often each label came with each context.
+    norm_bound
+        The row bound B.
+    start
+        Weights (K, d) to start from, projected onto the ball; 0 if None.
+    tolerance
+        The gap asked for, as a multiple of max(1, loss in nats).
+    max_iterations
+        Rounds of the solver before it gives up.
+
+    Raises
+    ------
+    ComparatorError
+        The gap is still above the tolerance after `max_iterations` rounds; the message names what was reached.
+    UsageError
+        Arguments that do not fit together.
+    """
+    U = np.ascontiguousarray(U, dtype=np.float64)
+    counts = np.asarray(counts, dtype=np.float64)
+    if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
+        raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
+    if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
+        raise UsageError("U must be finite and counts finite and 0 or above")
+    objective = Objective(U, counts)
+    W = np.zeros(objective.shape) if start is None else np.asarray(start, dtype=np.float64)
+    if W.shape != objective.shape or not np.isfinite(W).all():
+        raise UsageError(f"start must be finite, of shape {objective.shape}, got shape {W.shape}")
+    return solve(objective, norm_bound, W, tolerance, max_iterations)
+
+
+def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: float, max_iterations: int) -> Comparator:
+    """`best_in_ball` for an objective that is already laid out."""
+    B = positive("norm_bound", norm_bound)
+    tolerance = positive("tolerance", tolerance)
+    at_least("max_iterations", max_iterations, 1)
+    began = time.perf_counter()
+    found, iterations = minimise(objective, feasible(start, B), B, MARGIN * tolerance, max_iterations)
+    W = feasible(found.W, B)
+    final = point(objective, W, objective.logits(W), B)
+    seconds = time.perf_counter() - began
+    if not final.within(tolerance):
+        raise ComparatorError(
+            f"the comparator at norm_bound = {B:g} reached a gap of {final.gap:.3g} nats at loss {final.loss:.6g} "
+            f"after {iterations} iterations; asked was {tolerance * max(1.0, final.loss):.3g}: "
+            f"raise max_iterations or the tolerance"
+        )
+    W.flags.writeable = False
+    mistakes, rounds = objective.mistakes(final.Z), round(float(objective.totals.sum()))
+    return Comparator(W, B, final.loss, final.gap, mistakes, rounds, seconds, iterations)

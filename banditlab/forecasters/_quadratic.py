@@ -1,4 +1,4 @@
-"""Kernels on a symmetric inverse P = A^{-1} (d, d), shared by every learner that keeps one model as a quadratic.
+"""Kernels on a symmetric inverse P = A^{-1} (d, d), shared by every learner that keeps one model as a quadratic; softmax.
 
 Laid out so that the inner loops vectorise without fastmath: four rows at a time, added into a row of scratch.
 """
@@ -32,6 +32,20 @@ def aioli_root(m: float, q: float, w: float) -> float:
         if step * step <= 1e-16 * z:
             break
     return math.copysign(z, m)
+
+
+@njit
+def softmax_into(z, s):  # type: ignore[no-untyped-def]
+    """Write exp(z_k) / sum_j exp(z_j) into s (K,) for z (K,)."""
+    top = z[0]
+    for k in range(1, z.shape[0]):
+        top = max(top, z[k])
+    total = 0.0
+    for k in range(z.shape[0]):
+        s[k] = math.exp(z[k] - top)
+        total += s[k]
+    for k in range(z.shape[0]):
+        s[k] /= total
 
 
 @inline

@@ -1,0 +1,157 @@
+"""AIOLI against direct minimisation of its objective (3), its theorem and its certificate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from banditlab.bounds._curvature import tight_curvature
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.forecasters._quadratic import aioli_root, quadratic_form, rank_one_downdate, symmetric_matvec
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.kernels import as_contexts
+from banditlab.problem import Problem
+
+
+def stream(seed: int, n: int, d: int, labels: str = "noise") -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    y = rng.integers(0, 2, n) if labels == "noise" else (X[:, 0] < 0).astype(int)
+    return as_contexts(X), y
+
+
+class Direct:
+    """Equations (2), (3), (5) word for word: sums of past terms, minimised by scipy."""
+
+    def __init__(self, d: int, lam: float, w: float, c: float) -> None:
+        self.lam, self.w, self.c = lam, w, c
+        self.g: list[np.ndarray] = []
+        self.theta: list[np.ndarray] = []
+        self.eta: list[float] = []
+        self.d = d
+
+    def objective(self, theta: np.ndarray, x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self.lam * theta @ theta, 2 * self.lam * theta
+        for g, at, eta in zip(self.g, self.theta, self.eta, strict=True):
+            r = g @ (theta - at)
+            value += r + 0.5 * eta * r * r
+            gradient = gradient + (1 + eta * r) * g
+        z = theta @ x
+        value += self.w * (np.logaddexp(0, z) + np.logaddexp(0, -z))
+        return value, gradient + self.w * math.tanh(z / 2) * x
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        found = minimize(self.objective, np.zeros(self.d), (x,), jac=True, method="BFGS", options={"gtol": 1e-11})
+        return found.x
+
+    def update(self, x: np.ndarray, y: int) -> None:
+        theta, sign = self.predict(x), 1 - 2 * y
+        z = theta @ x
+        self.g.append(-sign * x / (1 + math.exp(sign * z)))
+        self.theta.append(theta)
+        self.eta.append(2 * self.c * math.exp(sign * z))
+
+
+@pytest.mark.parametrize("settings", [{}, {"virtual_weight": 0.3, "regularization": 0.05}, {"curvature": "tight"}])
+def test_equals_minimising_equation_3(settings: dict) -> None:
+    d = 4
+    X, y = stream(1, 25, d)
+    aioli = AIOLI(Problem(d, 2, 1.0), None, norm_bound=2.0, **settings)
+    direct = Direct(d, aioli.regularization, aioli.virtual_weight, aioli.curvature)
+    for x, label in zip(X, y, strict=True):
+        assert aioli.predict(x)[0] == pytest.approx(direct.predict(x) @ x, abs=2e-7)
+        direct.update(x, label)
+        aioli.update(x, label)
+
+
+def test_objective_gradient_against_finite_differences() -> None:
+    X, y = stream(2, 6, 3)
+    direct = Direct(3, 0.1, 0.7, 0.2)
+    for x, label in zip(X[:5], y[:5], strict=True):
+        direct.update(x, label)
+    theta, h = np.array([0.3, -0.2, 0.5]), 1e-6
+    numeric = [(direct.objective(theta + h * e, X[5])[0] - direct.objective(theta - h * e, X[5])[0]) / (2 * h)
+               for e in np.eye(3)]  # fmt: skip
+    np.testing.assert_allclose(direct.objective(theta, X[5])[1], numeric, atol=1e-8)
+
+
+@pytest.mark.parametrize("w", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("q", [0.0, 0.1, 3.0, 100.0, 1e6])
+@pytest.mark.parametrize("m", [-80.0, -3.0, -1e-7, 0.0, 1e-3, 0.4, 12.0, 1e5])
+def test_root(m: float, q: float, w: float) -> None:
+    z = aioli_root(m, q, w)
+    slope = 1 + 0.25 * w * q / math.cosh(min(abs(z), 600) / 2) ** 2
+    assert abs(z - m + 0.5 * w * q * math.tanh(z / 2)) <= 1e-14 * slope * abs(z) + 4e-16 * (abs(m) + w * q * abs(z))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 65])
+def test_symmetric_kernels(d: int) -> None:
+    rng = np.random.default_rng(d)
+    A, x, v = rng.standard_normal((d, d)), rng.standard_normal(d), rng.standard_normal(d)
+    P, out = A @ A.T + np.eye(d), np.empty(d)
+    assert quadratic_form(P, x, out) == pytest.approx(x @ P @ x, rel=1e-12)
+    symmetric_matvec(P, x, out)
+    np.testing.assert_allclose(out, P @ x, rtol=1e-12, atol=1e-12)
+    expected = P - 0.3 * np.outer(v, v)
+    rank_one_downdate(P, v, 0.3)
+    np.testing.assert_allclose(P, expected, atol=1e-12)
+    np.testing.assert_array_equal(P, P.T)
+
+
+@pytest.mark.parametrize("labels", ["noise", "separable", "adversarial"])
+@pytest.mark.parametrize("curvature", ["simple", "tight"])
+@pytest.mark.parametrize(("B", "lam", "w"), [(1.0, "theory", 1.0), (5.0, "theory", 1.0), (5.0, 0.001, 0.5)])
+def test_regret_below_certificate_below_bound(labels: str, curvature: str, B: float, lam: float, w: float) -> None:
+    d, n = 3, 300
+    X, y = stream(3, n, d, labels)
+    aioli = AIOLI(Problem(d, 2, 1.0), None, norm_bound=B, regularization=lam, curvature=curvature, virtual_weight=w)
+    loss = 0.0
+    y = y.copy()
+    for t, x in enumerate(X):
+        z = aioli.predict(x)[0]
+        if labels == "adversarial":
+            y[t] = z > 0
+        loss += np.logaddexp(0, -z if y[t] == 0 else z)
+        aioli.update(x, y[t])
+    sign = 1 - 2 * y
+
+    def total(theta: np.ndarray) -> float:
+        return np.logaddexp(0, -sign * (X @ theta)).sum()
+
+    ball = {"type": "ineq", "fun": lambda theta: 4 * B * B - theta @ theta}
+    best = minimize(total, np.zeros(d), constraints=[ball], method="SLSQP").fun
+    assert loss - best <= aioli.certificate() + 1e-6
+    if w == 1.0:
+        assert aioli.certificate() <= aioli.bound(n)
+    else:
+        assert aioli.bound(n) is None
+
+
+def test_inadmissible_curvature_has_no_certificate() -> None:
+    aioli = AIOLI(Problem(2, 2, 1.0), None, norm_bound=2.0, curvature=1.01 * tight_curvature(4.0))
+    assert math.isnan(aioli.certificate())
+    assert aioli.bound(10) is None
+
+
+def test_theory_settings_and_refusals() -> None:
+    aioli = AIOLI(Problem(2, 2, 3.0), None, norm_bound=2.0)
+    assert (aioli.margin_bound, aioli.regularization) == (4.0, 1 / 16)
+    assert aioli.curvature == pytest.approx(1 / (2 * (1 + 4 * 3)))
+    with pytest.raises(IncompatibleError, match="n_classes = 2"):
+        AIOLI(Problem(2, 3, 1.0), None)
+    for wrong in ({"norm_bound": 0.0}, {"regularization": -1.0}, {"curvature": "printed"}, {"virtual_weight": -1.0}):
+        with pytest.raises(UsageError):
+            AIOLI(Problem(2, 2, 1.0), None, **wrong)
+
+
+def test_swapping_the_classes_flips_the_margin() -> None:
+    X, y = stream(4, 60, 3)
+    one, other = (AIOLI(Problem(3, 2, 1.0), None, norm_bound=3.0) for _ in range(2))
+    for x, label in zip(X, y, strict=True):
+        assert one.predict(x)[0] == -other.predict(x)[0]
+        one.update(x, label)
+        other.update(x, 1 - label)

@@ -16,13 +16,14 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import padded, scores, zero_weights
 from banditlab.bounds._curvature import tight_curvature
 from banditlab.forecasters._quadratic import aioli_root, quadratic_form, rank_one_downdate, symmetric_matvec
+from banditlab.forecasters._settings import resolve
 from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
-from banditlab.validation import nonnegative, number, one_of, positive
+from banditlab.validation import nonnegative, positive
 
 AUTO_MARGIN = 1.0
 """norm_bound = "auto" in units of 1/R."""
-AUTO_REGULARIZATION = 0.005
+AUTO_REGULARIZATION = 0.003
 """regularization = "auto" in units of R^2, so that contexts in other units give the same play."""
 
 
@@ -99,15 +100,17 @@ class InverseGapAgent(KernelAgent):
         *,
         norm_bound: float | Literal["auto"],
         regularization: float | Literal["auto"],
-        curvature: Literal["simple", "tight"],
+        curvature: float | Literal["simple", "tight"],
         sharpness: float,
         growth: float,
     ) -> None:
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
-        self.norm_bound = _or_auto("norm_bound", norm_bound, AUTO_MARGIN / R)
-        self.regularization = _or_auto("regularization", regularization, AUTO_REGULARIZATION * R**2)
-        self.curvature = one_of("curvature", curvature, ("simple", "tight"))
+        self.norm_bound = resolve("norm_bound", norm_bound, {"auto": AUTO_MARGIN / R})
+        self.regularization = resolve("regularization", regularization, {"auto": AUTO_REGULARIZATION * R**2})
+        margin = self.norm_bound * R
+        words = {"simple": 0.5 / (1.0 + margin), "tight": tight_curvature(margin)}
+        self.curvature = resolve("curvature", curvature, words)
         self.sharpness = positive("sharpness", sharpness)
         self.growth = nonnegative("growth", growth)
         self.payload_size = K
@@ -115,17 +118,7 @@ class InverseGapAgent(KernelAgent):
             P=np.tile(np.eye(d) / self.regularization, (K, 1, 1)),
             H=zero_weights(d, K),
             rounds=np.zeros(1, np.int64),
-            settings=np.array([self.curvature_constant, self.sharpness * K, self.growth]),
+            settings=np.array([self.curvature, self.sharpness * K, self.growth]),
             z=np.zeros(padded(K)),
             v=np.zeros(d),
         )
-
-    @property
-    def curvature_constant(self) -> float:
-        """The models' c: what an outcome adds to A is c s(z) s(-z) x x'."""
-        margin = self.norm_bound * self.problem.radius
-        return tight_curvature(margin) if self.curvature == "tight" else 1.0 / (2.0 * (1.0 + margin))
-
-
-def _or_auto(name: str, value: float | str, auto: float) -> float:
-    return auto if value == "auto" else positive(name, number(name, value, "auto"))

@@ -13,19 +13,24 @@ from banditlab.problem import Problem
 
 
 @njit
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def inverse_gap(z, g, p):  # type: ignore[no-untyped-def]
+    """Write into p (K,): L_best / (K L_best + g (L_k - L_best)), 1/K at a tie with the best, the rest on the best."""
     K = p.shape[0]
-    predict(state, x, payload)
-    best = argmax(payload, K)
-    g = sharpness(state)
-    L_best = sigmoid(-payload[best])  # never 1 - sigmoid(z): that is 0 from z = 37 on
+    best = argmax(z, K)
+    L_best = sigmoid(-z[best])  # never 1 - sigmoid(z): that is 0 from z = 37 on
     rest = 1.0
     for k in range(K):
         if k != best:
-            L_k = sigmoid(-payload[k])
+            L_k = sigmoid(-z[k])
             p[k] = 1.0 / K if L_k == L_best else L_best / (K * L_best + g * (L_k - L_best))
             rest -= p[k]
     p[best] = rest
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    predict(state, x, payload)
+    inverse_gap(payload, sharpness(state), p)
     return draw(p, u[1]), False
 
 
@@ -57,9 +62,10 @@ class FastCB(InverseGapAgent):
     norm_bound
         B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R.
     regularization
-        lambda of the models, A_0 = lambda I. "auto" is 0.005 R^2.
+        lambda of the models, A_0 = lambda I. "auto" is 0.003 R^2.
     curvature
-        "simple": c = 1 / (2 (1 + B R)), the constant of AIOLI; "tight": c = 1 / (1 + cosh b), b + sinh b = B R.
+        c, how much an outcome adds to A: "simple" is 1 / (2 (1 + B R)), AIOLI's own; "tight" is 1 / (1 + cosh b) with
+        b + sinh b = B R; or a number.
     sharpness
         g_t / (K t^growth), above 0: larger explores less.
     growth
@@ -68,7 +74,7 @@ class FastCB(InverseGapAgent):
     Raises
     ------
     UsageError
-        norm_bound, regularization or sharpness not above 0, growth below 0, another curvature.
+        norm_bound, regularization, curvature or sharpness not above 0, growth below 0, an unknown word.
 
     References
     ----------
@@ -90,8 +96,8 @@ class FastCB(InverseGapAgent):
         *,
         norm_bound: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
-        curvature: Literal["simple", "tight"] = "simple",
-        sharpness: float = 30.0,
+        curvature: float | Literal["simple", "tight"] = "simple",
+        sharpness: float = 60.0,
         growth: float = 0.5,
     ) -> None:
         super().__init__(

@@ -150,8 +150,13 @@ class Registry:
             for file in sorted((lab / room).glob("*.py")):
                 if not file.name.startswith("_"):
                     found += self._read(file, room)
-        for entry in found:
-            self._add(entry)
+        before = {kind: dict(table) for kind, table in self._entries.items()}
+        try:
+            for entry in found:
+                self._add(entry)
+        except UsageError:
+            self._entries = before  # a lab is opened as a whole or not at all
+            raise
         self._labs[lab] = str(folder)
 
     def labs(self) -> list[str]:

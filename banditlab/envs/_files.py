@@ -37,12 +37,16 @@ def read_bytes(path: str) -> bytes:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"path: there is no file {path}") from None
+        raise _no_file(path) from None
     except OSError as error:
         raise UsageError(f"path: {path} cannot be read ({error.strerror})") from None
     if not data.strip():
         raise UsageError(f"{path}: the file is empty")
     return data
+
+
+def _no_file(path: str) -> UsageError:
+    return UsageError(f"path: there is no file {path}")
 
 
 def content_hash(data: bytes) -> str:
@@ -56,6 +60,8 @@ def format_of(path: str, declared: Format) -> str:
         return declared
     name = Path(path.removesuffix(".gz"))
     if name.suffix.lower() not in SUFFIXES:
+        if not Path(path).exists():
+            raise _no_file(path)
         raise UsageError(
             f"{path}: the ending {name.suffix!r} tells no format; give format = 'csv', 'parquet' or 'libsvm' "
             f"(known endings: {', '.join(SUFFIXES)}, each also with .gz)"

@@ -1,0 +1,162 @@
+"""The real-data recipe, step by step against hand-made arrays, and Digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from banditlab.envs import Digits
+from banditlab.envs._recipe import Column, Recipe, prepare
+from banditlab.errors import UsageError
+
+Y = np.array([0, 1, 0, 1])
+NAMES = ["no", "yes"]
+PLAIN = {"normalize": False, "intercept": False}
+
+
+def numeric(name, *values):
+    return Column(name, np.array(values, dtype=float))
+
+
+def nominal(name, *codes):
+    return Column(name, np.array(codes, dtype=np.int64), max(codes) + 1)
+
+
+def made(columns, **parameters):
+    return prepare(columns, Y, NAMES, Recipe(**(PLAIN | parameters)), "t.csv")
+
+
+def test_numeric_columns_as_given_when_ranges_are_alike():
+    rows = made([numeric("a", 1, 2, 3, 4), numeric("b", -10, 0, 10, 20)])
+    assert not rows.scaled
+    assert np.allclose(rows.X, [[1, -10], [2, 0], [3, 10], [4, 20]], rtol=1e-11)
+    assert rows.radius == pytest.approx(np.hypot(4, 20))
+
+
+def test_minmax_when_ranges_differ_by_more_than_ten():
+    columns = [numeric("a", 1, 2, 3, 4), numeric("b", -10, 0, 10, 20.1), numeric("constant", 5, 5, 5, 5)]
+    rows = made(columns)
+    assert rows.scaled
+    assert np.allclose(rows.X[:, 0], [0, 1 / 3, 2 / 3, 1])
+    assert np.allclose(rows.X[:, 1], np.array([0, 10, 20, 30.1]) / 30.1)
+    assert (rows.X[:, 2] == 0).all()
+    assert not made(columns, scaling="none").scaled
+    assert made(columns[:1], scaling="minmax").scaled
+
+
+def test_one_hot_columns_count_with_range_one():
+    assert made([numeric("a", 0, 2, 3, 11), nominal("n", 0, 1, 0, 1)]).scaled
+    assert not made([numeric("a", 0, 2, 3, 9), nominal("n", 0, 1, 0, 1)]).scaled
+
+
+def test_nominal_becomes_one_hot():
+    rows = made([nominal("n", 2, 0, 1, 2)])
+    assert np.allclose(rows.X, [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def test_norm_intercept_and_radius():
+    columns = [numeric("a", 3, 0, 0, 1), numeric("b", 4, 0, 1, 0)]
+    rows = prepare(columns, Y, NAMES, Recipe(), "t.csv")
+    expected = np.array([[3 / 5, 4 / 5, 1], [0, 0, 1], [0, 1 / 5, 1], [1 / 5, 0, 1]]) / np.sqrt(2)
+    assert np.allclose(rows.X, expected, rtol=1e-11)
+    assert rows.radius == 1.0
+    norms = np.linalg.norm(rows.X, axis=1)
+    assert norms.max() <= 1.0
+    assert norms.max() > 1 - 1e-11
+    assert np.allclose(prepare(columns, Y, NAMES, Recipe(intercept=False), "t").X * np.sqrt(0.5), expected[:, :2])
+    rows = made(columns, intercept=True)  # not normalized: the intercept is as large as the largest row
+    assert np.allclose(rows.X, expected * 5)
+    assert rows.radius == 5.0
+
+
+GAPS = [numeric("a", 1, np.nan, 3, np.inf), nominal("n", 0, 1, -1, 0)]
+
+
+def test_missing_is_an_error_without_a_rule():
+    with pytest.raises(UsageError, match=r"t.csv: column 'a' has 2 missing or infinite entries \(the first in row 1\)"):
+        made(GAPS)
+    with pytest.raises(UsageError, match=r"column 'n' has 1 missing .* \(the first in row 2\); give missing = "):
+        made(GAPS[1:])
+
+
+def test_missing_mean():
+    rows = made(GAPS, missing="mean")
+    assert np.allclose(rows.X, [[1, 1, 0], [2, 0, 1], [3, 2 / 3, 1 / 3], [2, 1, 0]])
+
+
+def test_missing_indicator():
+    rows = made(GAPS, missing="indicator")
+    expected = [[1, 0, 1, 0, 0], [2, 1, 0, 1, 0], [3, 0, 0, 0, 1], [2, 1, 1, 0, 0]]
+    assert np.allclose(rows.X, expected)
+
+
+def test_missing_drop_rows_leaves_out_classes_that_vanish():
+    columns = [numeric("a", 1, 2, np.nan, 4)]
+    rows = prepare(columns, np.array([0, 1, 2, 3]), list("wxyz"), Recipe(missing="drop_rows", **PLAIN), "t")
+    assert rows.classes == ["w", "x", "z"]
+    assert rows.y.tolist() == [0, 1, 2]
+    assert np.allclose(rows.X[:, 0], [1, 2, 4])
+    with pytest.raises(UsageError, match="one class only, 'no'"):
+        made(GAPS, missing="drop_rows")
+    with pytest.raises(UsageError, match="no row is left"):
+        made([numeric("a", *[np.nan] * 4)], missing="drop_rows")
+
+
+def test_a_column_of_gaps_only():
+    columns = [numeric("a", 1, 2, 3, 4), numeric("gone", *[np.nan] * 4)]
+    assert (made(columns, missing="mean").X[:, 1] == 0).all()
+    assert np.allclose(made(columns, missing="indicator").X[:, 1:], [0, 1])
+
+
+def test_refusals():
+    with pytest.raises(UsageError, match="scaling must be one of 'auto', 'none', 'minmax'"):
+        Recipe(scaling="max")
+    with pytest.raises(UsageError, match="missing must be one of"):
+        Recipe(missing="zero")
+    with pytest.raises(UsageError, match="no feature column is left"):
+        made([])
+    with pytest.raises(UsageError, match="every feature is zero"):
+        made([numeric("a", 0, 0, 0, 0)])
+
+
+def test_the_input_is_not_changed():
+    columns = [numeric("a", 1, np.nan, 3, 4), numeric("b", 100, 2, 3, 4)]
+    before = [column.values.copy() for column in columns]
+    rows = made(columns, missing="mean", normalize=True)
+    assert all(np.array_equal(column.values, old, equal_nan=True) for column, old in zip(columns, before))
+    assert not rows.X.flags.writeable
+
+
+# --------------------------------------------------------------------------------------------------------------- Digits
+
+
+def test_digits_are_the_design():
+    env = Digits()
+    pixels, y = load_digits(return_X_y=True)
+    X = pixels / 16.0
+    X = X / np.linalg.norm(X, axis=1).max()
+    X = np.column_stack([X, np.ones(len(X))]) / np.sqrt(2)
+    assert np.allclose(env._table.X, X, rtol=0, atol=1e-12)
+    assert np.array_equal(env._table.y, y)
+    assert (env.problem.n_features, env.problem.n_classes, env.problem.radius) == (65, 10, 1.0)
+    assert env.classes == list(range(10))
+    assert env.params() == {"scaling": "none", "normalize": True, "intercept": True}
+    assert Digits(intercept=False).problem.n_features == 64
+    assert Digits(scaling="auto").params()["scaling"] == "minmax"
+    assert Digits(normalize=False).problem.radius > 1
+
+
+def test_each_pass_shows_every_row_once_in_a_fresh_order():
+    env = Digits()
+    env.reset(seed=0)
+    n = env.n_rows
+    assert n == 1797
+    [(X, y)] = env.blocks(3 * n, 3 * n)
+    order = np.lexsort(env._table.X.T)
+    for i in range(3):
+        part = X[i * n : (i + 1) * n]
+        assert np.array_equal(part[np.lexsort(part.T)], env._table.X[order])
+        assert np.array_equal(np.bincount(y[i * n : (i + 1) * n]), np.bincount(env._table.y))
+    assert not np.array_equal(y[:n], y[n : 2 * n])
+    assert not np.array_equal(y[:n], env._table.y)

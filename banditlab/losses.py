@@ -29,8 +29,9 @@ def log_sum_exp(logits: Floats) -> Floats:
 
 def logistic_loss(logits: Floats, labels: NDArray[np.int64]) -> Floats:
     """Return -ln softmax(z)_y in nats for logits (..., K) and integer labels (...)."""
-    own = np.take_along_axis(logits, np.asarray(labels)[..., None], axis=-1)[..., 0]
-    return log_sum_exp(logits) - own
+    shifted = logits - np.max(logits, axis=-1, keepdims=True)  # first: a large common part would swallow the loss
+    own = np.take_along_axis(shifted, np.asarray(labels)[..., None], axis=-1)[..., 0]
+    return np.log(np.exp(shifted).sum(axis=-1)) - own
 
 
 def logistic_gradient(weights: Floats, context: Floats, label: int) -> Floats:

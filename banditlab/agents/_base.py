@@ -52,6 +52,8 @@ class Agent(Player, ABC):
     expected_kind: ClassVar[str] = "unconditional"
     """ "conditional" for agents whose probabilities are one-hot given internal draws (Thompson sampling)."""
 
+    compiled: bool = False
+    """Whether `play_block` exists: the run then goes through compiled kernels over blocks of rounds."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -84,6 +86,7 @@ class KernelAgent(Agent):
     learn_kernel: ClassVar[Callable[..., Any]]
     state: Any
     payload_size: int = 0
+    compiled = True
 
     def kernels(self) -> tuple[Any, Any]:
         """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""

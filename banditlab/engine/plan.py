@@ -121,6 +121,13 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
     UsageError
         Unknown ids or settings, values out of range, the same run meant twice.
     """
+    try:
+        return _make_plan(spec, where)
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
+
+
+def _make_plan(spec: Spec, where: str) -> Plan:
     plan = Plan(spec)
     checkpoints = tuple(spec.checkpoint_rounds())
     players = list(_described_players(spec, where))
@@ -146,9 +153,9 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
                 plan.skipped.append({"environment": env_label, "player": _shown(label, written), "reason": str(reason)})
                 continue
             except UsageError as error:
-                raise UsageError(f"{where}: {_shown(label, written)}: {error}") from error
+                raise UsageError(f"{_shown(label, written)}: {error}") from error
             if probe.run_id in seen:
-                raise UsageError(f"{where}: {_shown(label, written)} on {env_label} is asked for twice")
+                raise UsageError(f"{_shown(label, written)} on {env_label} is asked for twice")
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan
@@ -173,12 +180,8 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
     for block in spec.environment:
         for written in block.written():
             place = f"{where}: environment {block.id!r}"
-            try:
-                description = describe_environment(block.id, written, place)
-                env = build_environment(description, spec.rounds)
-            except UsageError as error:
-                text = str(error)
-                raise UsageError(text if text.startswith(where) else f"{place}: {text}") from error
+            description = describe_environment(block.id, written, place)
+            env = build_environment(description, spec.rounds)
             label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
             if label in seen:
                 raise UsageError(f"{place}: {label} is asked for twice")

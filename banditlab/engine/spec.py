@@ -143,7 +143,7 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
 
 
 def _first_error(failure: ValidationError) -> str:
-    error = failure.errors()[0]
+    error = min(failure.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key before a missing one
     key = ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal[", "list[")))
     if error["type"] == "extra_forbidden":
         return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"

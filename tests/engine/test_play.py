@@ -40,7 +40,7 @@ def test_rows_are_the_traces_sums():
         assert played.mistakes[i] == np.count_nonzero(~part.correct)
         assert played.expected_mistakes[i] == pytest.approx(np.sum(1 - part.p_true))
         assert played.log_loss[i] == pytest.approx(-np.sum(np.log(part.p_true)))
-    assert math.isnan(played.explored[-1])  # Banditron has no coin
+        assert played.explored[i] == np.count_nonzero(part.explored)
     assert math.isnan(played.bound[-1])
 
 
@@ -80,6 +80,13 @@ class Broken(Agent):
 
     def learn(self, context, decision, correct):
         pass
+
+
+def test_a_player_without_a_coin_has_no_explored_rounds():
+    env = Logistic(horizon=5, n_classes=3)
+    played = play(env, Broken(env.problem, Decision(1, np.full(3, 1 / 3))), seed=0)
+    assert math.isnan(played.explored[-1])
+    assert played.expected_mistakes == [pytest.approx(10 / 3)]
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,12 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
 def _file_digest(kernel: Any) -> str:
     """Return a hash of the file a kernel stands in, "" for this package's own, which `source_digest` covers.
 
-    A file loaded from a lab says what it was when it was loaded; it may have been edited since.
+    A file loaded from a lab says what it was when it was loaded; it may have been edited since. A kernel that was bound
+    itself passes on the files in its name.
     """
     function = getattr(kernel, "py_func", kernel)
+    if "@" in function.__qualname__:
+        return hashlib.sha256(function.__qualname__.encode()).hexdigest()[:16]
     file = Path(function.__code__.co_filename)
     if file.is_relative_to(PACKAGE):
         return ""

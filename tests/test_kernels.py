@@ -111,6 +111,20 @@ def test_package_kernels_are_covered_by_the_package_digest() -> None:
     assert bind(_twice, "me", inner=draw_uniform).py_func.__qualname__.endswith("@inner=")
 
 
+def test_a_bound_kernel_passes_its_files_on() -> None:
+    """A reduction binds a lab's forecaster and is bound to the loop itself: the lab's file must show there."""
+    one, two = (bind(draw_uniform.py_func, "me", helper=kernel) for kernel in (plus_one, _plus_elsewhere()))
+    names = [bind(_twice, "outer", inner=kernel).py_func.__qualname__ for kernel in (one, two, one)]
+    assert names[0] == names[2] != names[1]
+
+
+def _plus_elsewhere() -> Any:
+    """Return a kernel without a file, as a notebook's cell defines one."""
+    namespace: dict[str, Any] = {"njit": njit, "__name__": "elsewhere"}
+    exec(compile("def plus(x):\n    return x + 3\n", "<cell>", "exec"), namespace)
+    return njit(namespace["plus"], cache=False)
+
+
 def test_the_digest_sees_every_kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "kernels.py").write_text("a = 1\n")
@@ -184,18 +198,20 @@ def test_an_edited_lab_kernel_is_played_as_it_is_now(tmp_path: Path) -> None:
     assert played == [["1"] * 3, ["2"] * 3, ["1"] * 3]
 
 
-def cache_dir_of(env: dict[str, str]) -> str:
-    code = "import banditlab.kernels, numba; print(numba.config.CACHE_DIR)"
+def cache_dir_of(env: dict[str, str]) -> list[str]:
+    """Return numba's folder and the digest, as a fresh process sees them."""
+    code = "from banditlab.kernels import source_digest; import numba; print(numba.config.CACHE_DIR, source_digest())"
     return subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    ).stdout.split()
 
 
 def test_the_cache_lies_in_a_folder_of_these_sources(tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    place = Path(cache_dir_of(env | {"XDG_CACHE_HOME": str(tmp_path)}))
-    assert place.name == kernels.source_digest()
+    place, digest = cache_dir_of(env | {"XDG_CACHE_HOME": str(tmp_path)})
+    assert Path(place).name == digest
+    assert Path(place).is_relative_to(tmp_path)
 
 
 def test_a_users_cache_folder_is_respected(tmp_path: Path) -> None:
-    assert cache_dir_of(os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}) == str(tmp_path)
+    assert cache_dir_of(os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)})[0] == str(tmp_path)

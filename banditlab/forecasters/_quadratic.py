@@ -1,4 +1,4 @@
-"""Kernels on a symmetric inverse P = A^{-1} (d, d), shared by every learner that keeps one model as a quadratic; softmax.
+"""Kernels shared by learners that keep a model as a quadratic: softmax, AIOLI's root, P = A^{-1} (d, d) symmetric.
 
 Laid out so that the inner loops vectorise without fastmath: four rows at a time, added into a row of scratch.
 """

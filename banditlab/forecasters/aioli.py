@@ -63,8 +63,8 @@ class AIOLI(KernelForecaster):
     paper; the logits answered are (z, 0).
 
     Update rule: theta_t minimises (3), the sum of lambda ||theta||^2, the surrogates (2) of the past losses with
-    curvature eta_s = 2 c e^(y_s z_s), and w [loss(theta'x_t, +1) + loss(theta'x_t, -1)]; z = x_t' theta_t is the root of
-    z = m - (w/2) q tanh(z/2), m = x'A^{-1} b, q = x'A^{-1} x, found by Newton's method. Then (5):
+    curvature eta_s = 2 c e^(y_s z_s), and w [loss(theta'x_t, +1) + loss(theta'x_t, -1)]; z = x_t' theta_t is the root
+    of z = m - (w/2) q tanh(z/2), m = x'A^{-1} b, q = x'A^{-1} x, found by Newton's method. Then (5):
     A += (eta/2) g g', b += (1/2)(eta g'theta - 1) g. (The paper's Algorithms 1 and 2 lack this 1/2 and Algorithm 2
     starts from the inverse of A_0; (3) and (5) are right, and are what is minimised here.)
 
@@ -138,7 +138,7 @@ class AIOLI(KernelForecaster):
         return 2.0 * self.norm_bound
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 1's regret after `rounds` rounds, in nats; None for a curvature or weight it does not cover."""
+        """Return Theorem 1's regret after `rounds` rounds, in nats; None where curvature or weight are not covered."""
         if not self._proved() or self.virtual_weight != 1.0:
             return None
         d, R = self.problem.n_features, self.problem.radius

@@ -1,0 +1,324 @@
+"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.folklore import folklore, folklore_any_regularization
+from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._newton_root import (
+    RootScratch,
+    core_factor,
+    half_solve,
+    half_solve_transposed,
+    root,
+    times_Y,
+    times_Yt,
+)
+from banditlab.forecasters._settings import resolve
+from banditlab.kernels import borrow, njit
+from banditlab.problem import Problem
+from banditlab.validation import one_of, positive
+
+BATCH = 128
+"""Contexts whose At are computed by one set of matrix products."""
+
+
+class State(NamedTuple):
+    """What changes is M, h and spent; the others are constants and scratch.
+
+    M (K(K+1)/2, d, d): the blocks k <= l of A^{-1}, row by row (block l, k is the transpose of block k, l).
+    h (K, d) = A^{-1} G. constants (2,) = c, 1 if the printed linear term is used. spent (1,): the certificate's sum.
+    V (K, K, d): V[k, l] = block (k, l) of A^{-1} times x. F (K, K, d). At (K, K). g, u (K,). D (d, d).
+    Xt, MXt (d BATCH,) and Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, their At.
+    """
+
+    M: NDArray[np.float64]
+    h: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    spent: NDArray[np.float64]
+    V: NDArray[np.float64]
+    F: NDArray[np.float64]
+    At: NDArray[np.float64]
+    g: NDArray[np.float64]
+    u: NDArray[np.float64]
+    D: NDArray[np.float64]
+    Xt: NDArray[np.float64]
+    MXt: NDArray[np.float64]
+    Ats: NDArray[np.float64]
+    root: RootScratch
+
+
+@njit
+def solve_at(state, x, z):  # type: ignore[no-untyped-def]
+    """Write the logits z (K,) that minimise (3.3) at x; state.At must hold (1/2) x' (A^{-1})_kl x."""
+    At, g, h = state.At, state.g, state.h
+    for k in range(z.shape[0]):
+        g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
+    root(g, At, z, state.root)
+
+
+@njit
+def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    M, At = state.M, state.At
+    K = z.shape[0]
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            v = state.V[k, l]
+            np.dot(M[p], x, v)
+            At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
+            p += 1
+    solve_at(state, x, z)
+
+
+@njit
+def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    At, Ats = state.At, state.Ats
+    K = Z.shape[1]
+    for start in range(0, X.shape[0], BATCH):
+        n = min(BATCH, X.shape[0] - start)
+        part = X[start : start + n]
+        quadratic_forms(state, part)
+        for t in range(n):
+            p = 0
+            for k in range(K):
+                for l in range(k, K):
+                    At[k, l] = At[l, k] = Ats[p, t]
+                    p += 1
+            solve_at(state, part[t], Z[start + t])
+
+
+@njit
+def quadratic_forms(state, X):  # type: ignore[no-untyped-def]
+    """Write (1/2) x_t' M_p x_t into state.Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
+    M, Ats = state.M, state.Ats
+    n, d = X.shape
+    Xt, MXt = state.Xt[: d * n].reshape(d, n), state.MXt[: d * n].reshape(d, n)
+    for t in range(n):
+        for j in range(d):
+            Xt[j, t] = X[t, j]
+    for p in range(M.shape[0]):
+        np.dot(M[p], Xt, MXt)
+        form = Ats[p]
+        form[:n] = 0.0
+        for j in range(d):  # contexts innermost: their sums are independent and vectorise
+            x, mx = Xt[j], MXt[j]
+            for t in range(n):
+                form[t] += 0.5 * x[t] * mx[t]
+
+
+@njit
+def woodbury(state):  # type: ignore[no-untyped-def]
+    """A^{-1} -= V Qc V' = sum_i f_i f_i', the rows f_i of F = sqrt(c) L^{-1} Y' V', L L' = I + 2c Y'At Y."""
+    M, V, F, D = state.M, state.V, state.F, state.D
+    K, d = state.h.shape
+    c, s, q, L = state.constants[0], state.root.s, state.root.q, state.root.L
+    core_factor(state.At, s, state.root.a, 2.0 * c, q, L)
+    for k in range(K):
+        solve_rows(s, q, L, math.sqrt(c), V[k], F[k])
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            np.dot(F[k].T, F[l], D)
+            block = M[p]
+            for i in range(d):
+                for j in range(d):
+                    block[i, j] -= D[i, j]
+            p += 1
+
+
+@njit
+def solve_rows(s, q, L, scale, V_k, F_k):  # type: ignore[no-untyped-def]
+    """Write scale L^{-1} Y' V_k into F_k, both (K, d): the column solves of `half_solve`, all d of them at once."""
+    K, d = V_k.shape
+    mean = F_k[K - 1]
+    mean[:] = 0.0
+    for i in range(K):
+        for j in range(d):
+            mean[j] += s[i] * V_k[i, j]
+    for i in range(K):
+        f, weight = F_k[i], scale * q[i]
+        for j in range(d):  # the last row is where the mean stands
+            f[j] = weight * (V_k[i, j] - mean[j])
+    for i in range(K):
+        for k in range(i):
+            for j in range(d):
+                F_k[i, j] -= L[i, k] * F_k[k, j]
+        for j in range(d):
+            F_k[i, j] *= L[i, i]
+
+
+@njit
+def learn_coefficients(state, y, z):  # type: ignore[no-untyped-def]
+    """Write (s - e_y) + Qc u into state.u, u = 2 At e_y - diag(At) (+ 2 z where the linear term is the printed one).
+
+    Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term).
+    """
+    At, u = state.At, state.u
+    s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
+    c, printed = state.constants
+    trace = 0.0
+    for k in range(u.shape[0]):
+        u[k] = 2.0 * At[k, y] - At[k, k] + 2.0 * printed * z[k]
+        trace += s[k] * (At[k, k] - a[k])  # 2 sum_ij S_ij At_ij = 2 sum_k s_k (At_kk - (At s)_k)
+    times_Yt(s, q, u)
+    half_solve(L, u)
+    gain = c * np.dot(u, u)
+    half_solve_transposed(L, u)
+    times_Y(s, q, u)
+    for k in range(u.shape[0]):
+        u[k] = s[k] + c * u[k]
+    u[y] -= 1.0
+    return 2.0 * trace - gain
+
+
+@njit
+def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    M, V, h, u = state.M, state.V, state.h, state.u
+    K, d = h.shape
+    predict_kernel(state, x, z)
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            if l > k:
+                np.dot(x, M[p], V[l, k])  # the lower block is the transpose
+            p += 1
+    woodbury(state)  # A_t = A_{t-1} + c H_t
+    state.spent[0] += 0.25 * learn_coefficients(state, y, z)
+    for k in range(K):  # h = A_t^{-1} G_t, G_t = G_{t-1} + (s - e_y) (x) x - 2c (S z) (x) x
+        for l in range(K):
+            for j in range(d):
+                h[k, j] += u[l] * V[k, l, j]
+
+
+class FOLKLORE(KernelForecaster):
+    """Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream.
+
+    Update rule: W_t minimises (3.3), vec(W)' A_{t-1} vec(W) + <G_{t-1}, W> + phi_t(W), with phi_t of (3.1): the mean of
+    the losses of the K labels at x_t plus the linear term B_t of Lemma 8. Then A_t = A_{t-1} + c H_t and
+    G_t = G_{t-1} + grad - 2c H_t vec(W_t), H_t and grad the loss's Hessian and gradient at W_t. All of a round happens
+    in K dimensions: with At = (1/2)(I (x) x)' A^{-1} (I (x) x) the logits are the root of
+    z = g - At softmax(z), g = (1/2) diag(At) - (1/2)(I (x) x)' A^{-1} G (Newton's method with step halving), and A^{-1}
+    changes by rank K - 1.
+
+    Errata. The paper's surrogate (3.2) has the constant 1/(B R + ln(K)/2), for which it is no lower bound (at K = 2,
+    B R = 1 it exceeds the loss by .38); its Algorithm 1 leaves out -2c H_t vec(W_t), without which the two sides of
+    (3.3) differ. Both are available: curvature = "printed", linear_term = "printed"; neither has a guarantee.
+
+    Guarantee (Theorem 3 with the constants it really has): regret at most
+    lambda K B^2 + (1/(4c)) (K-1) d ln(1 + 2 c R^2 T / (K d lambda)) over {W : ||W_k|| <= B} if c R^2 <= lambda; a
+    variant covers the other lambda. The running certificate is, with A at its value before round t,
+    lambda K B^2 + (1/4) sum_t [tr(A^{-1} H_t) - u'Qc u], u = 2 At e_y - diag(At) and A^{-1} V Qc V' the round's change:
+    lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus the terms of Lemma 6 for one-hot labels.
+
+    Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, at
+    matrix-product speed. K^2 d^2 / 2 numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the largest norm of a row of W.
+    regularization
+        lambda in the paper; "theory" is 2 R / B.
+    curvature
+        c, the factor of the Hessian in the surrogate: "simple" is 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
+        b + sinh b = 2 B R + ln(K - 1), within 3 % of the largest admissible constant; "printed" is the paper's
+        1/(B R + ln(K)/2); or a number. Above "tight" nothing is proved: no bound, no certificate.
+    linear_term
+        "corrected", or "printed" for Algorithm 1 as it stands in the paper: no bound, no certificate.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range.
+
+    References
+    ----------
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+    """
+
+    id = "folklore"
+    group = "theory"
+    summary = "any K: quadratic surrogates and a minimax regulariser, regret linear in B, logarithmic in T"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 1 (corrected)"
+    bound_unit = "nats"
+    predict_kernel = predict_kernel
+    update_kernel = update_kernel
+    predict_many_kernel = predict_many_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        regularization: float | Literal["theory"] = "theory",
+        curvature: float | Literal["simple", "tight", "printed"] = "simple",
+        linear_term: Literal["corrected", "printed"] = "corrected",
+    ) -> None:
+        super().__init__(problem, rng)
+        K, R = problem.n_classes, problem.radius
+        self.norm_bound = B = positive("norm_bound", norm_bound)
+        words = {
+            "simple": simple_curvature(K, B, R),
+            "tight": tight_curvature(margin_range(K, B, R)),
+            "printed": 1.0 / (B * R + 0.5 * math.log(K)),
+        }
+        self.regularization = resolve("regularization", regularization, {"theory": 2.0 * R / B})
+        self.curvature = resolve("curvature", curvature, words)
+        self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
+        self.state = self._initial()
+
+    def _initial(self) -> State:
+        K, d = self.problem.n_classes, self.problem.n_features
+        blocks = K * (K + 1) // 2
+        M = np.zeros((blocks, d, d))
+        diagonal = [k * K - k * (k - 1) // 2 for k in range(K)]
+        M[diagonal] = np.eye(d) / self.regularization
+        return State(
+            M,
+            h=np.zeros((K, d)),
+            constants=np.array([self.curvature, float(self.linear_term == "printed")]),
+            spent=np.zeros(1),
+            V=np.zeros((K, K, d)),
+            F=np.zeros((K, K, d)),
+            At=np.zeros((K, K)),
+            g=np.zeros(K),
+            u=np.zeros(K),
+            D=np.zeros((d, d)),
+            Xt=np.zeros(d * BATCH),
+            MXt=np.zeros(d * BATCH),
+            Ats=np.zeros((blocks, BATCH)),
+            root=RootScratch.empty(K),
+        )
+
+    def bound(self, rounds: float) -> float | None:
+        """Return the corrected Theorem 3's regret after `rounds` rounds, in nats; None for printed constants."""
+        if not self._proved():
+            return None
+        K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
+        lam, c = self.regularization, self.curvature
+        theorem = folklore if c * R**2 <= lam else folklore_any_regularization
+        return theorem(rounds, d, K, self.norm_bound, R, lam, c)
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for printed constants."""
+        if not self._proved():
+            return math.nan
+        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+
+    def _proved(self) -> bool:
+        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
+        admissible = self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)
+        return admissible and self.linear_term == "corrected"

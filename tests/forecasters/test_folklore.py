@@ -1,0 +1,284 @@
+"""FOLKLORE against direct minimisation of the corrected (3.3), against AIOLI at K = 2, its theorem and certificate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, root
+
+from banditlab.bounds._curvature import margin_range, tight_curvature
+from banditlab.errors import UsageError
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.forecasters.folklore import BATCH, FOLKLORE
+from banditlab.kernels import as_contexts
+from banditlab.losses import log_sum_exp, logistic_gradient, logistic_loss, softmax
+from banditlab.problem import Problem
+
+
+def contexts(seed: int, n: int, d: int, repeated: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    return as_contexts(X[rng.integers(0, 3, n)] if repeated else X)
+
+
+class Direct:
+    """Algorithm 1 with full (Kd, Kd) matrices: (3.1), (3.3) and Lemma 8 word for word, minimised by scipy."""
+
+    def __init__(self, K: int, d: int, lam: float, c: float, printed: bool = False) -> None:
+        self.K, self.d, self.lam, self.c, self.printed = K, d, lam, c, printed
+        self.A, self.G = lam * np.eye(K * d), np.zeros(K * d)
+        self.spent = 0.0
+
+    def linear_term(self, x: np.ndarray) -> np.ndarray:
+        """B_t of Lemma 8."""
+        K, d = self.K, self.d
+        blocks = np.kron(np.eye(K), np.ones((d, d))) * np.linalg.inv(self.A)
+        ones = np.tile(x, K)
+        return ones / K - 0.5 * self.A @ blocks @ ones
+
+    def objective(self, w: np.ndarray, x: np.ndarray, B_t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        z = w.reshape(self.K, self.d) @ x
+        s = softmax(z)
+        value = w @ self.A @ w + self.G @ w + log_sum_exp(z) - z.mean() + B_t @ w
+        gradient = 2 * self.A @ w + self.G + np.kron(s - 1 / self.K, x) + B_t
+        return value, gradient, 2 * self.A + self.hessian(s, x)
+
+    @staticmethod
+    def hessian(s: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.kron(np.diag(s) - np.outer(s, s), np.outer(x, x))
+
+    def minimiser(self, x: np.ndarray) -> np.ndarray:
+        B_t = self.linear_term(x)
+        found = minimize(
+            lambda w: self.objective(w, x, B_t)[:2],
+            np.zeros(self.K * self.d),
+            jac=True,
+            hess=lambda w: self.objective(w, x, B_t)[2],
+            method="trust-exact",
+            options={"gtol": 1e-10},
+        )
+        # A minimum of values near 100 is known to about sqrt(eps): the gradient's root is polished from there.
+        polished = root(
+            lambda w: self.objective(w, x, B_t)[1], found.x, jac=lambda w: self.objective(w, x, B_t)[2], tol=1e-13
+        )
+        np.testing.assert_allclose(polished.x, found.x, atol=1e-4)
+        return polished.x
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.minimiser(x).reshape(self.K, self.d) @ x
+
+    def update(self, x: np.ndarray, y: int) -> None:
+        w = self.minimiser(x)
+        W = w.reshape(self.K, self.d)
+        s, B_t = softmax(W @ x), self.linear_term(x)
+        gradient, H = logistic_gradient(W, x, y).ravel(), self.hessian(s, x)
+        of_phi = np.kron(s - 1 / self.K, x) + B_t
+        before = of_phi @ np.linalg.solve(self.A, of_phi)
+        self.A = self.A + self.c * H
+        self.G = self.G + gradient - (0 if self.printed else 2 * self.c * H @ w)
+        after = (of_phi - gradient) @ np.linalg.solve(self.A, of_phi - gradient)
+        self.spent += 0.25 * (after - before)  # Lemma 6
+
+
+CASES = [
+    (2, 3, 1.0, {}),
+    (3, 3, 2.0, {"curvature": "tight"}),
+    (5, 3, 5.0, {"regularization": 0.01}),
+    (3, 2, 100.0, {}),
+    (5, 2, 100.0, {"regularization": 1e-3, "curvature": "tight"}),
+    (3, 3, 2.0, {"curvature": "printed", "linear_term": "printed"}),
+]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize(("K", "d", "B", "settings"), CASES)
+def test_equals_minimising_equation_3_3(K: int, d: int, B: float, settings: dict, repeated: bool) -> None:
+    X = contexts(K, 40, d, repeated)
+    y = np.random.default_rng(1).integers(0, K, len(X))
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=B, **settings)
+    printed = folklore.linear_term == "printed"
+    direct = Direct(K, d, folklore.regularization, folklore.curvature, printed)
+    for x, label in zip(X, y, strict=True):
+        np.testing.assert_allclose(folklore.predict(x), direct.predict(x), atol=1e-6)
+        direct.update(x, label)
+        folklore.update(x, label)
+    if not printed:  # the certificate's terms are those of Lemma 6, exactly
+        assert folklore.state.spent[0] == pytest.approx(direct.spent, rel=1e-6)
+
+
+def test_objective_against_finite_differences() -> None:
+    K, d = 3, 2
+    direct = Direct(K, d, 0.3, 0.2)
+    X = contexts(5, 6, d)
+    for x, label in zip(X[:5], (0, 1, 2, 2, 0), strict=True):
+        direct.update(x, label)
+    w, B_t, h = np.linspace(-1, 1, K * d), direct.linear_term(X[5]), 1e-5
+    up, down = ([direct.objective(w + e, X[5], B_t) for e in s * h * np.eye(K * d)] for s in (1, -1))
+    _, gradient, hessian = direct.objective(w, X[5], B_t)
+    np.testing.assert_allclose([(a[0] - b[0]) / (2 * h) for a, b in zip(up, down)], gradient, atol=1e-8)
+    np.testing.assert_allclose([(a[1] - b[1]) / (2 * h) for a, b in zip(up, down)], hessian, atol=1e-8)
+
+
+@pytest.mark.parametrize("B", [0.5, 5.0, 100.0])
+def test_two_classes_are_matched_aioli(B: float) -> None:
+    d, problem = 4, Problem(4, 2, 1.0)
+    X, rng = contexts(7, 300, d), np.random.default_rng(7)
+    folklore = FOLKLORE(problem, None, norm_bound=B)
+    aioli = AIOLI(
+        problem,
+        None,
+        norm_bound=B,
+        virtual_weight=0.5,
+        regularization=folklore.regularization / 2,
+        curvature=folklore.curvature,
+    )
+    for x, label in zip(X, rng.integers(0, 2, len(X)), strict=True):
+        z = folklore.predict(x)
+        assert z[0] - z[1] == pytest.approx(aioli.predict(x)[0], abs=1e-9)
+        folklore.update(x, label)
+        aioli.update(x, label)
+
+
+@pytest.mark.parametrize(("K", "B"), [(2, 3.0), (4, 1.0), (10, 30.0)])
+def test_batches_predict_what_single_forecasts_do(K: int, B: float) -> None:
+    d = 5
+    X = contexts(2, 2 * BATCH + 17, d)
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=B, regularization=0.01)
+    for t in range(60):
+        folklore.update(X[t], t * t % K)
+    many = folklore.predict_many(X)
+    np.testing.assert_allclose(many, [folklore.predict(x) for x in X], atol=1e-9)
+
+
+@pytest.mark.parametrize("B", [1.0, 100.0])
+def test_woodbury_does_not_drift(B: float) -> None:
+    """After 3,000 rounds A^{-1} still is the inverse of A, and At 1 = ||x||^2 / (2 lambda) 1 still holds."""
+    K, d = 4, 3
+    X, rng = contexts(9, 3000, d), np.random.default_rng(9)
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=B)
+    A = folklore.regularization * np.eye(K * d)
+    for x, label in zip(X, rng.integers(0, K, len(X)), strict=True):
+        A += folklore.curvature * Direct.hessian(softmax(folklore.predict(x)), x)
+        folklore.update(x, label)
+    inverse = np.linalg.inv(A).reshape(K, d, K, d).transpose(0, 2, 1, 3)
+    upper = np.triu_indices(K)
+    np.testing.assert_allclose(folklore.state.M, inverse[upper], atol=1e-9 * np.abs(inverse).max())
+    folklore.predict(X[0])
+    np.testing.assert_allclose(folklore.state.At.sum(axis=1), X[0] @ X[0] / (2 * folklore.regularization), rtol=1e-9)
+
+
+def play(folklore: FOLKLORE, X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, float]:
+    """Return the labels of a stream of the given kind, some of them chosen against the forecaster, and its loss."""
+    K, rng = folklore.problem.n_classes, np.random.default_rng(seed)
+    planted = rng.standard_normal((K, X.shape[1]))
+    y, loss = np.empty(len(X), np.int64), 0.0
+    for t, x in enumerate(X):
+        z = folklore.predict(x)
+        if kind == "noise":
+            y[t] = rng.integers(K)
+        elif kind == "separable":
+            y[t] = np.argmax(planted @ x)
+        elif kind == "flip":
+            y[t] = np.argmax((1 if t < len(X) // 3 else -1) * planted @ x)
+        else:
+            y[t] = np.argmin(z)
+        loss += float(logistic_loss(z, y[t]))
+        folklore.update(x, y[t])
+    return y, loss
+
+
+def best_loss(X: np.ndarray, y: np.ndarray, K: int, B: float) -> float:
+    """Return a feasible comparator's loss near the optimum: projected gradient descent from scipy's free optimum."""
+    d = X.shape[1]
+
+    def total(w: np.ndarray) -> tuple[float, np.ndarray]:
+        z = X @ w.reshape(K, d).T
+        s = softmax(z)
+        s[np.arange(len(y)), y] -= 1
+        return float(logistic_loss(z, y).sum()), (s.T @ X).ravel()
+
+    def clip(w: np.ndarray) -> np.ndarray:
+        W = w.reshape(K, d)
+        return (W * np.minimum(1, B / np.maximum(np.linalg.norm(W, axis=1), 1e-300))[:, None]).ravel()
+
+    w = clip(minimize(total, np.zeros(K * d), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    best, step = total(w)[0], 2.0 / len(X)
+    for _ in range(300):
+        w = clip(w - step * total(w)[1])
+        best = min(best, total(w)[0])
+    return best
+
+
+@pytest.mark.parametrize("kind", ["noise", "separable", "flip", "adversarial"])
+@pytest.mark.parametrize("curvature", ["simple", "tight"])
+@pytest.mark.parametrize(("K", "B", "lam"), [(2, 1.0, "theory"), (3, 5.0, "theory"), (3, 3.0, 0.02), (6, 10.0, 1.0)])
+def test_regret_below_certificate_below_bound(kind: str, curvature: str, K: int, B: float, lam: float | str) -> None:
+    d, n = 3, 150
+    X = contexts(K, n, d, repeated=kind == "flip")
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=B, curvature=curvature, regularization=lam)
+    y, loss = play(folklore, X, kind, 3)
+    assert loss - best_loss(X, y, K, B) <= folklore.certificate() + 1e-9
+    assert folklore.certificate() <= folklore.bound(n)
+
+
+def test_certificate_against_sampled_comparators() -> None:
+    rng = np.random.default_rng(11)
+    for seed in range(40):
+        K, d, n, B = int(rng.integers(2, 5)), int(rng.integers(1, 4)), 60, float(10 ** rng.uniform(-1, 1.5))
+        X = contexts(seed, n, d)
+        lam = float(10 ** rng.uniform(-3, 1))
+        folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=B, curvature="tight", regularization=lam)
+        y, loss = play(folklore, X, ("noise", "separable", "adversarial")[seed % 3], seed)
+        W = rng.standard_normal((200, K, d))
+        W *= B / np.linalg.norm(W, axis=2, keepdims=True)
+        losses = [logistic_loss(X @ w.T, y).sum() for w in W]
+        assert loss - min(losses) <= folklore.certificate()
+
+
+@pytest.mark.parametrize("settings", [{"curvature": "printed"}, {"linear_term": "printed"}])
+def test_printed_forms_have_no_guarantee(settings: dict) -> None:
+    folklore = FOLKLORE(Problem(2, 3, 1.0), None, norm_bound=2.0, **settings)
+    assert math.isnan(folklore.certificate())
+    assert folklore.bound(10) is None
+
+
+def test_settings() -> None:
+    folklore = FOLKLORE(Problem(2, 5, 2.0), None, norm_bound=4.0)
+    assert folklore.regularization == 1.0
+    assert folklore.curvature == pytest.approx(1 / (2 * 4 * 2 + math.log(5) + 2))
+    tight = FOLKLORE(Problem(2, 5, 2.0), None, norm_bound=4.0, curvature="tight")
+    assert tight.curvature == tight_curvature(margin_range(5, 4.0, 2.0)) > folklore.curvature
+    printed = FOLKLORE(Problem(2, 5, 2.0), None, norm_bound=4.0, curvature="printed")
+    assert printed.curvature == pytest.approx(1 / (8 + math.log(5) / 2))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"norm_bound": -1.0}, {"regularization": "auto"}, {"curvature": 0.0}, {"linear_term": "other"}]
+)
+def test_refusals(wrong: dict) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        FOLKLORE(Problem(2, 3, 1.0), None, **wrong)
+
+
+def test_permuted_labels_permute_the_forecast() -> None:
+    K, d = 4, 3
+    X, rng = contexts(13, 80, d), np.random.default_rng(13)
+    one, other = (FOLKLORE(Problem(d, K, 1.0), None, norm_bound=5.0) for _ in range(2))
+    new = np.array([2, 0, 3, 1])
+    for x, label in zip(X, rng.integers(0, K, len(X)), strict=True):
+        np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-9)
+        one.update(x, label)
+        other.update(x, new[label])
+
+
+def test_a_zero_context_is_a_uniform_forecast_that_teaches_nothing() -> None:
+    folklore = FOLKLORE(Problem(2, 3, 1.0), None)
+    x, zero = as_contexts([0.6, -0.8]), as_contexts([0.0, 0.0])
+    folklore.update(x, 1)
+    before = folklore.predict(x)
+    np.testing.assert_array_equal(folklore.predict(zero), np.zeros(3))
+    folklore.update(zero, 2)
+    np.testing.assert_array_equal(folklore.predict(x), before)

@@ -18,7 +18,6 @@ from banditlab.checks._probe import (
     first_difference,
     play,
     read_only,
-    run,
     with_generator,
 )
 from banditlab.problem import Decision
@@ -132,12 +131,9 @@ def _same_decision(one: Decision, other: Decision) -> bool:
 
 def late_feedback(probe: PlayerProbe) -> None:
     """learn uses its arguments and the state only: what was acted on in between does not matter; bits may be late."""
-    agent = probe.make()
     X, y = _stream(probe)
-    half = ROUNDS // 2
-    play(agent, X[:half], y[:half])
-    after = [_in_between(agent, X, y, between) for between in (half + 1, half + 2)]
-    if first_difference(*after) is not None:
+    one, other = (_in_between(probe.make(), X, y, probe.contexts[shift:]) for shift in (ROUNDS, 2 * ROUNDS))
+    if first_difference(one, other) is not None:
         fail(
             "learn depends on the context of a later act: what it needs of its round must travel in the payload or be "
             "computed again"
@@ -145,13 +141,15 @@ def late_feedback(probe: PlayerProbe) -> None:
     _in_arrears(probe.make(), X, y, probe.problem.n_classes)
 
 
-def _in_between(agent: Any, X: Any, y: Any, between: int) -> Any:
-    """Act on round `half`, then on `between`, and only then learn about the former; return the run from there on."""
-    agent, half = clone(agent), len(X) // 2
-    decision = agent.act(read_only(X[half]))
-    agent.act(read_only(X[between]))
-    agent.learn(read_only(X[half]), decision, bool(decision.action == y[half]))
-    return run(with_generator(agent, 5), X[half + 3 :], y[half + 3 :])
+def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]]:
+    """Play on with one more act, on another context, between each act and its learn; return the decisions."""
+    played = []
+    for x, label, another in zip(X, y, others):
+        decision = agent.act(read_only(x))
+        played.append((decision.action, np.array(decision.probabilities)))
+        agent.act(read_only(another))
+        agent.learn(read_only(x), decision, bool(decision.action == label))
+    return played
 
 
 def _in_arrears(agent: Any, X: Any, y: Any, K: int) -> None:

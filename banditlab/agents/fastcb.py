@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -13,16 +14,24 @@ from banditlab.problem import Problem
 
 
 @njit
+def excess(z_best, z):  # type: ignore[no-untyped-def]
+    """Return (L - L_best) / L_best = sigmoid(z) expm1(z_best - z), L = sigmoid(-z), where both L may underflow to 0."""
+    gap = z_best - z
+    if z >= 0.0 or gap < 1.0:
+        return sigmoid(z) * math.expm1(gap)
+    e = math.exp(z)  # the factors above may be 0 and infinite
+    return (math.exp(z_best) - e) / (1.0 + e)
+
+
+@njit
 def inverse_gap(z, g, p):  # type: ignore[no-untyped-def]
-    """Write into p (K,): L_best / (K L_best + g (L_k - L_best)), 1/K at a tie with the best, the rest on the best."""
+    """Write into p (K,): L_best / (K L_best + g (L_k - L_best)), the rest on the best; a tie with it gets 1/K."""
     K = p.shape[0]
     best = argmax(z, K)
-    L_best = sigmoid(-z[best])  # never 1 - sigmoid(z): that is 0 from z = 37 on
     rest = 1.0
     for k in range(K):
         if k != best:
-            L_k = sigmoid(-z[k])
-            p[k] = 1.0 / K if L_k == L_best else L_best / (K * L_best + g * (L_k - L_best))
+            p[k] = 1.0 / (K + g * excess(z[best], z[k]))
             rest -= p[k]
     p[best] = rest
 

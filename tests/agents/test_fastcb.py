@@ -1,0 +1,219 @@
+"""FastCB and what it shares with SquareCB: the per-class models, settings, scale; its own weights in long precision."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from banditlab.agents import Trace
+from banditlab.agents.fastcb import FastCB, inverse_gap
+from banditlab.agents.squarecb import SquareCB
+from banditlab.errors import UsageError
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.kernels import as_contexts
+from banditlab.problem import Problem
+
+
+def make(K, d, radius=1.0, cls=FastCB, **settings):
+    return cls(Problem(d, K, radius), np.random.default_rng(7), **settings)
+
+
+@pytest.mark.parametrize(("K", "d"), [(3, 1), (5, 9)])
+def test_contract(one_bit_contract, stream, K, d):
+    X, y = stream(K, d, 150, noise=0.3)
+    one_bit_contract(lambda: make(K, d, sharpness=2.0), X, y)
+
+
+class SlowModel:
+    """AIOLI for one class in full matrices: A theta = b - tanh(z/2)/2 x, solved afresh every round."""
+
+    def __init__(self, d, regularization, c):
+        self.A, self.b, self.c = regularization * np.eye(d), np.zeros(d), c
+
+    def margin(self, x):
+        inverse_x = np.linalg.solve(self.A, x)
+        m, q = inverse_x @ self.b, inverse_x @ x
+        return brentq(lambda z: z - m + q / 2 * math.tanh(z / 2), -abs(m) - 1, abs(m) + 1, xtol=1e-14, rtol=1e-14)
+
+    def update(self, x, z, y):
+        g = -y * expit(-y * z)  # loss' = g x
+        eta = 2 * self.c * math.exp(y * z)
+        self.A += eta / 2 * g**2 * np.outer(x, x)
+        self.b += 0.5 * (eta * g * z - 1) * g * x
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+@pytest.mark.parametrize(
+    ("K", "d", "chosen"),
+    [
+        (2, 3, {}),
+        (4, 6, {"norm_bound": 3.0, "regularization": 0.01, "sharpness": 1.0}),
+        (3, 9, {"curvature": "tight", "norm_bound": 5.0, "regularization": 1.0, "sharpness": 0.5, "growth": 0.0}),
+        (5, 4, {"curvature": 0.4, "regularization": 1e-3, "growth": 1.0}),
+    ],
+)
+def test_equals_full_matrices(stream, cls, K, d, chosen):
+    X, y = stream(K, d, 250, noise=0.2)
+    agent = make(K, d, cls=cls, **chosen)
+    models = [SlowModel(d, agent.regularization, agent.curvature) for _ in range(K)]
+    for t, (x, label) in enumerate(zip(X, y), start=1):
+        decision = agent.act(x)
+        z = np.array([model.margin(x) for model in models])
+        np.testing.assert_allclose(decision.payload, z, rtol=1e-9, atol=1e-9)
+        g = agent.sharpness * K * t**agent.growth
+        wrong = expit(-z)
+        best = np.argmax(z)
+        if cls is FastCB:
+            p = wrong[best] / (K * wrong[best] + g * (wrong - wrong[best]))
+        else:
+            p = 1.0 / (K + g * (wrong - wrong[best]))
+        p[best] += 1 - p.sum()
+        np.testing.assert_allclose(decision.probabilities, p, rtol=0, atol=1e-9)
+        correct = decision.action == label
+        models[decision.action].update(x, decision.payload[decision.action], 1 if correct else -1)
+        agent.learn(x, decision, correct)
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+def test_each_class_is_the_aioli_of_its_rounds(stream, cls):
+    K, d = 4, 6
+    X, y = stream(K, d, 400, noise=0.2)
+    agent = make(K, d, cls=cls, sharpness=3.0)
+    oracle = [
+        AIOLI(Problem(d, 2, 1.0), None, regularization=agent.regularization, curvature=agent.curvature)
+        for _ in range(K)
+    ]
+    for x, label in zip(X, y):
+        decision = agent.act(x)
+        expected = [model.predict(x)[0] for model in oracle]
+        np.testing.assert_allclose(decision.payload, expected, rtol=1e-9, atol=1e-9)
+        correct = decision.action == label
+        oracle[decision.action].update(x, 0 if correct else 1)
+        agent.learn(x, decision, correct)
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+def test_only_the_played_class_learns_from_hits_and_from_misses(stream, cls):
+    X, _ = stream(3, 4, 2)
+    agent = make(3, 4, cls=cls)
+    decision = agent.act(X[0])._replace(action=1)
+    for correct in (True, False):
+        twin = copy.deepcopy(agent)
+        twin.learn(X[0], decision, correct)
+        after = twin.act(X[0]).payload
+        assert (after[1] > 0) == correct
+        assert after[0] == after[2] == 0.0
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+@pytest.mark.parametrize("scale", [0.01, math.sqrt(55)])
+def test_contexts_in_other_units_give_the_same_play(stream, cls, scale):
+    X, y = stream(4, 6, 300)
+    unit, scaled = make(4, 6, cls=cls), make(4, 6, cls=cls, radius=scale)
+    one, two = Trace.empty(len(y)), Trace.empty(len(y))
+    unit.play_block(X, y, one)
+    scaled.play_block(as_contexts(scale * X), y, two)
+    assert np.array_equal(one.action, two.action)
+    np.testing.assert_allclose(one.p_true, two.p_true, rtol=0, atol=1e-9)
+    assert scaled.curvature == pytest.approx(unit.curvature)
+
+
+# ---------------------------------------------------------------------------------------------------------- the weights
+
+
+margins = st.lists(
+    st.one_of(st.floats(-1000, 1000), st.floats(-5, 5), st.sampled_from([0.0, 37.0, 745.0, 1000.0, -1000.0])),
+    min_size=2,
+    max_size=12,
+)
+
+
+def weights(z, g, kernel=inverse_gap):
+    p = np.full(len(z), np.nan)
+    kernel(np.array(z, dtype=float), float(g), p)
+    return p
+
+
+@given(margins, st.floats(1e-3, 1e9))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_weights_are_a_distribution_for_any_margins(z, g):
+    p, z, K = weights(z, g), np.array(z), len(z)
+    best = int(np.argmax(z))
+    assert p.min() >= 0.0
+    assert abs(p.sum() - 1.0) <= 1e-12
+    assert p[best] >= p.max() - 1e-15
+    order = np.argsort(z, kind="stable")
+    rest = order[order != best]
+    assert np.all(np.diff(p[rest]) >= -1e-15)  # a better margin never has the smaller weight
+    np.testing.assert_allclose(p[(z == z[best]) & (np.arange(K) != best)], 1.0 / K, rtol=1e-15)
+
+
+@given(margins, st.floats(1e-3, 1e9))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_weights_agree_with_long_precision_and_pay_for_their_regret(z, g):
+    p, K = weights(z, g), len(z)
+    long = np.array(z, dtype=np.longdouble)
+    wrong = 1 / (1 + np.exp(long))
+    best = int(np.argmax(z))
+    expected = wrong[best] / (K * wrong[best] + g * (wrong - wrong[best]))
+    other = np.arange(K) != best
+    np.testing.assert_allclose(p[other], expected[other].astype(float), rtol=1e-9, atol=1e-300)
+    # sum_k p_k (L_k - L_best) <= (K - 1) L_best / g: what exploring costs this round
+    assert float(np.sum(p * (wrong - wrong[best]))) <= (K - 1) * float(wrong[best]) / g * (1 + 1e-9) + 1e-300
+
+
+def test_weights_where_one_minus_p_would_be_zero():
+    p = weights([40.0, 38.0, 50.0], 2.0)
+    assert p[0] == pytest.approx(1 / (3 + 2 * (math.exp(10) - 1)), rel=1e-12)
+    assert np.array_equal(weights([1000.0, 1000.0, -1000.0], 5.0)[:2] > 0.3, [True, True])
+    assert weights([1000.0, 0.0], 1.0)[1] == 0.0
+
+
+# -------------------------------------------------------------------------------------------------------- whole streams
+
+
+def test_digits_with_default_settings():
+    from banditlab.envs.digits import Digits
+
+    mistakes = []
+    for seed in range(3):
+        env = Digits(horizon=20_000)
+        env.reset(seed=seed)
+        agent = FastCB(env.problem, np.random.default_rng(seed))
+        wrong = 0
+        for X, y in env.blocks(20_000, 5_000):
+            trace = Trace.empty(len(y))
+            agent.play_block(as_contexts(X), y, trace)
+            wrong += np.sum(~trace.correct)
+        mistakes.append(wrong / 20_000)
+    assert np.median(mistakes) <= 0.028
+
+
+def test_settings_resolve():
+    agent = make(3, 4, radius=2.0)
+    assert (agent.norm_bound, agent.regularization, agent.curvature) == (0.5, 0.003 * 4, 0.25)
+    assert make(3, 4, norm_bound=3.0).curvature == 0.125
+    assert agent.bound(100) is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"norm_bound": 0.0}, "norm_bound must be a number above 0"),
+        ({"norm_bound": "large"}, "norm_bound must be one of 'auto'"),
+        ({"regularization": -1.0}, "regularization must be a number above 0"),
+        ({"curvature": "wide"}, "curvature must be one of 'simple', 'tight'"),
+        ({"sharpness": 0.0}, "sharpness must be a number above 0"),
+        ({"growth": -0.5}, "growth must be a number that is 0 or above"),
+    ],
+)
+def test_refuses_bad_settings(chosen, message):
+    with pytest.raises(UsageError, match=message):
+        make(3, 4, **chosen)

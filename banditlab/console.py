@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import rich.console
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -17,6 +19,9 @@ from rich.table import Table
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.errors import UsageError, nearest
 from banditlab.registry import KINDS, registry
+
+if TYPE_CHECKING:
+    from banditlab.analysis.summary import Standing
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
 
@@ -44,14 +49,14 @@ class Console:
         return self._say_failures(result)
 
     def report(self, folder: Path) -> None:
-        """Write the report of a results folder, print the ranked table and where the report is."""
-        from banditlab.analysis.report import write_report
-        from banditlab.analysis.tables import load
+        """Print the ranked table of a results folder, write its report, and print where that is."""
+        from banditlab.analysis import load, summary_rows, write_report
 
+        results = load(folder)
+        self._print_ranking(summary_rows(results))
         begin = time.perf_counter()
         page = write_report(folder)
-        self._print_ranking(load(folder))
-        self.out.print(f"report ({time.perf_counter() - begin:.0f} s): {page}", soft_wrap=True)
+        self.out.print(f"report.html written in {time.perf_counter() - begin:.0f} s: {page}", soft_wrap=True)
 
     # -------------------------------------------------------------------------------------------------------------- pieces
 
@@ -106,20 +111,29 @@ class Console:
             self.out.print(f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept")
         return 1 if result.failures else 0
 
-    def _print_ranking(self, results: Any) -> None:
-        from banditlab.analysis.tables import summary_rows
-
-        rows = summary_rows(results)
-        for environment in dict.fromkeys(row.environment for row in rows):
-            table = Table(title=escape(environment), title_justify="left", title_style="bold")
-            for name in ("", "player", "settings"):
-                table.add_column(name)
-            for name in ("mistakes %", "95 % interval", "against best offline", "us/round"):
-                table.add_column(name, justify="right")
+    def _print_ranking(self, rows: list[Standing]) -> None:
+        for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
+            told = "" if kind == "bit" else " (players that are told the label)"
+            table = Table(box=SIMPLE_HEAD, pad_edge=False, title=escape(f"{environment}{told}"), title_justify="left")
+            for name in ("", "player", "setting"):
+                table.add_column(name, no_wrap=True)
+            for name in ("mistakes % (95 %)", "behind", "us/round"):
+                table.add_column(name, justify="right", no_wrap=True)
             for row in rows:
-                if row.environment == environment:
-                    table.add_row(*map(escape, row.cells()))
+                if (row.environment, row.kind) == (environment, kind):
+                    table.add_row(*map(escape, _cells(row)))
             self.out.print(table)
+        if any(row.among > 1 for row in rows):
+            held = all(row.held_out for row in rows if row.among > 1)
+            where = "on repetitions that are not among those shown" if held else "on the one repetition there is"
+            self.out.print(f"each player at the best of its settings, chosen {where}; = is a tie")
+
+
+def _cells(row: Standing) -> tuple[str, ...]:
+    share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
+    interval = f" ({share.low:.2f} to {share.high:.2f})" if math.isfinite(share.low) else ""
+    gap = f"+{behind.mean:.2f}" if behind.mean > 0 else ""
+    return row.rank, row.label, row.settings, f"{share.mean:.2f}{interval}", gap, f"{1e6 * row.seconds_per_round:.2f}"
 
 
 class _PlainLines:

@@ -28,6 +28,8 @@ import pyarrow.parquet as pq
 from banditlab.errors import UsageError
 
 FORMAT = 1
+_UMASK = os.umask(0)  # the only way to read it is to set it
+os.umask(_UMASK)
 Rows = dict[str, list[Any]]
 
 _COLUMNS: dict[str, pa.DataType] = {
@@ -232,6 +234,7 @@ def _write_bytes(file: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out:
+            os.fchmod(out.fileno(), 0o666 & ~_UMASK)  # mkstemp makes private files; results are as readable as others
             out.write(data)
             out.flush()
             os.fsync(out.fileno())

@@ -264,7 +264,7 @@ def _parallel(tasks: dict[int, Task], jobs: int) -> Iterator[tuple[int, list[Out
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_numbered)(index, task) for index, task in tasks.items())
+    yield from pool(delayed(_numbered)(index, task) for index, task in list(tasks.items()))
 
 
 def _numbered(index: int, task: Task) -> tuple[int, list[Outcome]]:

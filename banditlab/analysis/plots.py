@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter, SymmetricalLogLocator
 
-from banditlab.analysis.summary import Curve, Grid, Panel
+from banditlab.analysis.summary import Curve, Floats, Grid, Panel
 from banditlab.analysis.words import amount, plain, short
 
 INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
@@ -96,7 +96,13 @@ def _styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with mpl.rc_context(LOOK):  # type: ignore[arg-type]
-            return draw(*args, **kwargs)
+            figure = draw(*args, **kwargs)
+            # lay out once, not again for every file; what is laid out stays
+            engine = figure.get_layout_engine()
+            if engine is not None:
+                engine.execute(figure)
+            figure.set_layout_engine("none")
+            return figure
 
     return inside
 
@@ -117,7 +123,7 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
         look = looks[curve.label]
         _line(ax, curve, look, curve.rounds)
         share = curve.mean[-1] / curve.rounds[-1]
-        handles.append(_handle(look, f"{curve.name}  {100 * share:.{1 if share >= 0.01 else 2}f} %"))
+        handles.append(_handle(look, f"{curve.name}: {100 * share:.{1 if share >= 0.01 else 2}f} %"))
     ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
     first = _rounds_axis(ax, curves)
     seen = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
@@ -172,26 +178,20 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     # the colour follows arcsinh, so that a scale of thousands still shows tens; the numbers are printed as they are
     widest = max(float(np.nanmax(np.abs(grid.relative))) for grid in grids) or 1.0
+    colours = sns.color_palette("vlag", as_cmap=True)
     for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
-        sns.heatmap(
-            np.arcsinh(10 * grid.relative / widest),
-            ax=ax,
-            cmap="vlag",
-            vmin=-math.asinh(10),
-            vmax=math.asinh(10),
-            cbar=False,
-            annot=np.vectorize(lambda value: plain(value, 0 if widest >= 100 else 1))(grid.relative),
-            fmt="",
-            annot_kws={"size": 10},
-            xticklabels=[short(b) for b in grid.norm_bounds],
-            yticklabels=[short(g) for g in grid.gammas],
-        )
-        _readable_cells(ax)
+        shown = np.arcsinh(10 * grid.relative / widest)
+        ax.pcolormesh(shown, cmap=colours, vmin=-math.asinh(10), vmax=math.asinh(10))
+        _numbers(ax, grid.relative, colours((shown / math.asinh(10) + 1) / 2), 0 if widest >= 100 else 1)
         row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
         ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
         ax.set_title(_literal(f"{grid.label}{' [bits]' if grid.unit == 'bits' else ''}"))
-        ax.tick_params(length=0, rotation=0)
+        ax.set_xticks(np.arange(len(grid.norm_bounds)) + 0.5, [short(b) for b in grid.norm_bounds])
+        ax.set_yticks(np.arange(len(grid.gammas)) + 0.5, [short(g) for g in grid.gammas])
         ax.set(xlabel="B", ylabel="γ" if i % columns == 0 else "")
+        ax.tick_params(length=0)
+        ax.invert_yaxis()
+        ax.spines[:].set_visible(False)
         ax.grid(False)
     for ax in axes[len(grids) :]:
         ax.set_visible(False)
@@ -266,13 +266,15 @@ def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
     return first
 
 
-def _readable_cells(ax: Axes) -> None:
-    """Print each cell's number dark on light cells and white on dark ones."""
-    shown = np.asarray(ax.collections[0].get_facecolor())
-    for text, rgba in zip(ax.texts, shown[shown[:, 3] > 0], strict=True):
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
+def _numbers(ax: Axes, values: Floats, cells: Floats, digits: int) -> None:
+    """Print each cell's number, dark on light cells and white on dark ones."""
+    for (i, j), value in np.ndenumerate(values):
+        if not math.isfinite(value):
+            continue
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in cells[i, j, :3]]
         luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-        text.set_color("#ffffff" if luminance < 0.19 else "#16181b")
+        colour = "#ffffff" if luminance < 0.19 else "#16181b"
+        ax.text(j + 0.5, i + 0.5, plain(value, digits), ha="center", va="center", size=10, color=colour)
 
 
 def _handle(look: Style, text: str) -> Line2D:

@@ -53,18 +53,17 @@ class Drawn:
 class Section:
     """What the page says of one environment and kind of feedback."""
 
-    title: str
-    kind: str
+    arena: Arena
     headline: str
     chosen: str
     comparator: str
     rows: list[Standing]
     scale: float
     drawn: list[Drawn]
-    comparators: list[dict[str, Any]]
-    bounds: list[dict[str, Any]]
+    comparators: pd.DataFrame
+    bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
-    settings: list[dict[str, Any]]
+    settings: pd.DataFrame
 
 
 def write_report(out: str | os.PathLike[str]) -> Path:
@@ -76,11 +75,12 @@ def write_report(out: str | os.PathLike[str]) -> Path:
         As `load` does, and where the folder cannot be written.
     """
     results = load(out)
+    every = arenas(results)
     try:
         for name in ("figures", "tables"):
             (results.out / name).mkdir(exist_ok=True)
-        sections = [_section(arena, f"s{i}") for i, arena in enumerate(arenas(results))]
-        _write_tables(results)
+        sections = [_section(arena, stem) for arena, stem in zip(every, _stems(every), strict=True)]
+        _write_tables(results.out / "tables", sections)
         page = results.out / "report.html"
         draft = page.with_suffix(".html.part")
         draft.write_text(_render(results, sections), encoding="utf-8")
@@ -90,42 +90,43 @@ def write_report(out: str | os.PathLike[str]) -> Path:
     return page
 
 
-def _section(arena: Arena, key: str) -> Section:
+def _section(arena: Arena, stem: str) -> Section:
     rows = standings(arena)
     highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows]
-    bounds = bounds_table(arena)
     return Section(
-        title=arena.environment,
-        kind=arena.kind,
+        arena=arena,
         headline=sentences.headline(rows, arena.paired),
         chosen=sentences.how_chosen(arena, rows),
         comparator=sentences.about_comparator(arena),
         rows=rows,
-        scale=max(*highs, 1e-9) if len(highs) > 1 else max(highs[0], 1e-9),
-        drawn=list(_drawn(arena, key)),
-        comparators=comparator_table(arena).to_dict("records"),
-        bounds=bounds.to_dict("records"),
+        scale=max([1e-9, *highs]),
+        drawn=list(_drawn(arena, stem)),
+        comparators=comparator_table(arena),
+        bounds=bounds_table(arena),
         differences=differences(arena),
-        settings=settings_table(arena).to_dict("records"),
+        settings=settings_table(arena),
     )
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
-def _drawn(arena: Arena, key: str) -> Iterator[Drawn]:
+def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     """Draw an arena's figures, write them as files, and yield them for the page."""
     results = arena.results
     looks = plots.styles(results.labels())
-    stem = f"{_slug(arena.environment)}-{arena.kind}"
 
     def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
-        path = results.out / "figures" / f"{stem}-{name}"
-        plots.save(figure, path.with_suffix(".png"))
-        plots.save(figure, path.with_suffix(".svg"))
-        text = path.with_suffix(".svg").read_text(encoding="utf-8")
+        file = results.out / "figures" / f"{stem}-{name}"
+        plots.save(figure, f"{file}.png")
+        plots.save(figure, f"{file}.svg")
+        text = Path(f"{file}.svg").read_text(encoding="utf-8")
         full = f"{title}, {arena.environment}"
-        return Drawn(inline_svg(text, f"{key}-{name}", full, caption), f"{title}. {caption}", folded)
+        return Drawn(inline_svg(text, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
 
     yield finish(
         plots.mistakes_against_rounds(mistake_curves(arena), looks),
@@ -140,7 +141,7 @@ def _drawn(arena: Arena, key: str) -> Iterator[Drawn]:
         bound = words.short(panel.norm_bound)
         yield finish(
             plots.relative_against_rounds(panel, looks),
-            f"relative-B{_slug(bound)}",
+            f"relative-b{_slug(bound)}",
             f"Relative mistakes against rounds, B = {bound}",
             f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
             f"({words.amount(panel.loss)} nats at the end, known to within {panel.gap:.1g}; the bands, 95 % intervals, "
@@ -156,16 +157,16 @@ def _drawn(arena: Arena, key: str) -> Iterator[Drawn]:
             plots.heat_maps(maps),
             "heat",
             "Relative mistakes over γ and B",
-            "Expected mistakes minus the loss of the best U in the player's own ball, at the last round, mean over all "
-            "repetitions; blue is below the comparator's loss. Balls differ from column to column, and a small ball has "
-            "a weak comparator: the frame marks the fewest mistakes.",
+            "Expected mistakes minus the loss of the best U in the player's own ball, at the last round, mean over "
+            "all repetitions; blue is below the comparator's loss. Balls differ from column to column, and a small "
+            "ball has a weak comparator: the frame marks the fewest mistakes.",
         )
     if every:
         yield finish(
             plots.mistakes_against_gamma(every),
             "gamma",
             "Mistakes against γ",
-            "Share of expected mistakes at the last round, one line per B; bars are 95 % intervals over all repetitions.",
+            "Share of expected mistakes at the last round, one line per B; bars are 95 % intervals, all repetitions.",
         )
 
 
@@ -182,6 +183,7 @@ def inline_svg(text: str, key: str, title: str, description: str) -> Markup:
     text = re.sub(r'\bid="', f'id="{key}-', text)
     text = re.sub(r"url\(#", f"url(#{key}-", text)
     text = re.sub(r'xlink:href="#', f'href="#{key}-', text)
+    text = re.sub(r'font-family: [^;"]*', "font-family: system-ui, sans-serif", text)
     text = re.sub(r'(font: [^;"]*?px) [^;"]*', r"\1 system-ui, sans-serif", text)
     for colour, variable in THEMED.items():
         text = text.replace(colour, variable)
@@ -196,6 +198,12 @@ def inline_svg(text: str, key: str, title: str, description: str) -> Markup:
     return Markup(head + text[text.index(">") + 1 :])
 
 
+def _stems(every: list[Arena]) -> list[str]:
+    """Return a file name per arena; a number tells apart those that would be alike."""
+    names = [f"{_slug(arena.environment)}-{arena.kind}" for arena in every]
+    return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
+
+
 def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text.rpartition("/")[2]).strip("-.").lower() or "x"
 
@@ -203,27 +211,26 @@ def _slug(text: str) -> str:
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
-def _write_tables(results: Results) -> None:
+def _write_tables(folder: Path, sections: list[Section]) -> None:
     """Write the tidy tables, every environment and kind in one file."""
     tables: dict[str, list[pd.DataFrame]] = {}
-    for arena in arenas(results):
-        rows = standings(arena)
+    for section in sections:
         made = {
-            "ranking": pd.DataFrame([_flat(row) for row in rows]),
-            "best_settings": pd.DataFrame([_choice(arena, row) for row in rows]),
-            "all_settings": settings_table(arena),
-            "paired_differences": _pairs(arena),
-            "comparators": comparator_table(arena),
-            "bounds": bounds_table(arena),
+            "ranking": pd.DataFrame([_flat(row) for row in section.rows]),
+            "best_settings": pd.DataFrame([_choice(section.arena, row) for row in section.rows]),
+            "all_settings": section.settings,
+            "paired_differences": _pairs(section),
+            "comparators": section.comparators,
+            "bounds": section.bounds,
         }
         for name, table in made.items():
             if len(table):
-                table = table.drop(columns=["environment", "kind"], errors="ignore")
-                table.insert(0, "environment", arena.environment)
-                table.insert(1, "kind", arena.kind)
+                table = table.copy()
+                table.insert(0, "environment", section.arena.environment)
+                table.insert(1, "kind", section.arena.kind)
                 tables.setdefault(name, []).append(table)
     for name, parts in tables.items():
-        pd.concat(parts, ignore_index=True).to_csv(results.out / "tables" / f"{name}.csv", index=False)
+        pd.concat(parts, ignore_index=True).to_csv(folder / f"{name}.csv", index=False)
 
 
 def _flat(row: Standing) -> dict[str, Any]:
@@ -262,12 +269,12 @@ def _choice(arena: Arena, row: Standing) -> dict[str, Any]:
     }
 
 
-def _pairs(arena: Arena) -> pd.DataFrame:
+def _pairs(section: Section) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}
-            | {"repetitions": d.n, "paired": arena.paired, "interval": d.method}
-            for a, b, d in differences(arena)
+            | {"repetitions": d.n, "paired": section.arena.paired, "interval": d.method}
+            for a, b, d in section.differences
         ]
     )
 
@@ -284,7 +291,8 @@ def _render(results: Results, sections: list[Section]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
-        "percent": lambda value, digits=1: f"{words.plain(100 * value, digits)} %" if value == value else words.MISSING,
+        "records": _records,
+        "percent": words.share,
         "amount": words.amount,
         "short": words.short,
         "duration": words.duration,

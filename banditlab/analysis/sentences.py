@@ -74,14 +74,13 @@ def headline(listed: list[Standing], paired: bool) -> str:
     first = groups[0]
     if len(first) > 1:
         shares = joined([percent(row.mistakes.scaled(100)) for row in first])
-        said = f"{joined([row.name for row in first])} are tied first with {shares} expected mistakes"
+        said = f"{joined([row.name for row in first])} are tied first with {shares} mistakes"
         said += ": every interval of a difference to the first of them contains 0"
     else:
-        said = f"{first[0].name} made {_with_interval(first[0].mistakes)} expected mistakes"
+        said = f"{first[0].name} made {_with_interval(first[0].mistakes)}"
     if len(groups) > 1:
         rival = groups[1][0]
-        said += f", ahead of {rival.name} by {_points(rival.behind_group)}"
-        said += " on the same streams" if paired else " (the streams differ: this environment answers to actions)"
+        said += f", ahead of {rival.name} {_lead(rival.behind_group, paired)}"
     elif len(listed) == 1:
         said += "; nobody else was run here"
     for group in groups[1:]:
@@ -93,14 +92,17 @@ def headline(listed: list[Standing], paired: bool) -> str:
 def _with_interval(interval: Interval) -> str:
     scaled = interval.scaled(100)
     if not math.isfinite(scaled.low):
-        return f"{percent(scaled)} (one repetition, so no interval)"
-    return f"{percent(scaled)} (95 % interval {spread(scaled)})"
+        return f"{percent(scaled)} mistakes (one repetition, so no interval)"
+    return f"{percent(scaled)} mistakes (95 % interval {spread(scaled)})"
 
 
-def _points(interval: Interval) -> str:
+def _lead(interval: Interval, paired: bool) -> str:
+    if interval.n == 0:
+        return "(no stream has met both yet)"
     scaled = interval.scaled(100)
-    text = f"{percent(scaled).removesuffix(' %')} points"
-    return text if not math.isfinite(scaled.low) else f"{text} ({spread(scaled)})"
+    text = f"by {percent(scaled).removesuffix(' %')} points"
+    text += f" ({spread(scaled)})" if math.isfinite(scaled.low) else ""
+    return text + (" on the same streams" if paired else ", the streams not being the same")
 
 
 def _ordinal(position: int) -> str:
@@ -156,7 +158,7 @@ def about_comparator(arena: Arena) -> str:
             else "No comparator was asked for (norm_bounds = [])"
         )
         return f"{missing}: no relative mistakes."
-    best = table.loc[table["loss_nats"].idxmin()]
+    best = table.iloc[int(table["loss_nats"].argmin())]
     rounds = arena.results.last_round
     return (
         f"The best logistic model in hindsight, rows of norm at most {short(best['norm_bound'])}, loses "

@@ -98,7 +98,7 @@ def _bca(x: Floats, level: float, seed: int) -> tuple[Floats, Floats]:
         method="BCa",
         rng=np.random.default_rng(seed),
     )
-    return result.confidence_interval.low, result.confidence_interval.high
+    return np.asarray(result.confidence_interval.low), np.asarray(result.confidence_interval.high)
 
 
 def difference(a: ArrayLike, b: ArrayLike, *, paired: bool = True, level: float = LEVEL, seed: int = SEED) -> Interval:
@@ -111,20 +111,20 @@ def difference(a: ArrayLike, b: ArrayLike, *, paired: bool = True, level: float 
     paired
         Whether entry i of both was measured on the same stream. If not (adaptive environments), Welch's interval.
     """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if paired:
-        return mean_interval(a - b, level=level, seed=seed)
-    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-    n = min(len(a), len(b))
-    gap = float(a.mean() - b.mean()) if n else math.nan
+        return mean_interval(x - y, level=level, seed=seed)
+    x, y = x[np.isfinite(x)], y[np.isfinite(y)]
+    n = min(len(x), len(y))
+    gap = float(x.mean() - y.mean()) if n else math.nan
     if n < 2:
         return Interval(gap, math.nan, math.nan, n, "none")
-    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    va, vb = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
     if va + vb == 0:
         return Interval(gap, gap, gap, n, "t")
     from scipy.stats import t
 
-    freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+    freedom = (va + vb) ** 2 / (va**2 / (len(x) - 1) + vb**2 / (len(y) - 1))
     half = float(t.ppf(0.5 + level / 2, freedom) * math.sqrt(va + vb))
     return Interval(gap, gap - half, gap + half, n, "t")
 
@@ -226,15 +226,15 @@ def choose(values: ArrayLike, chooses: ArrayLike, reports: ArrayLike) -> Choice:
         yet, the choice falls on all there are, and is not held out.
     """
     x = np.asarray(values, dtype=np.float64)
-    chooses, reports = np.asarray(chooses, dtype=bool), np.asarray(reports, dtype=bool)
+    on, off = np.asarray(chooses, dtype=bool), np.asarray(reports, dtype=bool)
     if len(x) == 1:
         return Choice(0, True, 1)
-    held_out = not (chooses & reports).any()
-    if not np.isfinite(x[:, chooses]).any():
-        chooses, held_out = np.ones_like(chooses), False
-    seen = np.isfinite(x[:, chooses]).sum(axis=1)
+    held_out = not (on & off).any()
+    if not np.isfinite(x[:, on]).any():
+        on, held_out = np.ones_like(on), False
+    seen = np.isfinite(x[:, on]).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())
-    best = int(full[np.argmin(np.nanmean(x[full][:, chooses], axis=1))])
-    if not np.isfinite(x[best, reports]).any():
+    best = int(full[np.argmin(np.nanmean(x[full][:, on], axis=1))])
+    if not np.isfinite(x[best, off]).any():
         held_out = False
     return Choice(best, held_out, len(x))

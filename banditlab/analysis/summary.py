@@ -268,7 +268,7 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
     table = comparator_table(arena)
     if table.empty:
         return math.nan, {}, {}
-    best = float(table.loc[table["loss_nats"].idxmin(), "norm_bound"])
+    best = float(table["norm_bound"].iloc[int(table["loss_nats"].argmin())])
     comparators = arena.results.comparators
     comparators = comparators[comparators["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
     joined = rows.merge(comparators, on=["stream_id", "round"])
@@ -296,13 +296,17 @@ def relative_panels(arena: Arena) -> list[Panel]:
     """
     table = arena.relative
     panels = []
-    for bound, group in table.groupby("norm_bound"):
+    for _, group in table.groupby("norm_bound"):
         final = group[group["round"] == arena.results.last_round]
         rows = arena.reported(group, arena.best(final))
         if rows.empty:
             continue
         curves = _curves(rows, "relative_expected", "relative_expected_high")
-        panels.append(Panel(float(bound), float(final["loss_nats"].mean()), float(final["gap"].max()), curves))
+        panels.append(
+            Panel(
+                float(final["norm_bound"].iloc[0]), float(final["loss_nats"].mean()), float(final["gap"].max()), curves
+            )
+        )
     return panels
 
 
@@ -340,7 +344,8 @@ def grids(arena: Arena) -> list[Grid]:
         bounds = sorted(set(rows["norm_bound"].dropna())) or [math.nan]
         shape = (len(gammas), len(bounds))
         mistakes, low, high, over = (np.full(shape, np.nan) for _ in range(4))
-        mine = joined[joined["label"] == label]
+        rows = rows[["settings", "gamma", "norm_bound", "expected_mistakes"]]
+        mine = joined[joined["label"] == label][[*rows.columns, "relative_expected", "unit"]]
         for i, gamma in enumerate(gammas):
             for j, bound in enumerate(bounds):
                 cell = _cell(rows, gamma, bound)
@@ -380,7 +385,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
         "gap": ("gap", "max"),
         "mistakes": ("mistakes", "mean"),
     }
-    return table.groupby("norm_bound").agg(**columns).reset_index()  # type: ignore[call-overload, no-any-return]
+    return table.groupby("norm_bound").agg(**columns).reset_index()
 
 
 def bounds_table(arena: Arena) -> pd.DataFrame:

@@ -20,10 +20,11 @@ from banditlab.errors import UsageError
 
 STORE_FORMAT = 1
 """The store format this module reads ([store] format in spec.toml)."""
-COMPARATOR_COLUMNS = [
-    *("stream_id", "environment", "repetition", "round", "norm_bound"),
-    *("loss_nats", "loss_bits", "gap", "mistakes", "seconds"),
-]
+COMPARATOR_COLUMNS = {
+    **dict.fromkeys(("stream_id", "environment"), "str"),
+    **dict.fromkeys(("repetition", "round", "mistakes"), "int64"),
+    **dict.fromkeys(("norm_bound", "loss_nats", "loss_bits", "gap", "seconds"), "float64"),
+}
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _read_comparators(out: Path, streams: set[str]) -> tuple[pd.DataFrame, int]:
             frames.append(table[table["stream_id"].isin(streams)])
     frames = [frame for frame in frames if len(frame)]
     if not frames:
-        return pd.DataFrame({name: pd.Series(dtype=float) for name in COMPARATOR_COLUMNS}), unreadable
+        return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()}), unreadable
     table = pd.concat(frames, ignore_index=True).drop_duplicates(["stream_id", "round", "norm_bound"])
     return table.astype({"norm_bound": float}).reset_index(drop=True), unreadable
 
@@ -204,8 +205,8 @@ def _read_failures(out: Path, wanted: set[str]) -> list[Failure]:
             record = {"error": f"{path.name} cannot be read"}
         run_id = str(record.get("run_id", path.stem))
         if run_id in wanted:
-            who = [str(record.get(key, "?")) for key in ("environment", "player")]
-            failures.append(Failure(run_id, *who, int(record.get("repetition", -1)), str(record.get("error", "?"))))
+            environment, player, error = (str(record.get(key, "?")) for key in ("environment", "player", "error"))
+            failures.append(Failure(run_id, environment, player, int(record.get("repetition", -1)), error))
     return failures
 
 
@@ -234,11 +235,11 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
     for _, group in runs.groupby("label", sort=False):
         one = group.drop_duplicates("run_id")
         values = _values(one)
-        names = _differing(
-            one, values, [n for n in values if f"setting.{n}" in one and one[f"setting.{n}"].notna().any()]
-        )
+        every = [str(name) for name in values.columns]
+        written = [n for n in every if f"setting.{n}" in one and one[f"setting.{n}"].notna().any()]
+        names = _differing(one, values, written)
         if pd.concat([one[["environment", "repetition"]], values[names]], axis=1).duplicated().any():
-            names = _differing(one, values, list(values))
+            names = _differing(one, values, every)
         names.sort(key=lambda n: (n not in ("gamma", "norm_bound"), n))
         texts = {
             run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not _absent(v))

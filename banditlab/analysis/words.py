@@ -41,8 +41,13 @@ def decimals(interval: Interval) -> int:
 
 
 def percent(interval: Interval) -> str:
-    """Return the mean of an interval in percent: "4.1 %"."""
-    return f"{interval.mean:.{decimals(interval)}f} %"
+    """Return the mean of an interval that is in percent already: "4.1 %", or a dash for NaN."""
+    return f"{plain(interval.mean, decimals(interval))} %" if math.isfinite(interval.mean) else MISSING
+
+
+def share(value: float) -> str:
+    """Return a fraction in percent, "4.1 %", or a dash for NaN."""
+    return f"{plain(100 * value, 1)} %" if math.isfinite(value) else MISSING
 
 
 def spread(interval: Interval, digits: int | None = None) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 SPEC = """name = "{name}"
 rounds = {rounds}
@@ -94,15 +97,30 @@ class Folder:
         return run_id
 
     def add_comparator(
-        self, repetition: int, norm_bound: float, loss: float | np.ndarray, *, environment: str = "Toy-v0", gap: float = 0.0
+        self,
+        repetition: int,
+        norm_bound: float,
+        loss: float | np.ndarray,
+        *,
+        environment: str = "Toy-v0",
+        gap: float = 0.0,
     ) -> None:
         """Add one stream's comparator at one B; a number stands for the last round."""
         share = np.array(self.checkpoints) / self.rounds
         losses = np.asarray(loss) * (share if np.ndim(loss) == 0 else 1.0)
         for r, nats in zip(self.checkpoints, losses):
             self.comparators.append(
-                {"stream_id": self.stream(environment, repetition), "environment": environment, "repetition": repetition}
-                | {"round": r, "norm_bound": norm_bound, "loss_nats": float(nats), "loss_bits": float(nats) / math.log(2)}
+                {
+                    "stream_id": self.stream(environment, repetition),
+                    "environment": environment,
+                    "repetition": repetition,
+                }
+                | {
+                    "round": r,
+                    "norm_bound": norm_bound,
+                    "loss_nats": float(nats),
+                    "loss_bits": float(nats) / math.log(2),
+                }
                 | {"gap": gap, "mistakes": int(nats / 2), "seconds": 0.1}
             )
 
@@ -132,6 +150,16 @@ class Folder:
 
 def hash_text(text: str) -> int:
     """Return 32 bits that depend on the text only."""
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+@pytest.fixture
+def new_folder(tmp_path: Path) -> Callable[..., Folder]:
+    """Return a maker of results folders: new_folder(rounds=100, repetitions=4, norm_bounds=(1.0, 3.0))."""
+    return lambda **kwargs: Folder(tmp_path / "out", **kwargs)
+
+
+@pytest.fixture(scope="session")
+def folder_type() -> type[Folder]:
+    """Return the class itself, for fixtures that outlive a test."""
+    return Folder

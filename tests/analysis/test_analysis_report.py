@@ -1,0 +1,268 @@
+"""The page: one file that loads nothing, escapes what users wrote, and says what is in the folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from banditlab.analysis import write_report
+from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds, save, styles
+from banditlab.analysis.report import inline_svg, runnable_spec
+from banditlab.analysis.summary import arenas, grids, mistake_curves
+from banditlab.analysis.tables import load
+from banditlab.errors import UsageError
+
+HOSTILE = 'evil"><script>alert(1)</script>&amp;$x_{'
+
+
+class Page(HTMLParser):
+    """Collect tags, ids, what is referred to, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [
+            value for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action", "srcset")
+        ]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def fill(folder):
+    """Two environments; a player over gamma and B with a vacuous bound, one without settings, a forecaster."""
+    for environment in ("banditlab/Digits-v0", "banditlab/Logistic-v0(n_classes=3)"):
+        for repetition in range(4):
+            for bound in (1.0, 3.0):
+                folder.add_comparator(repetition, bound, 30.0 / bound + repetition, environment=environment, gap=1e-5)
+            for gamma, bound in ((0.1, 1.0), (0.1, 3.0), (0.3, 1.0), (0.3, 3.0)):
+                value, settings = 90 * gamma + bound + repetition, {"gamma": gamma, "norm_bound": bound}
+                where = {"environment": environment, "bound": 1e5, "bound_unit": "nats"}
+                folder.add_run("exploration(ogd)", repetition, value, written=settings, **where)
+            folder.add_run("uniform", repetition, 80.0 + repetition, environment=environment)
+            folder.add_run("ftrl", repetition, 5.0, environment=environment, kind="label")
+    return folder
+
+
+def sweep(new_folder):
+    return fill(new_folder())
+
+
+@pytest.fixture(scope="module")
+def finished(folder_type, tmp_path_factory):
+    """The folder of a finished sweep with its report, and the page."""
+    folder = fill(folder_type(tmp_path_factory.mktemp("sweep") / "out"))
+    text = write_report(folder.write()).read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    return folder.out, text, page
+
+
+@pytest.fixture
+def page_of(new_folder):
+    def make(folder) -> tuple[str, Page]:
+        text = write_report(folder.out).read_text(encoding="utf-8")
+        page = Page()
+        page.feed(text)
+        return text, page
+
+    return make
+
+
+def test_the_page_loads_nothing_and_ids_are_unique(finished):
+    _, text, page = finished
+    assert not {"script", "link", "img", "iframe", "object", "embed", "image"} & set(page.tags)
+    assert all(link.startswith("#") for link in page.links)
+    assert not re.search(r"@import|url\((?!#)|<\?xml", text)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", text)) <= set(page.ids)
+    assert page.tags.count("figure") >= 8
+    assert len(re.findall(r'<svg [^>]*role="img"', text)) == page.tags.count("figure")
+    assert len(text) < 2e6
+
+
+def test_the_page_says_what_was_run_and_what_came_first(finished):
+    _, _, page = finished
+    said = " ".join(page.text.split())
+    assert "3 players in 6 settings met banditlab/Digits-v0 and banditlab/Logistic-v0(n_classes=3)" in said
+    assert "4 repetitions of 100 rounds each, 48 runs in all" in said
+    assert "exploration(ogd) over γ in {0.1, 0.3} and B in {1, 3}; uniform and ftrl as it is" in said
+    assert "exploration(ogd) γ=0.1 B=1 made 12.5 % mistakes (95 % interval 6.1 to 18.9), ahead of uniform" in said
+    assert "by 70.00 points (70.00 to 70.00) on the same streams" in said
+    assert "chosen on repetitions 0 and 1" in said
+    assert "bound: vacuous" in said
+    assert "4 settings with a bound, 4 of them vacuous, 0 exceeded" in said
+    assert "Unfinished" not in said
+    assert "Skipped" not in said
+    assert "numpy 2.4.6" in said
+
+
+def test_unfinished_skipped_and_failed_are_listed(new_folder, page_of):
+    folder = new_folder()
+    folder.skipped = [{"environment": "banditlab/Digits-v0", "player": "exploration(aioli)", "reason": "it is binary"}]
+    ids = [folder.add_run("a", repetition, 10.0) for repetition in range(4)]
+    del folder.rows[ids[0]], folder.rows[ids[1]]
+    out = folder.write(plan=ids)
+    (out / "failed").mkdir()
+    record = {"run_id": ids[0], "environment": "E", "player": "p", "repetition": 0, "error": "ValueError: nope"}
+    (out / "failed" / f"{ids[0]}.json").write_text(json.dumps(record))
+    _, page = page_of(folder)
+    assert "Unfinished: 1 run of 4 is missing" in page.text
+    assert "1 run failed" in page.text
+    assert "ValueError: nope" in page.text
+    assert "it is binary" in page.text
+
+
+def test_hostile_names_are_text(new_folder, page_of):
+    folder = new_folder()
+    for repetition in range(3):
+        folder.add_run(HOSTILE, repetition, 10.0, environment=HOSTILE, written={"note": HOSTILE})
+        folder.add_run("_plain", repetition, 20.0, environment=HOSTILE, written={"gamma": 0.1})
+        folder.add_run("_plain", repetition, 30.0, environment=HOSTILE, written={"gamma": 0.2})
+    folder.skipped = [{"environment": HOSTILE, "player": HOSTILE, "reason": HOSTILE}]
+    folder.write()
+    text, page = page_of(folder)
+    assert "script" not in page.tags
+    assert "<script" not in text
+    assert page.text.count(HOSTILE) >= 6
+    names = {path.name for path in (folder.out / "figures").iterdir()}
+    assert all(re.fullmatch(r"[a-z0-9.-]+-(bit)-[A-Za-z0-9.-]+", name) for name in names)
+    assert "_plain γ=0.1" in page.text  # a leading underscore is a name, not "no legend"
+
+
+def test_csv_tables_are_tidy(finished):
+    out, _, _ = finished
+    tables = {path.stem: pd.read_csv(path) for path in (out / "tables").glob("*.csv")}
+    assert set(tables) == {
+        *("ranking", "best_settings", "all_settings"),
+        *("paired_differences", "comparators", "bounds"),
+    }
+    assert len(tables["ranking"]) == 2 * 3
+    assert len(tables["all_settings"]) == 2 * 6
+    assert len(tables["paired_differences"]) == 2
+    assert tables["best_settings"]["chosen_on"].tolist()[0] == "0 1"
+    assert tables["ranking"]["mistakes"].iloc[0] == pytest.approx(0.125)
+
+
+def test_twice_the_same_page(new_folder, page_of):
+    folder = new_folder(repetitions=2)
+    for repetition in range(2):
+        folder.add_run("a", repetition, 10.0 + repetition)
+    folder.write()
+    assert page_of(folder)[0] == page_of(folder)[0]
+
+
+def test_one_run_is_enough_for_a_page(new_folder, page_of):
+    folder = new_folder(rounds=1, repetitions=1, norm_bounds=())
+    folder.add_run("alone", 0, 1.0)
+    folder.write()
+    _, page = page_of(folder)
+    assert "alone made 100.0 % mistakes (one repetition, so no interval); nobody else was run here." in page.text
+
+
+def test_a_perfect_player_is_drawn(new_folder, page_of):
+    folder = new_folder(repetitions=2)
+    for repetition in range(2):
+        folder.add_run("perfect", repetition, 0.0)
+        folder.add_run("fair", repetition, 10.0)
+        folder.add_comparator(repetition, 1.0, 0.0)
+    folder.write()
+    assert "perfect made 0.00 % mistakes (95 % interval 0.00 to 0.00)" in page_of(folder)[1].text
+
+
+def test_a_place_that_cannot_be_written(new_folder):
+    folder = new_folder()
+    folder.add_run("a", 0, 1.0)
+    (folder.write() / "figures").write_text("a file where the folder should be")
+    with pytest.raises(UsageError, match="the report cannot be written"):
+        write_report(folder.out)
+
+
+def test_figures_are_files_too(finished):
+    out, _, _ = finished
+    names = {"mistakes", "relative-b1", "relative-b3", "heat", "gamma"}
+    for ending in ("svg", "png"):
+        stems = {path.stem for path in (out / "figures").glob(f"digits-v0-bit-*.{ending}")}
+        assert stems == {f"digits-v0-bit-{name}" for name in names}
+
+
+def test_files_of_like_names_do_not_meet(new_folder, page_of):
+    folder = new_folder(repetitions=1, norm_bounds=(0.25, 0.5))
+    for environment in ("one/Toy-v0", "two/Toy-v0"):
+        folder.add_run("a", 0, 10.0, environment=environment)
+        for bound in (0.25, 0.5):
+            folder.add_comparator(0, bound, 5.0, environment=environment)
+    folder.write()
+    _, page = page_of(folder)
+    names = {path.name for path in (folder.out / "figures").glob("*.svg")}
+    figures = ("mistakes", "relative-b0.25", "relative-b0.5")
+    assert names == {f"toy-v0-bit-{i}-{figure}.svg" for i in (1, 2) for figure in figures}
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_colours_follow_the_player_from_figure_to_figure(new_folder):
+    folder = sweep(new_folder)
+    results = load(folder.write())
+    looks = styles(results.labels())
+    colours = [
+        {
+            line.get_label(): line.get_color()
+            for line in mistakes_against_rounds(mistake_curves(a), looks).legends[0].get_lines()
+        }
+        for a in arenas(results)
+        if a.kind == "bit"
+    ]
+    assert len(colours) == 2
+    for legend in colours:
+        by_player = {name.split()[0].rstrip(":"): colour for name, colour in legend.items()}
+        assert by_player["uniform"] == looks["uniform"].colour
+        assert by_player["exploration(ogd)"] == looks["exploration(ogd)"].colour
+    many = styles([str(i) for i in range(24)])
+    assert len({(s.colour, str(s.dash)) for s in many.values()}) == 24
+
+
+def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
+    folder = sweep(new_folder)
+    gone = [
+        i for i, rows in folder.rows.items() if rows[0].get("param.gamma") == 0.3 and rows[0]["param.norm_bound"] == 3.0
+    ]
+    for run_id in gone:
+        del folder.rows[run_id]
+    arena = arenas(load(folder.write()))[0]
+    figure = heat_maps(grids(arena))
+    numbers = [text.get_text() for text in figure.axes[0].texts]
+    # expected 9 + B + 1.5, minus the loss 30 / B + 1.5, mean over four repetitions
+    assert numbers == ["−20.0", "2.0", "−2.0"]
+    assert mistakes_against_gamma(grids(arena)).axes[0].get_xticks().tolist() == [0.1, 0.3]
+
+
+def test_inline_svg_needs_nothing_outside(new_folder, tmp_path):
+    folder = sweep(new_folder)
+    results = load(folder.write())
+    save(mistakes_against_rounds(mistake_curves(arenas(results)[0]), styles(results.labels())), tmp_path / "a.svg")
+    raw = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    one, two = (inline_svg(raw, key, "T<", "D") for key in ("one", "two"))
+    ids = [set(re.findall(r'\bid="([^"]*)"', text)) for text in (one, two)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert "T&lt;" in one
+    assert "var(--ink)" in one
+    assert "DejaVu" not in one
+
+
+def test_runnable_spec_leaves_out_what_the_store_added():
+    text = 'rounds = 3\n[[agent]]\nid = "a"\n[store]\nformat = 1\n[versions]\nnumpy = "2"\n[[agent]]\nid = "b"\n'
+    assert runnable_spec(text) == 'rounds = 3\n[[agent]]\nid = "a"\n[[agent]]\nid = "b"'

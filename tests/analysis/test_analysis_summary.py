@@ -1,0 +1,245 @@
+"""Rankings, the choose/report split, curves, grids and bounds of folders with known numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from banditlab.analysis import load, sentences, summary_rows
+from banditlab.analysis.summary import (
+    arenas,
+    bounds_table,
+    comparator_table,
+    differences,
+    grids,
+    mistake_curves,
+    relative_panels,
+    settings_table,
+    standings,
+)
+
+
+def arena_of(folder, i: int = 0):
+    return arenas(load(folder.write()))[i]
+
+
+def two_settings(new_folder):
+    """A player whose setting a wins on repetitions 0 and 1, and b on 2 and 3, against a steady one."""
+    folder = new_folder()
+    for repetition, (a, b, steady) in enumerate([(10, 20, 12), (10, 20, 12), (40, 20, 14), (42, 20, 15)]):
+        folder.add_run("tuned", repetition, float(a), written={"gamma": 0.1}, seconds=0.5)
+        folder.add_run("tuned", repetition, float(b), written={"gamma": 0.2})
+        folder.add_run("steady", repetition, float(steady))
+    return folder
+
+
+def test_settings_are_chosen_on_the_first_half_and_reported_on_the_rest(new_folder):
+    rows = {row.label: row for row in summary_rows(load(two_settings(new_folder).write()))}
+    tuned = rows["tuned"]
+    assert (tuned.settings, tuned.among, tuned.held_out) == ("γ=0.1", 2, True)
+    assert tuned.mistakes.mean == pytest.approx(0.41)
+    assert rows["steady"].mistakes.mean == pytest.approx(0.145)
+    assert (rows["steady"].rank, tuned.rank) == ("1", "2")
+    assert tuned.behind_first.mean == pytest.approx(0.265)
+    # differences 0.26 and 0.27: s = 0.00707, t(0.975, 1) = 12.7062, half width 12.7062 * 0.005
+    assert tuned.behind_first.high - tuned.behind_first.mean == pytest.approx(12.7062 * 0.005, rel=1e-4)
+    assert tuned.seconds_per_round == pytest.approx(0.005)
+
+
+def test_nothing_to_choose_reports_every_repetition(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        folder.add_run("a", repetition, 10.0 + repetition)
+        folder.add_run("b", repetition, 30.0 + repetition)
+    arena = arena_of(folder)
+    assert arena.halves == ([], [0, 1, 2, 3])
+    assert standings(arena)[0].mistakes.n == 4
+    assert "Nothing was chosen" in sentences.how_chosen(arena, standings(arena))
+
+
+def test_ties_are_shown(new_folder):
+    folder = new_folder()
+    for repetition, (a, b, c) in enumerate([(10, 12, 50), (12, 10, 51), (10, 12, 52), (12.1, 10, 53)]):
+        for label, value in zip("abc", (a, b, c), strict=True):
+            folder.add_run(label, repetition, float(value))
+    arena = arena_of(folder)
+    rows = standings(arena)
+    assert [(row.label, row.rank) for row in rows] == [("b", "1="), ("a", "1="), ("c", "3")]
+    said = sentences.headline(rows, arena.paired)
+    assert said.startswith("b and a are tied first with 11.0 % and 11.0 % mistakes")
+    assert "ahead of c by 40.5 points" in said
+
+
+def test_one_repetition_says_what_it_is(new_folder):
+    folder = new_folder(repetitions=1)
+    folder.add_run("tuned", 0, 10.0, written={"gamma": 0.1})
+    folder.add_run("tuned", 0, 20.0, written={"gamma": 0.2})
+    folder.add_run("other", 0, 30.0)
+    arena = arena_of(folder)
+    rows = standings(arena)
+    assert [(row.name, row.rank, row.held_out) for row in rows] == [
+        ("tuned γ=0.1", "1", False),
+        ("other", "2", True),
+    ]
+    assert "one repetition, so no interval" in sentences.headline(rows, arena.paired)
+    assert "chosen on the very run that is reported" in sentences.how_chosen(arena, rows)
+
+
+def test_bit_and_label_players_are_never_ranked_together(new_folder):
+    folder = new_folder()
+    for repetition in range(2):
+        folder.add_run("agent", repetition, 20.0)
+        folder.add_run("forecaster", repetition, 5.0, kind="label")
+    rows = summary_rows(load(folder.write()))
+    assert [(row.kind, row.label, row.rank) for row in rows] == [("bit", "agent", "1"), ("label", "forecaster", "1")]
+
+
+def test_expected_mistakes_rank_and_the_count_stands_beside(new_folder):
+    folder = new_folder()
+    for repetition in range(3):
+        folder.add_run("lucky", repetition, 30.0, mistakes=10.0)
+        folder.add_run("sound", repetition, 20.0, mistakes=25.0, expected_kind="conditional")
+    first, second = summary_rows(load(folder.write()))
+    assert (first.label, first.counted.mean, first.conditional) == ("sound", pytest.approx(0.25), True)
+    assert (second.label, second.counted.mean, second.conditional) == ("lucky", pytest.approx(0.10), False)
+
+
+def test_streams_that_differ_are_not_paired(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        for label in "ab":
+            folder.add_run(label, repetition, 10.0 + 5 * repetition + (label == "b"), stream_id=f"{label}{repetition}")
+    arena = arena_of(folder)
+    assert not arena.paired
+    assert [row.rank for row in standings(arena)] == ["1=", "1="]  # paired, the difference would be exactly 1
+
+
+def test_unfinished_sweeps_are_ranked_on_what_is_there(new_folder):
+    folder = two_settings(new_folder)
+    late = [i for i, rows in folder.rows.items() if rows[0]["label"] == "tuned" and rows[0]["repetition"] >= 2]
+    plan = list(folder.rows)
+    for run_id in late:
+        del folder.rows[run_id]
+    results = load(folder.write(plan=plan))
+    assert results.missing == 4
+    [arena] = arenas(results)
+    tuned, steady = standings(arena)
+    assert (tuned.label, tuned.held_out) == ("tuned", False)
+    assert tuned.mistakes.mean == pytest.approx(0.10)
+    assert (steady.behind_first.n, math.isnan(steady.behind_first.mean)) == (0, True)
+    assert "ahead of steady (no stream has met both yet)" in sentences.headline([tuned, steady], arena.paired)
+    assert "4 runs of 12 are missing" in sentences.state(results)[0]
+    assert "tuned γ=0.1 is reported on repetitions the setting was chosen on" in sentences.how_chosen(
+        arena, standings(arena)
+    )
+
+
+def test_differences_of_every_pair(new_folder):
+    arena = arena_of(two_settings(new_folder))
+    [(first, second, gap)] = differences(arena)
+    assert (first, second) == ("steady", "tuned γ=0.1")
+    assert gap.mean == pytest.approx(-0.265)
+
+
+# ------------------------------------------------------------------------------------------- curves, grids and bounds
+
+
+def with_comparators(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        folder.add_comparator(repetition, 1.0, 30.0, gap=2.0)
+        folder.add_comparator(repetition, 3.0, 20.0 + repetition, gap=0.0)
+        for gamma in (0.1, 0.3):
+            for bound in (1.0, 3.0):
+                value = 100 * gamma + bound + repetition
+                additive = 50.0 if bound == 1 else 200.0
+                settings = {"gamma": gamma, "norm_bound": bound}
+                folder.add_run("grid", repetition, value, written=settings, bound=additive, bound_unit="nats")
+        folder.add_run("free", repetition, 60.0 + repetition)
+    return folder
+
+
+def test_curves_take_the_chosen_setting_on_the_reported_half(new_folder):
+    arena = arena_of(with_comparators(new_folder))
+    worst, best = mistake_curves(arena)
+    assert (worst.name, best.name) == ("free", "grid γ=0.1 B=1")
+    assert best.rounds.tolist() == [1, 2, 5, 10, 20, 50, 100]
+    assert best.mean[-1] == pytest.approx(10 + 1 + 2.5)
+    assert best.low[-1] < best.mean[-1] < best.high[-1]
+    assert best.bound.size == 0
+
+
+def test_relative_panels_per_ball_with_the_comparators_interval(new_folder):
+    small, large = relative_panels(arena_of(with_comparators(new_folder)))
+    assert (small.norm_bound, small.loss, small.gap) == (1.0, 30.0, 2.0)
+    curves = {curve.label: curve for curve in small.curves}
+    assert curves["grid"].settings == "γ=0.1 B=1"
+    assert curves["grid"].mean[-1] == pytest.approx(13.5 - 30)
+    # half width of the t interval over (2, 3) is 6.3531; the upper edge has the gap on top
+    assert curves["grid"].low[-1] == pytest.approx(-16.5 - 6.3531, abs=1e-4)
+    assert curves["grid"].high[-1] == pytest.approx(-16.5 + 6.3531 + 2.0, abs=1e-4)
+    assert curves["grid"].bound[-1] == 50.0
+    assert not curves["grid"].vacuous
+    assert curves["free"].bound.size == 0
+    wide = {curve.label: curve for curve in large.curves}
+    assert wide["grid"].settings == "γ=0.1 B=3"
+    assert wide["grid"].vacuous
+    assert wide["grid"].bound.tolist() == wide["grid"].rounds.tolist()
+
+
+def test_relative_mistakes_of_the_ranking_take_the_best_comparator(new_folder):
+    rows = {row.label: row for row in standings(arena_of(with_comparators(new_folder)))}
+    assert rows["grid"].comparator_bound == 3.0
+    assert rows["grid"].relative.mean == pytest.approx(13.5 - 22.5)
+    assert rows["grid"].ratio == pytest.approx(13.5 / 22.5)
+    assert rows["free"].relative.low == pytest.approx(62.5 - 22.5)
+
+
+def test_grids(new_folder):
+    [grid] = grids(arena_of(with_comparators(new_folder)))
+    assert (grid.label, grid.gammas, grid.norm_bounds) == ("grid", [0.1, 0.3], [1.0, 3.0])
+    np.testing.assert_allclose(grid.mistakes, np.array([[12.5, 14.5], [32.5, 34.5]]) / 100)
+    np.testing.assert_allclose(grid.relative, [[12.5 - 30, 14.5 - 21.5], [32.5 - 30, 34.5 - 21.5]])
+
+
+def test_bounds_hold_are_vacuous_or_exceeded(new_folder):
+    folder = with_comparators(new_folder)
+    for repetition in range(4):
+        folder.add_run("liar", repetition, 50.0, written={"norm_bound": 3.0}, bound=10.0, bound_unit="nats")
+    table = bounds_table(arena_of(folder)).set_index(["label", "settings"])
+    assert len(table) == 5
+    assert table.loc[("grid", "γ=0.1 B=1"), ["vacuous", "holds"]].tolist() == [False, True]
+    assert table.loc[("grid", "γ=0.1 B=3"), ["vacuous", "holds", "bound_shown"]].tolist() == [True, True, 100.0]
+    assert table.loc[("liar", ""), ["vacuous", "holds"]].tolist() == [False, False]
+
+
+def test_forecasters_are_held_to_their_log_loss(new_folder):
+    folder = new_folder(repetitions=1)
+    folder.add_comparator(0, 1.0, 30.0)
+    folder.add_run("f", 0, 20.0, kind="label", written={"norm_bound": 1.0}, bound=5.0, bound_unit="nats")
+    [row] = bounds_table(arena_of(folder)).to_dict("records")
+    assert row["measured"] == pytest.approx(24.0)  # the writer's log loss is 1.2 x the expected mistakes
+    assert row["over"] == pytest.approx(-6.0)
+
+
+def test_comparator_and_settings_tables(new_folder):
+    arena = arena_of(with_comparators(new_folder))
+    table = comparator_table(arena)
+    assert table["norm_bound"].tolist() == [1.0, 3.0]
+    assert table["loss_nats"].tolist() == [30.0, 21.5]
+    every = settings_table(arena)
+    assert every["settings"].tolist() == ["γ=0.1 B=1", "γ=0.1 B=3", "γ=0.3 B=1", "γ=0.3 B=3", ""]
+    assert every["chosen"].tolist() == [True, False, False, False, True]
+    assert every["repetitions"].tolist() == [4] * 5
+
+
+def test_no_comparator_is_said(new_folder):
+    folder = new_folder(norm_bounds=())
+    folder.add_run("a", 0, 10.0)
+    arena = arena_of(folder)
+    assert standings(arena)[0].relative is None
+    assert sentences.about_comparator(arena).startswith("No comparator was asked for (norm_bounds = [])")
+    folder.norm_bounds = (1.0,)
+    assert sentences.about_comparator(arena_of(folder)).startswith("The comparators of these streams are not there yet")

@@ -1,0 +1,245 @@
+"""Reading a results folder: what is joined, what is left out, how settings are named, and each error line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from banditlab.analysis import load, relative
+from banditlab.errors import UsageError
+
+
+def test_compacted_rows_and_shards_are_one_table(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        folder.add_run("fair", repetition, 10.0, written={"gamma": 0.1})
+        folder.add_run("plain", repetition, 20.0)
+    compacted = load(folder.write())
+    frame = compacted.runs
+    for file in folder.out.glob("results.parquet"):
+        file.unlink()
+    mixed = load(folder.write(shards=3))
+    assert compacted.planned == mixed.planned == 8
+    assert mixed.missing == 0
+    pd.testing.assert_frame_equal(mixed.runs[frame.columns], frame, check_dtype=False)
+
+
+def test_a_run_in_both_places_counts_once(new_folder):
+    folder = new_folder()
+    run_id = folder.add_run("fair", 0, 10.0)
+    out = folder.write()
+    folder.write(shards=1)
+    assert (out / "results.parquet").is_file()
+    assert (out / "shards" / run_id[:2] / f"{run_id}.parquet").is_file()
+    assert len(load(out).runs) == len(folder.checkpoints)
+
+
+def test_runs_of_an_older_spec_are_left_out(new_folder):
+    folder = new_folder()
+    new, old = folder.add_run("fair", 0, 10.0), folder.add_run("fair", 0, 5.0, written={"edited": 1})
+    results = load(folder.write(plan=[new]))
+    assert set(results.runs["run_id"]) == {new}
+    assert old not in set(load(folder.write(shards=1, plan=[new])).runs["run_id"])
+
+
+def test_missing_failed_and_broken_runs_are_counted(new_folder):
+    folder = new_folder()
+    ids = [folder.add_run("fair", repetition, 10.0) for repetition in range(4)]
+    out = folder.write(shards=3)
+    shard = out / "shards" / ids[1][:2] / f"{ids[1]}.parquet"
+    shard.write_bytes(shard.read_bytes()[:100])
+    (out / "shards" / ids[2][:2] / f"{ids[2]}.parquet").unlink()
+    (out / "failed").mkdir()
+    record = {"run_id": ids[2], "environment": "Toy-v0", "player": "fair", "repetition": 2, "error": "ValueError: no"}
+    (out / "failed" / f"{ids[2]}.json").write_text(json.dumps(record))
+    (out / "failed" / "gone.json").write_text(json.dumps(record | {"run_id": "gone"}))
+    results = load(out)
+    assert (results.planned, results.missing, results.unreadable) == (4, 1, 1)
+    assert [(f.run_id, f.error) for f in results.failures] == [(ids[2], "ValueError: no")]
+
+
+def test_a_failure_that_later_finished_is_no_failure(new_folder):
+    folder = new_folder()
+    run_id = folder.add_run("fair", 0, 10.0)
+    out = folder.write()
+    (out / "failed").mkdir()
+    (out / "failed" / f"{run_id}.json").write_text(json.dumps({"run_id": run_id}))
+    assert load(out).failures == []
+
+
+# ------------------------------------------------------------------------------------------------------------ settings
+
+
+def settings_of(folder, label: str) -> list[str]:
+    runs = load(folder.write()).runs
+    return list(dict.fromkeys(runs.loc[runs["label"] == label, "settings"]))
+
+
+def test_only_settings_that_differ_are_named(new_folder):
+    folder = new_folder()
+    for gamma in (0.03, 0.1):
+        for bound in (1.0, 10.0):
+            written = {"gamma": gamma, "norm_bound": bound, "forecaster": "folklore"}
+            folder.add_run("exploration(folklore)", 0, 10.0, written=written)
+    folder.add_run("banditron", 0, 10.0, written={"gamma": 0.05})
+    assert settings_of(folder, "exploration(folklore)") == ["γ=0.03 B=1", "γ=0.03 B=10", "γ=0.1 B=1", "γ=0.1 B=10"]
+    assert settings_of(folder, "banditron") == [""]
+
+
+def test_values_that_follow_from_others_are_not_named(new_folder):
+    folder = new_folder()
+    for bound in (1.0, 10.0):
+        folder.add_run("newtron", 0, 10.0, written={"norm_bound": bound}, resolved={"beta": 1 / bound})
+    assert settings_of(folder, "newtron") == ["B=1", "B=10"]
+
+
+def test_a_word_that_was_written_is_the_setting(new_folder):
+    folder = new_folder()
+    for repetition in range(2):
+        folder.add_run("gaptron", repetition, 1.0, written={"gamma": "theory"}, resolved={"gamma": 0.2 + repetition})
+        folder.add_run("gaptron", repetition, 1.0, written={"gamma": 0.05})
+    for run_id, rows in folder.rows.items():  # the resolved value stands in the column, as the store writes it
+        for row in rows:
+            row["param.gamma"] = float(row["param.gamma"]) if row["param.gamma"] != "theory" else 0.25
+        assert run_id
+    assert settings_of(folder, "gaptron") == ["γ=theory", "γ=0.05"]
+
+
+def test_runs_that_written_settings_do_not_tell_apart_show_what_differs(new_folder):
+    folder = new_folder()
+    folder.add_run("own", 0, 1.0, resolved={"rate": 1.0})
+    folder.add_run("own", 0, 1.0, resolved={"rate": 2.0}, written={"note": "x"})
+    for rows in folder.rows.values():
+        for row in rows:
+            row.pop("setting.note", None)
+            row.pop("param.note", None)
+    assert settings_of(folder, "own") == ["rate=1", "rate=2"]
+
+
+# ------------------------------------------------------------------------------------------------------------ relative
+
+
+def relative_folder(new_folder):
+    folder = new_folder(repetitions=2)
+    for repetition in range(2):
+        folder.add_comparator(repetition, 1.0, 50.0 + repetition, gap=0.5)
+        folder.add_comparator(repetition, 3.0, 40.0 + repetition, gap=0.5)
+        folder.add_run(
+            "nats", repetition, 60.0, mistakes=62.0, written={"norm_bound": 3.0}, bound=30.0, bound_unit="nats"
+        )
+        folder.add_run("bits", repetition, 60.0, written={"norm_bound": 1.0}, bound=100.0, bound_unit="bits")
+        folder.add_run("free", repetition, 70.0)
+    return folder
+
+
+def test_relative_joins_the_same_stream_round_and_ball(new_folder):
+    table = relative(load(relative_folder(new_folder).write()))
+    last = table[(table["round"] == 100) & (table["repetition"] == 1)].set_index(["label", "norm_bound"])
+    assert set(last.index) == {("nats", 3.0), ("bits", 1.0), ("free", 1.0), ("free", 3.0)}
+    own = last.loc[("nats", 3.0)]
+    assert own["relative_mistakes"] == pytest.approx(62 - 41)
+    assert own["relative_mistakes_high"] == pytest.approx(62 - 41 + 0.5)
+    assert own["relative_expected"] == pytest.approx(60 - 41)
+    assert own["ratio"] == pytest.approx(62 / 41)
+    assert (own["bound_shown"], own["vacuous"]) == (30.0, False)
+    bits = last.loc[("bits", 1.0)]
+    assert bits["unit"] == "bits"
+    assert bits["relative_expected"] == pytest.approx(60 - 51 / math.log(2))
+    assert bits["relative_expected_high"] - bits["relative_expected"] == pytest.approx(0.5 / math.log(2))
+    assert (bits["bound_shown"], bits["vacuous"]) == (100.0, True)
+    assert last.loc[("free", 1.0), "relative_expected"] == pytest.approx(70 - 51)
+    assert math.isnan(last.loc[("free", 1.0), "bound_shown"])
+    assert not last.loc[("free", 1.0), "vacuous"]
+
+
+def test_a_bound_is_vacuous_in_early_rounds_and_not_later(new_folder):
+    table = relative(load(relative_folder(new_folder).write()), 3.0)
+    rows = table[(table["label"] == "nats") & (table["repetition"] == 0)].set_index("round")
+    assert rows.loc[20, "vacuous"]
+    assert rows.loc[20, "bound_shown"] == 20.0
+    assert not rows.loc[50, "vacuous"]
+
+
+def test_relative_at_one_norm_bound(new_folder):
+    table = relative(load(relative_folder(new_folder).write()), 3.0)
+    assert set(table["label"]) == {"nats", "free"}
+    assert set(table["norm_bound"]) == {3.0}
+
+
+def test_comparators_of_other_streams_are_left_out(new_folder):
+    folder = relative_folder(new_folder)
+    folder.add_comparator(7, 3.0, 1.0)
+    assert set(load(folder.write()).comparators["repetition"]) == {0, 1}
+
+
+def test_no_comparators_give_an_empty_join(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 10.0, written={"norm_bound": 1.0})
+    assert relative(load(folder.write())).empty
+
+
+def test_comparators_not_yet_compacted_are_read(new_folder):
+    folder = relative_folder(new_folder)
+    out = folder.write()
+    table = pd.read_parquet(out / "comparators.parquet")
+    (out / "comparators.parquet").unlink()
+    (out / "comparators").mkdir()
+    for stream, rows in table.groupby("stream_id"):
+        rows.to_parquet(out / "comparators" / f"{stream}.parquet")
+    assert len(load(out).comparators) == len(table)
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+def test_not_a_results_folder(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"nowhere: not a results folder \(it has no spec.toml"):
+        load(tmp_path / "nowhere")
+
+
+def test_no_plan(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 1.0)
+    (folder.write() / "runs.json").unlink()
+    with pytest.raises(UsageError, match=r"not a results folder \(it has no runs.json\)"):
+        load(folder.out)
+
+
+def test_a_plan_that_is_none(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 1.0)
+    (folder.write() / "runs.json").write_text('{"runs": 3}')
+    with pytest.raises(UsageError, match=r"runs.json: not a plan of runs"):
+        load(folder.out)
+
+
+def test_spec_is_not_toml(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 1.0)
+    (folder.write() / "spec.toml").write_text("rounds = = 3")
+    with pytest.raises(UsageError, match=r"spec.toml: not TOML"):
+        load(folder.out)
+
+
+def test_another_store_format(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 1.0)
+    with pytest.raises(UsageError, match="store format 2, this version reads format 1 only"):
+        load(folder.write(format=2))
+
+
+def test_no_finished_runs(new_folder):
+    folder = new_folder()
+    folder.add_run("fair", 0, 1.0)
+    with pytest.raises(UsageError, match="no finished runs yet, of 1 in its spec"):
+        load(folder.write(plan=["f" * 32]))
+
+
+def test_errors_are_one_line(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The K-dimensional algebra of a FOLKLORE round: the root of z = g - At softmax(z), and the core of its Woodbury update.
+"""The K-dimensional algebra of a FOLKLORE round: the root of z = g - At softmax(z), the core of its Woodbury update.
 
 With s = softmax(z) and S = diag(s) - s s' = Y Y', Y = diag(sqrt s) - s sqrt(s)', every matrix to be inverted is
 I + a At S, and (I + a At S)^{-1} = I - a At Y (I + a Y'At Y)^{-1} Y' needs one Cholesky factor of a K x K matrix.
@@ -20,7 +20,7 @@ TOLERANCE = 1e-11
 
 
 class RootScratch(NamedTuple):
-    """Room for one root: s, q = sqrt(s), r, a, step, trial (K,); L (K, K) with the inverses of its diagonal in place."""
+    """Room for one root: s, q = sqrt(s), r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
 
     s: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -32,7 +32,8 @@ class RootScratch(NamedTuple):
 
     @classmethod
     def empty(cls, K: int) -> RootScratch:
-        return cls(*(np.zeros(K) for _ in range(6)), np.zeros((K, K)))
+        s, q, r, a, step, trial = np.zeros((6, K))
+        return cls(s, q, r, a, step, trial, np.zeros((K, K)))
 
 
 @njit

@@ -219,8 +219,9 @@ class FOLKLORE(KernelForecaster):
     Guarantee (Theorem 3 with the constants it really has): regret at most
     lambda K B^2 + (1/(4c)) (K-1) d ln(1 + 2 c R^2 T / (K d lambda)) over {W : ||W_k|| <= B} if c R^2 <= lambda; a
     variant covers the other lambda. The running certificate is, with A at its value before round t,
-    lambda K B^2 + (1/4) sum_t [tr(A^{-1} H_t) - u'Qc u], u = 2 At e_y - diag(At) and A^{-1} V Qc V' the round's change:
-    lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus the terms of Lemma 6 for one-hot labels.
+    lambda K B^2 + (1/4) sum_t [tr(A^{-1} H_t) - u'Qc u], u = 2 At e_y - diag(At) and V Qc V' what A^{-1} loses in the
+    round: lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus Lemma 6's terms for one-hot
+    labels.
 
     Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, at
     matrix-product speed. K^2 d^2 / 2 numbers.
@@ -313,7 +314,7 @@ class FOLKLORE(KernelForecaster):
         return theorem(rounds, d, K, self.norm_bound, R, lam, c)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for printed constants."""
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
         if not self._proved():
             return math.nan
         return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])

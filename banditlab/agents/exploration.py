@@ -1,0 +1,226 @@
+"""The exploration reduction (Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._base import Agent, Floats, Trace
+from banditlab.bounds.exploration import exploration, theorem_9_gamma
+from banditlab.errors import UsageError, nearest
+from banditlab.forecasters._base import Forecaster, KernelForecaster
+from banditlab.forecasters._quadratic import softmax_into
+from banditlab.kernels import bind, borrow, draw, draw_uniform, njit
+from banditlab.problem import Decision, Problem
+from banditlab.registry import registry
+from banditlab.validation import number, probability
+
+STRETCH = 128
+"""Most rounds forecast at once while the forecaster stands still."""
+
+
+@njit
+def decide(z, u, gamma, p):  # type: ignore[no-untyped-def]
+    """Play from the logits z (K,): write gamma/K + (1 - gamma) softmax(z) into p (K,), return (action, explored)."""
+    K = p.shape[0]
+    softmax_into(z, p)
+    explored = u[0] < gamma
+    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
+    for k in range(K):
+        p[k] = gamma / K + (1.0 - gamma) * p[k]
+    return action, explored
+
+
+def rounds_one_by_one(state, X, y, U, gamma, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+    """Play one block; at gamma = 1 no forecast is ever looked at."""
+    state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
+    for t in range(X.shape[0]):
+        if gamma < 1.0:
+            predict_kernel(state, X[t], z)  # type: ignore[name-defined]  # noqa: F821
+        a, explored[t] = decide(z, U[t], gamma, p)
+        hit = a == y[t]
+        action[t] = a
+        correct[t] = hit
+        p_true[t] = p[y[t]]
+        if explored[t] and hit:
+            update_kernel(state, X[t], a, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+def rounds_in_stretches(state, X, y, U, gamma, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+    """Play one block, forecasting in batches while the state stands still.
+
+    Coins and uniform actions do not depend on the state, so this loop, which stands outside the agent and holds the
+    labels, sees in advance which round will be explored and correct: the state changes after that round only.
+    """
+    state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
+    n, K = X.shape[0], p.shape[0]
+    start = 0
+    while start < n:
+        stop, learns = start, False
+        while stop < n and stop - start < Z.shape[0] and not learns:
+            learns = U[stop, 0] < gamma and draw_uniform(K, U[stop, 1]) == y[stop]
+            stop += 1
+        if gamma < 1.0:
+            predict_many_kernel(state, X[start:stop], Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
+        for t in range(start, stop):
+            a, explored[t] = decide(Z[t - start], U[t], gamma, p)
+            action[t] = a
+            correct[t] = a == y[t]
+            p_true[t] = p[y[t]]
+        if learns:
+            update_kernel(state, X[stop - 1], action[stop - 1], z)  # type: ignore[name-defined]  # noqa: F821
+        start = stop
+
+
+class Exploration(Agent):
+    """Any forecaster made a bandit agent by exploring with probability gamma.
+
+    Problem: bandit multiclass, adversarial stream.
+
+    Update rule (Algorithm 2): toss a coin with probability gamma. Heads: play a uniform class and, if it was right,
+    pass (x_t, y_t) to the forecaster. Tails: play a draw from softmax(forecast) and learn nothing. The probabilities
+    reported are those before the coin, gamma/K + (1 - gamma) softmax(forecast).
+
+    Guarantee: with Reg(n) the forecaster's regret bound after n updates in nats, concave in n, and L the loss of any W
+    of its ball, E[mistakes] <= L + gamma (1 - 1/K) T + (1 - gamma) (K/gamma) Reg(gamma T/K). Theorem 9's
+    gamma = sqrt(K Reg(T)/T) makes this at most L + 2 sqrt(K T Reg(T)); its statement drops the 2, its proof does not.
+
+    Cost: one forecast a round and about gamma T / K updates. Between two updates the forecaster stands still, and
+    forecasts are made in batches where it offers them. Memory: the forecaster's.
+
+    Parameters
+    ----------
+    forecaster
+        Id of the forecaster (Alg in the paper).
+    gamma
+        Exploration rate in [0, 1] (gamma in the paper), or "theory": Theorem 9's min(1, sqrt(K Reg(T)/T)), which needs
+        the horizon and a forecaster with a proved bound.
+    forecaster_settings
+        Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.
+
+    Raises
+    ------
+    UsageError
+        gamma outside [0, 1], a forecaster or a setting that does not exist, or gamma = "theory" around a forecaster
+        without a proved bound.
+    HorizonRequiredError
+        gamma = "theory" where the horizon is unknown.
+    IncompatibleError
+        The forecaster cannot meet the problem.
+
+    References
+    ----------
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+    """
+
+    id = "exploration"
+    group = "theory"
+    summary = "a forecaster that learns from explored hits only"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2"
+    bound_unit = "nats"
+    wraps = "forecaster"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        forecaster: str = "folklore",
+        gamma: float | Literal["theory"] = "theory",
+        **forecaster_settings: Any,
+    ) -> None:
+        super().__init__(problem, rng)
+        self.forecaster = forecaster
+        cls = registry().load("forecasters", forecaster)
+        settings = self._for_forecaster(cls, forecaster_settings)
+        self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
+        self.gamma = (
+            self._theory_gamma() if gamma == "theory" else probability("gamma", number("gamma", gamma, "theory"))
+        )
+
+    @classmethod
+    def _for_forecaster(cls, inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings under the names the forecaster knows, or raise a UsageError naming the wrong one."""
+        known = inner.own_settings()
+        settings = {}
+        for key, value in given.items():
+            name = key.removeprefix("forecaster.")
+            if name not in known and inner.wraps is None:
+                both = [*cls.own_settings(), *known]
+                raise UsageError(f"exploration of {inner.id} has no setting {key!r}{nearest(name, both)}")
+            if name in settings:
+                raise UsageError(f"the forecaster's setting {name!r} is given twice, also as {key!r}")
+            settings[name] = value
+        return settings
+
+    def _theory_gamma(self) -> float:
+        T = self.problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+        regret = self._inner.bound(T) if self._inner.bound_unit == "nats" else None
+        if regret is None:
+            raise UsageError(
+                f"gamma = 'theory' needs a forecaster with a proved bound in nats, which {self.forecaster} does not "
+                "have at these settings; give gamma as a number"
+            )
+        return theorem_9_gamma(T, self.problem.n_classes, regret)
+
+    @property
+    def inner(self) -> Forecaster:
+        """The forecaster."""
+        return self._inner
+
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,)."""
+        u = self.rng.random(2)
+        K = self.problem.n_classes
+        p = np.empty(K)
+        z = self._inner.predict(context) if self.gamma < 1.0 else np.zeros(K)
+        action, explored = decide(np.ascontiguousarray(z, dtype=np.float64), u, self.gamma, p)
+        return Decision(int(action), p, bool(explored))
+
+    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
+        """Pass (context, action) to the forecaster if the action was explored and right."""
+        if decision.explored and correct:
+            self._inner.update(context, decision.action)
+
+    @property
+    def play_block(self) -> Callable[[Floats, NDArray[np.int64], Trace], None]:
+        """Play n rounds at compiled speed: `play_block(X (n, d), y (n,), trace)`.
+
+        Raises
+        ------
+        AttributeError
+            The forecaster has no kernels.
+        """
+        if not self.compiled:
+            raise AttributeError(f"the forecaster {self.forecaster!r} has no kernels: play with act and learn")
+        return self._play_block
+
+    def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        inner, K = self._inner, self.problem.n_classes
+        assert isinstance(inner, KernelForecaster)
+        U = self.rng.random((len(y), 2))
+        z, p = np.zeros(K), np.empty(K)
+        scratch = (z, p) if type(inner).predict_many_kernel is None else (np.zeros((STRETCH, K)), z, p)
+        _loop(type(inner))(inner.state, X, y, U, self.gamma, *scratch, *trace)
+
+    def bound(self, rounds: int) -> float | None:
+        """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none."""
+        if self.gamma == 0.0 or self._inner.bound_unit != "nats":
+            return None
+        K = self.problem.n_classes
+        regret = self._inner.bound(self.gamma * rounds / K)  # type: ignore[arg-type]  # a mean number of updates
+        return None if regret is None else exploration(rounds, K, self.gamma, regret)
+
+
+@cache
+def _loop(inner: type[KernelForecaster]) -> Any:
+    kernels = {"predict_kernel": inner.predict_kernel, "update_kernel": inner.update_kernel}
+    template: Callable[..., Any] = rounds_one_by_one
+    if inner.predict_many_kernel is not None:
+        kernels = {"predict_many_kernel": inner.predict_many_kernel, "update_kernel": inner.update_kernel}
+        template = rounds_in_stretches
+    return bind(template, f"{__name__}.Exploration of {inner.__module__}.{inner.__qualname__}", **kernels)

@@ -53,6 +53,8 @@ def test_warm_starts_save_iterations(stream):
     warm = [k.iterations for c, k in comparators_along([(X, y)], [200, 300], BOUNDS, 4, 3) if c == 300]
     cold = [best_in_ball(*collapse(X, y, 3), B).iterations for B in BOUNDS]
     assert sum(warm) < sum(cold)
+    one_bound = [k.iterations for _, k in comparators_along([(X, y)], [299, 300], [10.0], 4, 3)]
+    assert one_bound[1] < one_bound[0]  # from the checkpoint before alone
 
 
 def test_order_and_repeats_do_not_matter_and_the_stream_is_read_no_further_than_needed(stream):

@@ -1,0 +1,401 @@
+"""A Gaussian N(M, C) over K x d matrices, updated by implicit steps of the weighted logistic loss (an EKF).
+
+Subproblem. With J = I_K (x) x' (so J vec(W) = W x), the step for weight w and label y is
+
+    M' = argmin over M' of  (1/2) vec(M' - M)' C^{-1} vec(M' - M) + w loss(M'x, y)           (proximal)
+    C'^{-1} = C^{-1} + w J' S J,     S = diag(s) - s s', s = softmax(M'x)                    (Laplace at the new mean)
+
+Everything a round needs is K-dimensional: Sigma = J C J', V = C J' (Kd x K);
+
+    z = M'x is the root of  z = M x - w Sigma (s(z) - e_y);    M' = M - V w (s - e_y)
+    C' = C - V Q V',   Q = w G (I + w G' Sigma G)^{-1} G',  S = G G' with G (K, K-1) in closed form
+       = C - Y Y',     Y = V F (Kd, K-1),  F = sqrt(w) G L^{-T},  L L' = I + w G' Sigma G
+
+Storage: S 1 = 0, so sums over classes never change: sum_l C_kl = sigma^2 I and sum_k M_k = 0, and the last class need
+not be stored. Of the other n = K - 1, C is kept as its upper block rows (row k: blocks C_kl, k <= l < n, as one
+d x (n-k)d matrix) minus Y Y' of the last few steps, which are subtracted together as matrix products, at the speed of
+those instead of the memory's. The numbers are those of the dense form but for rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.kernels import njit
+
+Floats = NDArray[np.float64]
+
+DELAYED = 4
+"""Steps whose Y wait beside the base before they are subtracted."""
+FRESH, WAITING, ROOT_STEPS, UNSOLVED = range(4)
+"""Slots of `Posterior.tally`: whether Vt and Sigma are those of `x`; columns waiting in Y; Newton steps of the roots;
+roots that did not reach the tolerance."""
+
+
+class Posterior(NamedTuple):
+    """N(M, C) and scratch; n = K - 1 stored classes, r = DELAYED n.
+
+    M (K, d); variance (1,), sigma^2; rows (n(n+1)/2 d d,) the base's upper block rows, one after the other; Y (nd, r)
+    waiting, unused columns 0; x (d,) the context that Vt (K, nd) = J C, Sigma (K, K) and JY (n, r) belong to; z0, z, s,
+    step, trial, residual (K,); G, SG (K, n); L (n, n); Ft (n, K); VF (n, nd); wide (n n d,), tall (n d d,); tally (4,).
+    """
+
+    M: Floats
+    variance: Floats
+    rows: Floats
+    Y: Floats
+    x: Floats
+    Vt: Floats
+    Sigma: Floats
+    JY: Floats
+    z0: Floats
+    z: Floats
+    s: Floats
+    step: Floats
+    trial: Floats
+    residual: Floats
+    G: Floats
+    L: Floats
+    SG: Floats
+    Ft: Floats
+    VF: Floats
+    wide: Floats
+    tall: Floats
+    tally: NDArray[np.int64]
+
+
+def posterior_state(n_classes: int, n_features: int, deviation: float) -> Posterior:
+    """Return N(0, deviation^2 I)."""
+    K, d = n_classes, n_features
+    n = K - 1
+    rows = np.zeros((n * K // 2) * d * d)
+    for k in range(n):
+        block_row(rows, n, d, k)[:, :d] = deviation**2 * np.eye(d)
+    return Posterior(
+        M=np.zeros((K, d)),
+        variance=np.array([deviation**2]),
+        rows=rows,
+        Y=np.zeros((n * d, DELAYED * n)),
+        x=np.zeros(d),
+        Vt=np.zeros((K, n * d)),
+        Sigma=np.zeros((K, K)),
+        JY=np.zeros((n, DELAYED * n)),
+        z0=np.zeros(K),
+        z=np.zeros(K),
+        s=np.zeros(K),
+        step=np.zeros(K),
+        trial=np.zeros(K),
+        residual=np.zeros(K),
+        G=np.zeros((K, n)),
+        L=np.zeros((n, n)),
+        SG=np.zeros((K, n)),
+        Ft=np.zeros((n, K)),
+        VF=np.zeros((n, n * d)),
+        wide=np.zeros(n * n * d),
+        tall=np.zeros(n * d * d),
+        tally=np.zeros(4, np.int64),
+    )
+
+
+def covariance(posterior: Posterior) -> Floats:
+    """Return C (Kd, Kd), dense."""
+    K, d = posterior.M.shape
+    n = K - 1
+    C = np.zeros((K, d, K, d))
+    for k in range(n):
+        blocks = block_row(posterior.rows, n, d, k).reshape(d, n - k, d)
+        C[k, :, k:n, :] = blocks
+        C[k:n, :, k, :] = blocks.transpose(1, 2, 0)
+    C[:n, :, :n, :] -= (posterior.Y @ posterior.Y.T).reshape(n, d, n, d)
+    prior = posterior.variance[0] * np.eye(d)
+    C[:n, :, n, :] = prior - C[:n, :, :n, :].sum(axis=2)
+    C[n, :, :n, :] = C[:n, :, n, :].transpose(2, 0, 1)
+    C[n, :, n, :] = prior - C[n, :, :n, :].sum(axis=1)
+    return C.reshape(K * d, K * d)
+
+
+@njit
+def block_row(rows, n, d, k):  # type: ignore[no-untyped-def]
+    """Return block row k as a view (d, (n-k)d)."""
+    start = d * d * (n * k - k * (k - 1) // 2)
+    return rows[start : start + d * d * (n - k)].reshape(d, (n - k) * d)
+
+
+# -------------------------------------------------------------------------------------------------- logits of a context
+
+
+@njit
+def row_times(x, A, out):  # type: ignore[no-untyped-def]
+    """out = x'A for A (d, m), four rows at a time."""
+    d, m = A.shape
+    for j in range(m):
+        out[j] = 0.0
+    i = 0
+    while i + 4 <= d:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(m):
+            out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
+        i += 4
+    while i < d:
+        for j in range(m):
+            out[j] += x[i] * A[i, j]
+        i += 1
+
+
+@njit
+def logit_law(post, x):  # type: ignore[no-untyped-def]
+    """Write z0 = M x and Sigma = J C J' for x (d,), the law N(z0, Sigma) of the logits; remembered for the same x."""
+    own, Vt, JY = post.x, post.Vt, post.JY
+    K, d = post.M.shape
+    n = K - 1
+    same = post.tally[FRESH] == 1
+    for j in range(d):
+        same = same and own[j] == x[j]
+    if same:
+        return
+    for j in range(d):
+        own[j] = x[j]
+    np.dot(post.M, own, post.z0)
+    waiting = post.tally[WAITING]
+    for k in range(n):
+        row_times(own, block_row(post.rows, n, d, k), Vt[k, k * d :])  # (C_lk x)', l >= k, of the base
+        row_times(own, post.Y[k * d : (k + 1) * d, :waiting], JY[k, :waiting])
+    logit_covariance(post, waiting)
+    post.tally[FRESH] = 1
+
+
+@njit
+def logit_covariance(post, waiting):  # type: ignore[no-untyped-def]
+    """Write Sigma (K, K) from the base's part of Vt and JY."""
+    own, Vt, JY, Sigma = post.x, post.Vt, post.JY, post.Sigma
+    n, d = JY.shape[0], own.shape[0]
+    square = 0.0
+    for j in range(d):
+        square += own[j] * own[j]
+    for k in range(n):
+        for l in range(k, n):
+            form = 0.0
+            for j in range(d):
+                form += Vt[k, l * d + j] * own[j]
+            for c in range(waiting):
+                form -= JY[k, c] * JY[l, c]
+            Sigma[k, l] = Sigma[l, k] = form
+    rest = post.variance[0] * square  # every row of Sigma sums to sigma^2 ||x||^2
+    Sigma[n, n] = rest
+    for k in range(n):
+        Sigma[k, n] = rest
+        for l in range(n):
+            Sigma[k, n] -= Sigma[k, l]
+        Sigma[n, k] = Sigma[k, n]
+        Sigma[n, n] -= Sigma[k, n]
+
+
+@njit
+def cross_covariance(post):  # type: ignore[no-untyped-def]
+    """Complete Vt = J C (K, nd) for the context of `logit_law`: lower blocks, waiting columns, the last class."""
+    Vt, own = post.Vt, post.x
+    K, d = post.M.shape
+    n = K - 1
+    for k in range(n - 1):
+        m = n - k
+        out = post.wide[: d * m]
+        np.dot(block_row(post.rows, n, d, k).reshape(d * m, d), own, out)  # [i m + l - k] = (C_kl x)_i
+        for l in range(k + 1, n):
+            for i in range(d):
+                Vt[l, k * d + i] = out[i * m + l - k]
+    wide = post.wide.reshape(n, n * d)
+    if post.tally[WAITING] > 0:
+        np.dot(post.JY, post.Y.T, wide)  # unused columns of Y are 0
+        for k in range(n):
+            for j in range(n * d):
+                Vt[k, j] -= wide[k, j]
+    for l in range(n):  # the rows of J C sum to sigma^2 x in every block
+        for j in range(d):
+            Vt[n, l * d + j] = post.variance[0] * own[j]
+    for k in range(n):
+        for j in range(n * d):
+            Vt[n, j] -= Vt[k, j]
+
+
+# --------------------------------------------------------------------------------------------------- K-dimensional work
+
+
+@njit
+def softmax_into(z, s):  # type: ignore[no-untyped-def]
+    top = z.max()
+    total = 0.0
+    for k in range(z.shape[0]):
+        s[k] = math.exp(z[k] - top)
+        total += s[k]
+    for k in range(z.shape[0]):
+        s[k] /= total
+
+
+@njit
+def multinomial_factor(s, G):  # type: ignore[no-untyped-def]
+    """Write G (K, K-1), lower trapezoidal, with G G' = diag(s) - s s': products and quotients only, no cancellation."""
+    K = s.shape[0]
+    tail = s[K - 1]
+    for k in range(K - 2, -1, -1):
+        whole = s[k] + tail  # s_k + ... + s_{K-1}
+        for i in range(k):
+            G[i, k] = 0.0
+        diagonal = math.sqrt(s[k] * (tail / whole)) if whole > 0.0 else 0.0
+        G[k, k] = diagonal
+        for i in range(k + 1, K):
+            G[i, k] = -(s[i] / tail) * diagonal if tail > 0.0 else 0.0
+        tail = whole
+
+
+@njit
+def core(post, w):  # type: ignore[no-untyped-def]
+    """Write G for s, SG = Sigma G, and the Cholesky factor L of I + w G' Sigma G."""
+    G, L, SG, Sigma = post.G, post.L, post.SG, post.Sigma
+    K = Sigma.shape[0]
+    multinomial_factor(post.s, G)
+    for i in range(K):
+        for c in range(K - 1):
+            total = 0.0
+            for k in range(c, K):
+                total += Sigma[i, k] * G[k, c]
+            SG[i, c] = total
+    for a in range(K - 1):
+        for b in range(a + 1):
+            total = 1.0 if a == b else 0.0
+            for k in range(a, K):
+                total += w * G[k, a] * SG[k, b]
+            for c in range(b):
+                total -= L[a, c] * L[b, c]
+            L[a, b] = math.sqrt(total) if a == b else total / L[b, b]
+
+
+@njit
+def newton_step(post, w):  # type: ignore[no-untyped-def]
+    """step = -(I + w Sigma S)^{-1} residual, by Woodbury with the core of `core`."""
+    G, L, SG, r, step = post.G, post.L, post.SG, post.residual, post.step
+    K = r.shape[0]
+    t = post.wide[: K - 1]
+    for a in range(K - 1):
+        total = 0.0
+        for k in range(a, K):
+            total += G[k, a] * r[k]
+        for c in range(a):
+            total -= L[a, c] * t[c]
+        t[a] = total / L[a, a]
+    for a in range(K - 2, -1, -1):
+        for c in range(a + 1, K - 1):
+            t[a] -= L[c, a] * t[c]
+        t[a] /= L[a, a]
+    for k in range(K):
+        step[k] = -r[k]
+        for c in range(K - 1):
+            step[k] += w * SG[k, c] * t[c]
+
+
+@njit
+def root_residual(post, z, w, y):  # type: ignore[no-untyped-def]
+    """Write s = softmax(z) and residual = z - z0 + w Sigma (s - e_y); return its largest entry in size."""
+    s, r, Sigma = post.s, post.residual, post.Sigma
+    softmax_into(z, s)
+    largest = 0.0
+    for k in range(z.shape[0]):
+        r[k] = z[k] - post.z0[k] - w * Sigma[k, y]
+        for l in range(z.shape[0]):
+            r[k] += w * Sigma[k, l] * s[l]
+        largest = max(largest, abs(r[k]))
+    return largest
+
+
+@njit
+def implicit_logits(post, w, y):  # type: ignore[no-untyped-def]
+    """Write z, the root of z = z0 - w Sigma (s(z) - e_y), s and the core there, by damped Newton."""
+    z, trial, step = post.z, post.trial, post.step
+    K = z.shape[0]
+    z[:] = post.z0
+    size = root_residual(post, z, w, y)
+    scale = 1.0
+    for k in range(K):
+        scale = max(scale, abs(z[k]), w * post.Sigma[k, k])
+    for _ in range(100):
+        core(post, w)
+        if size <= 1e-13 * scale:
+            return
+        newton_step(post, w)
+        post.tally[ROOT_STEPS] += 1
+        length = 1.0
+        fell = False
+        while not fell and length > 1e-9:
+            for k in range(K):
+                trial[k] = z[k] + length * step[k]
+            new = root_residual(post, trial, w, y)
+            fell = new < size
+            length *= 0.5
+        if not fell:  # at rounding level
+            root_residual(post, z, w, y)
+            break
+        z[:] = trial
+        size = new
+    core(post, w)
+    post.tally[UNSOLVED] += size > 1e-10 * scale
+
+
+# ------------------------------------------------------------------------------------------------------------- the step
+
+
+@njit
+def learn_label(post, x, y, w):  # type: ignore[no-untyped-def]
+    """One implicit step with weight w in (0, 1] on label y at x (d,)."""
+    M, Vt, Ft, L, G, VF = post.M, post.Vt, post.Ft, post.L, post.G, post.VF
+    K, d = M.shape
+    logit_law(post, x)
+    implicit_logits(post, w, y)
+    cross_covariance(post)
+    n = K - 1
+    for k in range(K):
+        g = w * (post.s[k] - (1.0 if k == y else 0.0))
+        for l in range(n):
+            for j in range(d):
+                M[l, j] -= g * Vt[k, l * d + j]
+    for j in range(d):
+        M[n, j] = 0.0
+    for l in range(n):
+        for j in range(d):
+            M[n, j] -= M[l, j]
+    root = math.sqrt(w)
+    for k in range(K):  # F' = sqrt(w) L^{-1} G'
+        for a in range(K - 1):
+            total = root * G[k, a]
+            for c in range(a):
+                total -= L[a, c] * Ft[c, k]
+            Ft[a, k] = total / L[a, a]
+    np.dot(Ft, Vt, VF)
+    waiting = post.tally[WAITING]
+    for j in range(n * d):
+        for a in range(n):
+            post.Y[j, waiting + a] = VF[a, j]
+    post.tally[WAITING] = waiting + n
+    post.tally[FRESH] = 0
+    if post.tally[WAITING] == post.Y.shape[1]:
+        subtract_waiting(post)
+
+
+@njit
+def subtract_waiting(post):  # type: ignore[no-untyped-def]
+    """Subtract Y Y' from the base, block row by block row, and empty Y."""
+    Y = post.Y
+    K, d = post.M.shape
+    n = K - 1
+    for k in range(n):
+        m = d * (n - k)
+        row, product = block_row(post.rows, n, d, k), post.tall[: d * m].reshape(d, m)
+        np.dot(Y[k * d : (k + 1) * d], Y[k * d :].T, product)
+        for i in range(d):
+            for j in range(m):
+                row[i, j] -= product[i, j]
+    Y[:] = 0.0
+    post.JY[:] = 0.0
+    post.tally[WAITING] = 0

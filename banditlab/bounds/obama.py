@@ -1,0 +1,81 @@
+"""OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a Gaussian prior: bounds with every constant."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+
+@theorem(
+    source="our constants for the aggregating forecaster of Foster et al., COLT 2018, Algorithm 1",
+    unit="nats",
+    assumes="exact posterior, prior N(0, deviation^2 I), each loss weighted by some w_t in [0, 1], ||x_t|| <= R",
+    printed="5 Kd ln(BRT/(Kd) + e) for the uniform prior on the ball",
+)
+def gaussian_mix_regret(
+    total_weight: float, n_features: int, n_classes: int, comparator_norm: float, deviation: float, radius: float
+) -> float:
+    """Mix-loss regret of the exact posterior: ||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) T_w/(Kd)).
+
+    The regret is sum_t -ln E_{P_t}[s_y^{w_t}] - sum_t w_t loss(U). Proof: the variational formula at N(U, v I). A unit
+    of weight costs it at most (v/2) tr Hessian <= (v/2) R^2 (1 - 1/K) above the loss of U (heat equation), the prior
+    ||U||^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - ln(v/s^2)); then 1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd).
+
+    Parameters
+    ----------
+    total_weight
+        T_w = sum of the weights.
+    n_features, n_classes
+        d and K.
+    comparator_norm
+        ||U||_F.
+    deviation
+        s (sigma), the prior's standard deviation.
+    radius
+        R.
+    """
+    dimension = n_classes * n_features
+    growth = deviation**2 * radius**2 * (1.0 - 1.0 / n_classes) * total_weight / dimension
+    return comparator_norm**2 / (2.0 * deviation**2) + 0.5 * dimension * math.log1p(growth)
+
+
+@theorem(
+    source="our constants for OBAMA, Foster et al., COLT 2018, Theorem 6",
+    unit="nats",
+    assumes="exact posterior, prior N(0, B^2/d I), eta = gamma/K, ||U_k|| <= B, ||x_t|| <= R; in expectation",
+    printed="O(min{d K^2 e^{2BR} ln(.), sqrt(d K^2 T ln(BRT/(dK)))}) for the uniform prior on the ball",
+)
+def obama_gaussian_prior(
+    rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float
+) -> float:
+    """Exact OBAMA's E[mistakes] - sum_t loss(U): (K/gamma) gaussian_mix_regret + gamma (1 - 1/K) T.
+
+    Each weight is eta/q_t(y_t) on a hit and 0 otherwise, so E[T_w] = gamma T/K (Jensen inside the logarithm), and
+    1 - q_y <= 1 - qbar_y + gamma (1 - 1/K) <= -ln qbar_y + gamma (1 - 1/K). Infinite at gamma = 0.
+    """
+    if gamma == 0.0:
+        return math.inf
+    mix = _mix(rounds, n_features, n_classes, norm_bound, radius, gamma)
+    return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
+
+
+def obama_gamma(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float) -> float:
+    """Return the gamma at which the two terms of `obama_gaussian_prior` are equal, at most 1.
+
+    gamma = sqrt(K mix(gamma) / ((1 - 1/K) T)), a fixed point of an increasing concave map, reached from above.
+    """
+    gamma = 1.0
+    for _ in range(200):
+        mix = _mix(rounds, n_features, n_classes, norm_bound, radius, gamma)
+        previous, gamma = gamma, min(1.0, math.sqrt(n_classes * mix / ((1.0 - 1.0 / n_classes) * rounds)))
+        if previous - gamma <= 1e-15 * gamma:
+            break
+    return gamma
+
+
+def _mix(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float) -> float:
+    """The mix-loss regret against the whole ball, ||U||_F^2 = K B^2, at the expected total weight gamma T/K."""
+    comparator_norm, deviation = math.sqrt(n_classes) * norm_bound, norm_bound / math.sqrt(n_features)
+    weight = gamma * rounds / n_classes
+    return gaussian_mix_regret(weight, n_features, n_classes, comparator_norm, deviation, radius)

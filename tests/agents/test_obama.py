@@ -1,0 +1,330 @@
+"""OBAMA-lite against a dense filter, quadrature and enumeration, and the properties every agent has."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from banditlab.agents import Trace
+from banditlab.agents._posterior import (
+    DELAYED,
+    covariance,
+    learn_label,
+    logit_law,
+    multinomial_factor,
+    posterior_state,
+)
+from banditlab.agents.obama import ObamaLite, cholesky_psd, mean_softmax
+from banditlab.bounds.obama import obama_gamma
+from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.kernels import as_contexts
+from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.problem import Decision, Problem
+
+
+def stream(K, d, T, seed=0, noise=0.2):
+    rng = np.random.default_rng(seed)
+    planted = 6.0 * rng.standard_normal((K, d))
+    X = rng.standard_normal((T, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True) * rng.uniform(1.0, 1.5, (T, 1))
+    y = np.where(rng.random(T) < noise, rng.integers(K, size=T), np.argmax(X @ planted.T, axis=1))
+    return as_contexts(X), y.astype(np.int64)
+
+
+def problem(K, d, T=None):
+    return Problem(n_features=d, n_classes=K, radius=1.0, horizon=T)
+
+
+def dense_step(M, C, x, y, w):
+    """The proximal step by scipy on the Kd-dimensional objective, then the covariance by inverting the precision."""
+    K, d = M.shape
+    precision = np.linalg.inv(C)
+
+    def objective(v):
+        W, e = v.reshape(K, d), v - M.ravel()
+        return e @ precision @ e / 2 + w * logistic_loss(W @ x, y)
+
+    def gradient(v):
+        return precision @ (v - M.ravel()) + w * logistic_gradient(v.reshape(K, d), x, y).ravel()
+
+    def hessian(v):
+        s = softmax(v.reshape(K, d) @ x)
+        return precision + w * np.kron(np.diag(s) - np.outer(s, s), np.outer(x, x))
+
+    found = minimize(objective, M.ravel(), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9})
+    v = found.x - np.linalg.solve(hessian(found.x), gradient(found.x))  # scipy stops at rounding of the objective
+    return v.reshape(K, d), np.linalg.inv(hessian(v))
+
+
+@pytest.mark.parametrize(
+    ("K", "d", "deviation"), [(2, 1, 1.0), (2, 4, 10.0), (3, 2, 0.3), (3, 3, 5.0), (5, 4, 2.0), (7, 2, 30.0)]
+)
+def test_equals_the_dense_filter(K, d, deviation):
+    """Through several subtractions of the waiting columns, weights from 1e-6 to 1, confident wrong predictions."""
+    rng = np.random.default_rng(K * d)
+    X, y = stream(K, d, 3 * DELAYED + 2, seed=K)
+    posterior = posterior_state(K, d, deviation)
+    M, C = np.zeros((K, d)), deviation**2 * np.eye(K * d)
+    for x, label in zip(X, y):
+        w = min(1.0, 10.0 ** rng.uniform(-3, 1)) if rng.random() < 0.8 else 1e-6
+        logit_law(posterior, x)
+        J = np.kron(np.eye(K), x)
+        np.testing.assert_allclose(posterior.z0, M @ x, atol=1e-8 * deviation)
+        np.testing.assert_allclose(posterior.Sigma, J @ C @ J.T, atol=1e-8 * deviation**2)
+        learn_label(posterior, x, label, w)
+        M, C = dense_step(M, C, x, label, w)
+        np.testing.assert_allclose(posterior.M, M, atol=1e-8 * deviation)
+        np.testing.assert_allclose(covariance(posterior), C, atol=1e-8 * deviation**2)
+    assert posterior.tally[3] == 0
+
+
+def test_first_step_of_two_classes_by_hand():
+    """K = 2, d = 1, x = 1: the margin m = z_0 - z_1 solves m = 2 v w (1 - sigmoid(m)), v the prior's variance."""
+    posterior = posterior_state(2, 1, 1.5)
+    learn_label(posterior, as_contexts([1.0]), 0, 0.7)
+    margin = 2 * posterior.M[0, 0]
+    assert posterior.M[1, 0] == -posterior.M[0, 0]
+    sigmoid = 1 / (1 + math.exp(-margin))
+    assert margin == pytest.approx(2 * 1.5**2 * 0.7 * (1 - sigmoid), abs=1e-12)
+    C = covariance(posterior)
+    variance = 2 * 1.5**2 / (1 + 2 * 1.5**2 * 0.7 * sigmoid * (1 - sigmoid))
+    assert C[0, 0] + C[1, 1] - 2 * C[0, 1] == pytest.approx(variance, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        [0.25, 0.25, 0.5],
+        [1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0],
+        [0.0, 1.0, 0.0],
+        [1e-300, 1.0, 1e-310],
+        [1 - 1e-15, 9e-16, 1e-16],
+        [0.5, 0.5],
+    ],
+)
+def test_multinomial_factor(s):
+    s = np.array(s)
+    G = np.full((len(s), len(s) - 1), np.nan)
+    multinomial_factor(s, G)
+    np.testing.assert_allclose(G @ G.T, np.diag(s) - np.outer(s, s), atol=3e-16)
+
+
+def test_cholesky_of_a_singular_covariance():
+    A = np.array([[4.0, 2.0, -2.0], [2.0, 1.0, -1.0], [-2.0, -1.0, 5.0]])
+    R = np.full((3, 3), np.nan)
+    cholesky_psd(A, R)
+    np.testing.assert_allclose(R @ R.T, A, atol=1e-14)
+    cholesky_psd(np.zeros((3, 3)), R)
+    np.testing.assert_array_equal(R, np.zeros((3, 3)))
+
+
+def test_mean_softmax_is_the_average_over_the_mirrored_nodes():
+    rng = np.random.default_rng(0)
+    K, z = 4, rng.standard_normal(4)
+    F = rng.standard_normal((K, K))
+    nodes = rng.standard_normal((30, K))
+    qbar = np.empty(K)
+    mean_softmax(z, F @ F.T, nodes, np.zeros((K, K)), np.zeros(K), np.zeros(K), qbar)
+    N = nodes @ np.linalg.cholesky(F @ F.T).T
+    np.testing.assert_allclose(qbar, softmax(z + np.vstack([N, -N])).mean(axis=0), atol=1e-13)
+
+
+@pytest.mark.parametrize(("B", "average", "worst"), [(0.5, 0.001, 0.003), (1.0, 0.005, 0.01), (4.0, 0.03, 0.07)])
+def test_close_to_the_exact_posterior_of_one_dimension(B, average, worst):
+    """K = 2, d = 1: |q - exact q|, the tempered posterior by quadrature; wide priors become less Gaussian."""
+    rng = np.random.default_rng(1)
+    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), norm_bound=B, gamma=0.2, samples=4000)
+    margin = np.linspace(-12 * B, 12 * B, 4001)  # W_0 - W_1, prior N(0, 2 B^2)
+    log_density = -(margin**2) / (4 * B**2)
+    gaps = []
+    for _ in range(150):
+        x = np.array([rng.uniform(-1, 1)])
+        label = int(rng.random() > 1 / (1 + math.exp(-3 * x[0])))
+        density = np.exp(log_density - log_density.max())
+        exact = np.sum(density / (1 + np.exp(-margin * x[0]))) / density.sum()
+        decision = agent.act(x)
+        gaps.append(abs(decision.probabilities[0] - (0.8 * exact + 0.1)))
+        agent.learn(x, decision, decision.action == label)
+        if decision.action == label:
+            w = 0.1 / decision.probabilities[label]
+            log_density -= w * np.logaddexp(0.0, -margin * x[0] if label == 0 else margin * x[0])
+    assert agent.diagnostics()["hits"] > 50
+    assert exact != pytest.approx(0.5, abs=0.01)  # something was learnt
+    assert np.mean(gaps) < average, (np.mean(gaps), max(gaps))
+    assert max(gaps) < worst, (np.mean(gaps), max(gaps))
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.3, 1.0])
+def test_weights_never_exceed_one(gamma):
+    X, y = stream(4, 3, 500)
+    agent = ObamaLite(problem(4, 3), np.random.default_rng(0), norm_bound=30.0, gamma=gamma)
+    for x, label in zip(X, y):
+        decision = agent.act(x)
+        assert (gamma / 4 / decision.probabilities).max() <= 1 + 1e-12
+        agent.learn(x, decision, decision.action == label)
+    assert agent.diagnostics()["cut"] == 0
+
+
+def test_without_exploration_the_weight_is_cut_and_counted():
+    """gamma = 0: eta = e^{-2BR}/K; below it, which a Gaussian allows and the ball does not, the weight is 1."""
+    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), gamma=0.0)
+    assert agent.state.rates[1] == pytest.approx(math.exp(-2) / 2)
+    x, rare = np.array([1.0]), math.exp(-2) / 4
+    agent.learn(x, Decision(0, np.array([rare, 1 - rare])), True)
+    assert agent.diagnostics()["cut"] == 1
+    other = posterior_state(2, 1, 1.0)
+    learn_label(other, as_contexts(x), 0, 1.0)
+    np.testing.assert_array_equal(agent.state.posterior.M, other.M)
+
+
+def test_loss_estimates_are_unbiased():
+    """Enumerate the actions: to first order in eta the mean step is that of the full-information gradient."""
+    K, d, gamma = 4, 3, 1e-7
+    X, y = stream(K, d, 41, seed=2)
+    agent = ObamaLite(problem(K, d), np.random.default_rng(0), norm_bound=2.0, gamma=gamma)
+    for t in range(40):
+        learn_label(agent.state.posterior, X[t], y[t], 0.5)
+    M, C, x = agent.state.posterior.M.copy(), covariance(agent.state.posterior), X[40]
+    q = agent.act(x).probabilities
+    for label in range(K):
+        mean = np.zeros((K, d))
+        for action in range(K):
+            copy = pickle.loads(pickle.dumps(agent))
+            copy.learn(x, Decision(action, q), action == label)
+            mean += q[action] * (copy.state.posterior.M - M) * K / gamma
+        np.testing.assert_allclose(mean.ravel(), -C @ logistic_gradient(M, x, label).ravel(), atol=1e-5)
+
+
+def test_nothing_is_learnt_from_errors():
+    agent = ObamaLite(problem(3, 2), np.random.default_rng(0), gamma=0.1)
+    agent.learn(np.array([1.0, 0.0]), agent.act(np.array([1.0, 0.0])), False)
+    np.testing.assert_array_equal(agent.state.posterior.M, 0.0)
+
+
+@pytest.mark.parametrize(("K", "d", "gamma"), [(2, 3, 0.1), (5, 7, 0.3), (3, 4, 0.0)])
+def test_both_paths_agree_bit_for_bit(K, d, gamma):
+    X, y = stream(K, d, 400)
+    block, steps = (ObamaLite(problem(K, d), np.random.default_rng(2), norm_bound=3.0, gamma=gamma) for _ in range(2))
+    trace = Trace.empty(400)
+    block.play_block(X[:123], y[:123], trace.part(slice(0, 123)))
+    block.play_block(X[123:], y[123:], trace.part(slice(123, 400)))
+    for t in range(400):
+        decision = steps.act(X[t])
+        assert (decision.action, decision.explored) == (trace.action[t], trace.explored[t])
+        assert decision.probabilities[y[t]] == trace.p_true[t]
+        assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+        steps.learn(X[t], decision, decision.action == y[t])
+    np.testing.assert_array_equal(block.state.posterior.M, steps.state.posterior.M)
+    assert trace.explored.mean() == pytest.approx(gamma, abs=0.08)
+
+
+def test_wrong_labels_are_interchangeable():
+    X, y = stream(4, 3, 500)
+    first, second = (ObamaLite(problem(4, 3), np.random.default_rng(2), norm_bound=5.0, gamma=0.1) for _ in range(2))
+    a, b = Trace.empty(500), Trace.empty(500)
+    first.play_block(X, y, a)
+    other = y.copy()
+    for t in np.flatnonzero(~a.correct):
+        other[t] = next(k for k in (np.arange(4) + t) % 4 if k not in (a.action[t], y[t]))
+    second.play_block(X, other, b)
+    assert (other != y).sum() > 50
+    np.testing.assert_array_equal(a.action, b.action)
+
+
+@pytest.mark.parametrize("how", ["save", "pickle"])
+def test_continues_after_a_round_trip(how, tmp_path):
+    """The round trip falls between two subtractions: waiting columns travel along, and so do the nodes."""
+    X, y = stream(4, 6, 600)
+    agent = ObamaLite(problem(4, 6, 600), np.random.default_rng(2), norm_bound=3.0, gamma=0.2)
+    agent.play_block(X[:300], y[:300], Trace.empty(300))
+    while agent.state.posterior.tally[1] == 0:
+        learn_label(agent.state.posterior, X[0], 1, 0.5)
+    if how == "save":
+        agent.save(tmp_path / "obama.npz")
+        again = ObamaLite.load(tmp_path / "obama.npz")
+    else:
+        again = pickle.loads(pickle.dumps(agent))
+    a, b = Trace.empty(300), Trace.empty(300)
+    agent.play_block(X[300:], y[300:], a)
+    again.play_block(X[300:], y[300:], b)
+    np.testing.assert_array_equal(a.action, b.action)
+    np.testing.assert_array_equal(a.p_true, b.p_true)
+    np.testing.assert_array_equal(agent.state.posterior.M, again.state.posterior.M)
+
+
+def test_feedback_may_come_late_or_never():
+    """The weight is that of the decision; the step is taken at the posterior of the moment."""
+    K, d = 3, 2
+    X, y = stream(K, d, 60)
+    agent = ObamaLite(problem(K, d), np.random.default_rng(4), norm_bound=2.0, gamma=0.3)
+    M, C = np.zeros((K, d)), 2.0 * np.eye(K * d)
+    waiting = []
+    for t in range(60):
+        waiting.append((t, agent.act(X[t])))
+        if t % 7 == 6:
+            for s, decision in reversed(waiting[1:]):  # late, out of order; the first one never
+                agent.learn(X[s], decision, decision.action == y[s])
+                if decision.action == y[s]:
+                    M, C = dense_step(M, C, X[s], y[s], 0.1 / decision.probabilities[y[s]])
+            waiting.clear()
+    np.testing.assert_allclose(agent.state.posterior.M, M, atol=1e-8)
+
+
+def test_permuting_the_classes_permutes_the_answers_in_law():
+    """The nodes are drawn class by class through a triangular root: equality holds up to their Monte Carlo error."""
+    K, d, order = 4, 3, np.array([2, 0, 3, 1])
+    X, y = stream(K, d, 60, seed=3)
+    plain, permuted = (
+        ObamaLite(problem(K, d), np.random.default_rng(seed), norm_bound=4.0, gamma=0.1, samples=20_000)
+        for seed in (5, 6)
+    )
+    for x, label in zip(X, y):
+        learn_label(plain.state.posterior, x, label, 0.5)
+        learn_label(permuted.state.posterior, x, order[label], 0.5)
+    np.testing.assert_allclose(permuted.state.posterior.M[order], plain.state.posterior.M, atol=1e-9)
+    spread = 0.0
+    for x in X[:10]:
+        p, q = plain.act(x).probabilities, permuted.act(x).probabilities
+        np.testing.assert_allclose(q[order], p, atol=0.01)
+        spread = max(spread, np.ptp(p))
+    assert spread > 0.1
+
+
+def test_nodes_come_from_a_child_stream():
+    """The actions' uniforms are the generator's own, whatever the number of samples."""
+    few, many = (ObamaLite(problem(3, 2), np.random.default_rng(7), gamma=0.1, samples=m) for m in (2, 200))
+    assert few.rng.random() == many.rng.random() == np.random.default_rng(7).random()
+    assert few.state.nodes.shape == (1, 3)
+
+
+def test_better_than_guessing():
+    X, y = stream(4, 6, 4000, noise=0.0)
+    agent = ObamaLite(problem(4, 6), np.random.default_rng(0), norm_bound=30.0, gamma=0.2)
+    trace = Trace.empty(4000)
+    agent.play_block(X, y, trace)
+    assert 1 - trace.p_true[2000:].mean() < 0.45  # guessing: 0.75
+    assert agent.diagnostics()["unsolved"] == 0
+
+
+def test_theory_settings_and_refusals():
+    agent = ObamaLite(Problem(2, 3, 1.0, 1_000_000), np.random.default_rng(0), norm_bound=1.5)
+    assert agent.gamma == obama_gamma(1_000_000, 2, 3, 1.5, 1.0)
+    assert 0 < agent.gamma < 0.1
+    assert agent.state.rates[1] == agent.gamma / 3
+    assert agent.bound(1000) is None
+    np.testing.assert_allclose(covariance(agent.state.posterior), 1.5**2 / 2 * np.eye(6))
+    with pytest.raises(HorizonRequiredError, match="gamma = 'theory'"):
+        ObamaLite(problem(3, 2), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gamma": -0.1}, {"norm_bound": 0.0}, {"samples": 0}, {"samples": 7}, {"sampler": "mala"}]
+)
+def test_settings_out_of_range(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        ObamaLite(problem(3, 2), np.random.default_rng(0), **({"gamma": 0.1} | wrong))

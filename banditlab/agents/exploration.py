@@ -138,9 +138,11 @@ class Exploration(Agent):
         cls = registry().load("forecasters", forecaster)
         settings = self._for_forecaster(cls, forecaster_settings)
         self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
-        self.gamma = (
-            self._theory_gamma() if gamma == "theory" else probability("gamma", number("gamma", gamma, "theory"))
-        )
+        self.compiled = isinstance(self._inner, KernelForecaster)
+        if gamma == "theory":
+            self.gamma = self._theory_gamma()
+        else:
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
 
     @classmethod
     def _for_forecaster(cls, inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:

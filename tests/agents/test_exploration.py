@@ -1,0 +1,259 @@
+"""The exploration reduction around each forecaster: both paths, frozen stretches, its coin, its theorem, its settings."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from banditlab.agents._base import Trace
+from banditlab.agents.exploration import STRETCH, Exploration
+from banditlab.bounds.exploration import exploration, exploration_theorem_9
+from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
+from banditlab.forecasters._base import Forecaster
+from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.kernels import as_contexts
+from banditlab.losses import logistic_loss, softmax
+from banditlab.problem import Problem
+from banditlab.registry import Entry, registry
+
+D = 4
+AROUND = [("ogd", 3), ("aioli", 2), ("folklore", 2), ("folklore", 5)]
+
+
+def stream(K: int, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    y = np.argmax(X @ (4 * rng.standard_normal((K, D))).T + rng.gumbel(size=(n, K)), axis=1)
+    return as_contexts(X), y
+
+
+def make(forecaster: str, K: int, gamma: float | str = 0.2, seed: int = 5, T: int = 1000, **settings) -> Exploration:
+    problem = Problem(D, K, 1.0, T)
+    return Exploration(problem, np.random.default_rng(seed), forecaster=forecaster, gamma=gamma, **settings)
+
+
+def steps(agent: Exploration, X: np.ndarray, y: np.ndarray) -> Trace:
+    trace = Trace.empty(len(y))
+    for t, x in enumerate(X):
+        decision = agent.act(x)
+        hit = bool(decision.action == y[t])
+        trace.action[t], trace.correct[t] = decision.action, hit
+        trace.p_true[t], trace.explored[t] = decision.probabilities[y[t]], decision.explored
+        agent.learn(x, decision, hit)
+    return trace
+
+
+def blocks(agent: Exploration, X: np.ndarray, y: np.ndarray, *cuts: int) -> Trace:
+    trace = Trace.empty(len(y))
+    for a, b in zip((0, *cuts), (*cuts, len(y)), strict=True):
+        agent.play_block(X[a:b], y[a:b], trace.part(slice(a, b)))
+    return trace
+
+
+def test_the_two_paths_agree_bit_for_bit_without_batches() -> None:
+    for forecaster, K in (("ogd", 3), ("aioli", 2)):
+        X, y = stream(K, 500)
+        for field, other in zip(
+            steps(make(forecaster, K), X, y), blocks(make(forecaster, K), X, y, 130, 131), strict=True
+        ):
+            np.testing.assert_array_equal(field, other)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.02, 0.4, 1.0])
+@pytest.mark.parametrize("K", [2, 5])
+def test_the_two_paths_agree_around_folklore(K: int, gamma: float) -> None:
+    n = 4 * STRETCH + 9  # gamma 0 and .02 leave stretches longer than one batch
+    X, y = stream(K, n)
+    one = steps(make("folklore", K, gamma, norm_bound=5.0), X, y)
+    other = blocks(make("folklore", K, gamma, norm_bound=5.0), X, y, 1, 300)
+    for name in ("action", "correct", "explored"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_allclose(one.p_true, other.p_true, atol=1e-9)
+    assert one.explored.mean() == pytest.approx(gamma, abs=4 * math.sqrt(gamma * (1 - gamma) / n))
+
+
+@pytest.mark.parametrize(("forecaster", "K"), AROUND)
+def test_learns_from_explored_hits_and_nothing_else(forecaster: str, K: int) -> None:
+    """The forecaster inside is exactly one that was shown the explored hits, by hand."""
+    X, y = stream(K, 400)
+    agent = make(forecaster, K, norm_bound=3.0)
+    trace = blocks(agent, X, y)
+    alone = type(agent.inner)(agent.problem, None, norm_bound=3.0)
+    taught = trace.explored & trace.correct
+    assert 0 < taught.sum() < trace.explored.sum()
+    for x, label in zip(X[taught], y[taught], strict=True):
+        alone.update(x, label)
+    np.testing.assert_allclose(agent.inner.predict_many(X), alone.predict_many(X), atol=1e-12)
+
+
+@pytest.mark.parametrize(("forecaster", "K"), [("ogd", 3), ("folklore", 5)])
+def test_other_wrong_labels_leave_every_action(forecaster: str, K: int) -> None:
+    X, y = stream(K, 600)
+    one = blocks(make(forecaster, K), X, y)
+    other_label = np.where((y + 1) % K == one.action, (y + 2) % K, (y + 1) % K)
+    replaced = np.where(one.correct, y, other_label)
+    assert (replaced != y).any()
+    assert not (replaced == one.action)[~one.correct].any()
+    np.testing.assert_array_equal(blocks(make(forecaster, K), X, replaced).action, one.action)
+
+
+@pytest.mark.parametrize(("forecaster", "K"), AROUND)
+def test_saved_and_pickled_agents_continue_identically(forecaster: str, K: int, tmp_path) -> None:
+    X, y = stream(K, 300)
+    agent = make(forecaster, K, norm_bound=2.0)
+    blocks(agent, X[:150], y[:150])
+    agent.save(tmp_path / "agent.npz")
+    copies = [Exploration.load(tmp_path / "agent.npz"), pickle.loads(pickle.dumps(agent))]
+    expected = steps(agent, X[150:], y[150:])
+    for copy in copies:
+        assert copy.params() == agent.params()
+        for field, other in zip(expected, steps(copy, X[150:], y[150:]), strict=True):
+            np.testing.assert_array_equal(field, other)
+
+
+def test_the_coin_and_the_draw_by_exact_integration() -> None:
+    """On a grid of coins and draws every class is played with its reported probability, explored with gamma/K."""
+    K, gamma, n = 4, 0.3, 400
+    agent = make("folklore", K, gamma, norm_bound=10.0)
+    X, y = stream(K, 80)
+    steps(agent, X, y)
+    s = softmax(agent.inner.predict(X[0]))
+    counts, explored = np.zeros(K), np.zeros(K)
+
+    class Grid:
+        def random(self, _: int) -> np.ndarray:
+            return self.u
+
+    agent.rng = Grid()  # type: ignore[assignment]
+    for coin in ((np.arange(20) + 0.5) / 20).tolist():
+        for place in ((np.arange(n) + 0.5) / n).tolist():
+            agent.rng.u = np.array([coin, place])
+            decision = agent.act(X[0])
+            counts[decision.action] += 1 / (20 * n)
+            explored[decision.action] += decision.explored / (20 * n)
+    np.testing.assert_allclose(explored, gamma / K, atol=1 / n)
+    np.testing.assert_allclose(counts, gamma / K + (1 - gamma) * s, atol=1 / n)
+    np.testing.assert_allclose(decision.probabilities, gamma / K + (1 - gamma) * s, rtol=1e-12)
+
+
+def test_late_and_lost_feedback() -> None:
+    X, y = stream(3, 200)
+    agent, waiting = make("folklore", 3, 0.5), []
+    learnt = []
+    for t, x in enumerate(X):
+        waiting.append((t, agent.act(x)))
+        if len(waiting) > 7:
+            s, decision = waiting.pop(0)
+            if s % 4:
+                agent.learn(X[s], decision, decision.action == y[s])
+                learnt += [s] * bool(decision.explored and decision.action == y[s])
+    alone = FOLKLORE(agent.problem, None)
+    for s in learnt:
+        alone.update(X[s], y[s])
+    np.testing.assert_array_equal(alone.predict(X[0]), agent.inner.predict(X[0]))
+
+
+def test_no_forecast_is_made_at_gamma_one(monkeypatch) -> None:
+    agent = make("folklore", 3, 1.0)
+    monkeypatch.setattr(agent.inner, "predict", lambda context: pytest.fail("nothing looks at the forecast"))
+    decision = agent.act(as_contexts(np.ones(D) / 2))
+    assert decision.explored
+    np.testing.assert_array_equal(decision.probabilities, np.full(3, 1 / 3))
+
+
+class Counting(Forecaster):
+    """A plug-in in pure Python: predicts the label frequencies, whatever the context."""
+
+    id = "counting"
+    summary = "label frequencies"
+    reference = "none"
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, prior: float = 1.0, gamma: float = 0.0):
+        super().__init__(problem, rng)
+        self.prior, self.gamma = float(prior), float(gamma)
+        self.counts = np.full(problem.n_classes, self.prior)
+
+    def predict(self, context: np.ndarray) -> np.ndarray:
+        return np.log(self.counts)
+
+    def update(self, context: np.ndarray, label: int) -> None:
+        self.counts[label] += 1
+
+
+@pytest.fixture
+def counting(monkeypatch) -> None:
+    table = registry()._entries["forecasters"]
+    monkeypatch.setitem(table, "counting", Entry("counting", "forecasters", Counting, "this test"))
+
+
+@pytest.mark.usefixtures("counting")
+def test_a_forecaster_in_pure_python(tmp_path) -> None:
+    agent = make("counting", 3, 0.5, prior=2.0, **{"forecaster.gamma": 0.25})
+    assert not agent.compiled
+    assert not hasattr(agent, "play_block")
+    assert agent.params() == {"forecaster": "counting", "gamma": 0.5, "prior": 2.0, "forecaster.gamma": 0.25}
+    X, y = stream(3, 100)
+    trace = steps(agent, X, y)
+    taught = trace.explored & trace.correct
+    np.testing.assert_array_equal(agent.inner.counts, 2.0 + np.bincount(y[taught], minlength=3))
+    agent.save(tmp_path / "agent.npz")
+    loaded = Exploration.load(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(steps(agent, X, y).action, steps(loaded, X, y).action)
+    assert agent.bound(100) is None
+
+
+@pytest.mark.usefixtures("counting")
+def test_theory_gamma_needs_a_proved_bound() -> None:
+    with pytest.raises(UsageError, match="proved bound"):
+        make("counting", 3, "theory")
+    with pytest.raises(UsageError, match="proved bound"):
+        make("folklore", 3, "theory", curvature="printed")
+
+
+def test_theory_gamma_is_theorem_9() -> None:
+    T, K = 1_000_000, 3
+    agent = make("folklore", K, "theory", T=T)
+    regret = agent.inner.bound(T)
+    assert agent.gamma == pytest.approx(math.sqrt(K * regret / T))
+    assert agent.bound(T) == pytest.approx(exploration(T, K, agent.gamma, agent.inner.bound(agent.gamma * T / K)))
+    assert agent.bound(T) <= exploration_theorem_9(T, K, regret)
+    assert make("folklore", K, "theory", T=10).gamma == 1.0
+    with pytest.raises(HorizonRequiredError, match="gamma"):
+        Exploration(Problem(D, K, 1.0), np.random.default_rng(0))
+
+
+def test_refusals() -> None:
+    with pytest.raises(UsageError, match="did you mean 'norm_bound'"):
+        make("folklore", 3, norm_bond=1.0)
+    with pytest.raises(UsageError, match="did you mean 'folklore'"):
+        make("folklor", 3)
+    with pytest.raises(UsageError, match="twice"):
+        make("folklore", 3, norm_bound=1.0, **{"forecaster.norm_bound": 2.0})
+    with pytest.raises(UsageError, match="gamma must be a number or 'theory'"):
+        make("folklore", 3, "auto")
+    with pytest.raises(UsageError, match=r"gamma must lie in \[0, 1\]"):
+        make("folklore", 3, 1.5)
+    with pytest.raises(IncompatibleError, match="binary"):
+        make("aioli", 3)
+
+
+@pytest.mark.parametrize(("forecaster", "gamma"), [("ogd", 0.2), ("folklore", 0.2), ("folklore", 0.05)])
+def test_expected_mistakes_below_the_bound(forecaster: str, gamma: float) -> None:
+    K, n, B = 3, 2000, 2.0
+    X, y = stream(K, n)
+    mistakes = np.mean([(1 - blocks(make(forecaster, K, gamma, seed, norm_bound=B), X, y).p_true).sum()
+                        for seed in range(5)])  # fmt: skip
+    hindsight = FOLKLORE(Problem(D, K, 1.0), None, norm_bound=B)
+    loss = sum(_learn(hindsight, x, label) for x, label in zip(X, y, strict=True))
+    best = loss - hindsight.certificate()  # at most the loss of the best W of the ball
+    assert mistakes <= best + make(forecaster, K, gamma, norm_bound=B).bound(n)
+
+
+def _learn(forecaster: FOLKLORE, x: np.ndarray, label: int) -> float:
+    loss = float(logistic_loss(forecaster.predict(x), np.int64(label)))
+    forecaster.update(x, label)
+    return loss

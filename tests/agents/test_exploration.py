@@ -1,4 +1,4 @@
-"""The exploration reduction around each forecaster: both paths, frozen stretches, its coin, its theorem, its settings."""
+"""The exploration reduction: both paths, frozen stretches, its coin, its theorem, its settings."""
 
 from __future__ import annotations
 

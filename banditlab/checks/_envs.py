@@ -105,13 +105,19 @@ def env_settings(probe: EnvProbe) -> None:
             fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
         if parameter.annotation is inspect.Parameter.empty:
             fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
-        if not hasattr(env, parameter.name):
-            fail(f"the setting {parameter.name!r} is no attribute afterwards: store its resolved value under its name")
-        value = getattr(env, parameter.name)
+        value = _resolved(env, parameter.name)
         if not _plain(value):
             fail(f"the setting {parameter.name!r} is stored as {value!r}: it must be plain JSON data")
     if "horizon" not in [parameter.name for parameter in parameters]:
         fail("the constructor takes no horizon: the number of rounds must be a keyword-only argument")
+
+
+def _resolved(env: Any, name: str) -> Any:
+    """Return a setting's resolved value: `params()` says it where there is one, an attribute elsewhere."""
+    try:
+        return env.params()[name] if hasattr(env, "params") and name != "horizon" else getattr(env, name)
+    except (AttributeError, KeyError):
+        fail(f"the setting {name!r} is no attribute afterwards: store its resolved value under its name")
 
 
 def gymnasium_check(probe: EnvProbe) -> None:

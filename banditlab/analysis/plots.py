@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec
@@ -28,6 +29,8 @@ from banditlab.analysis.words import amount, plain, short
 
 INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
 WIDTH = 10.0
+LONGEST = 42
+"""Characters of a name on one line of a legend."""
 # seaborn's colour-blind safe set without its yellow and pale pink, which vanish on white
 COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161", "#949494"]
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
@@ -74,10 +77,10 @@ class Style(NamedTuple):
 
 
 def styles(labels: Sequence[str]) -> dict[str, Style]:
-    """Return one style per label; from the ninth on colours return with another dash."""
+    """Return one style per label; from the ninth on colours return with another dash and marker."""
     n = len(COLOURS)
     return {
-        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[i % len(MARKERS)])
+        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[(i + 3 * (i // n)) % len(MARKERS)])
         for i, label in enumerate(labels)
     }
 
@@ -181,11 +184,11 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     colours = sns.color_palette("vlag", as_cmap=True)
     for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
         shown = np.arcsinh(10 * grid.relative / widest)
-        ax.pcolormesh(shown, cmap=colours, vmin=-math.asinh(10), vmax=math.asinh(10))
+        ax.pcolormesh(shown, cmap=colours, vmin=-math.asinh(10), vmax=math.asinh(10), ec="face", lw=0.3)
         _numbers(ax, grid.relative, colours((shown / math.asinh(10) + 1) / 2), 0 if widest >= 100 else 1)
         row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
         ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
-        ax.set_title(_literal(f"{grid.label}{' [bits]' if grid.unit == 'bits' else ''}"))
+        ax.set_title(_title(grid.label) + (" [bits]" if grid.unit == "bits" else ""))
         ax.set_xticks(np.arange(len(grid.norm_bounds)) + 0.5, [short(b) for b in grid.norm_bounds])
         ax.set_yticks(np.arange(len(grid.gammas)) + 0.5, [short(g) for g in grid.gammas])
         ax.set(xlabel="B", ylabel="γ" if i % columns == 0 else "")
@@ -217,11 +220,13 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(float(f"{value:.6g}"))))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-        ax.set_title(grid.label)
+        ax.set_title(_title(grid.label))
         ax.set_xlabel("γ")
         if i % columns == 0:
             ax.set_ylabel("expected mistakes")
-    axes[0].set_ylim(bottom=0)
+        ax.margins(x=0.1)
+    highest = np.nanmax([np.nanmax(np.fmax(grid.high, grid.mistakes)) for grid in grids])
+    axes[0].set_ylim(0, 1.06 * highest or 1.0)
     for ax in axes[len(grids) :]:
         ax.set_visible(False)
     handles = [
@@ -240,9 +245,11 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
 def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0) -> None:
     """Draw a curve and its band, each divided by `per`."""
     x, y = curve.rounds, curve.mean / per
-    ax.plot(x, y, color=look.colour, ls=look.dash, lw=1.8, marker=look.marker, ms=4, markeredgewidth=0, zorder=3)
+    every = max(1, len(x) // 20)  # markers, where checkpoints are many
+    style = {"color": look.colour, "ls": look.dash, "lw": 1.8, "marker": look.marker, "ms": 4, "markeredgewidth": 0}
+    ax.plot(x, y, markevery=every, zorder=3, **style)
     if np.isfinite(curve.low).all():
-        ax.fill_between(x, curve.low / per, curve.high / per, color=look.colour, alpha=0.16, lw=0, zorder=2)
+        ax.fill_between(x, curve.low / per, curve.high / per, color=look.colour, alpha=0.14, lw=0, zorder=2)
 
 
 def _at_rounds(curve: Curve) -> bool:
@@ -282,9 +289,21 @@ def _handle(look: Style, text: str) -> Line2D:
 
 
 def _literal(text: str) -> str:
-    """Keep matplotlib from reading a user's dollar signs as mathematics, or a leading underscore as "no legend"."""
-    text = text.replace("$", r"\$")
+    """Wrap long names, and keep matplotlib from reading dollar signs as mathematics, a leading underscore as "hide"."""
+    text = "\n".join(line for part in text.split("\n") for line in _wrapped(part)).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
+
+
+def _title(label: str) -> str:
+    """Return a label cut to the width of a small panel."""
+    return _literal(label if len(label) <= 28 else f"{label[:27]}…")
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line as it is up to LONGEST characters, else as several, the last one cut after the third."""
+    if len(line) <= LONGEST:
+        return [line]
+    return textwrap.wrap(line, LONGEST - 3, subsequent_indent="   ", max_lines=3, placeholder=" …")
 
 
 def _with_bars(ax: Axes, grid: Grid, j: int, colour: str, marker: str) -> None:

@@ -35,9 +35,10 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def decimals(interval: Interval) -> int:
-    """Return how many decimals of a percentage its interval supports: one, or two below half a point."""
+    """Return how many decimals of a percentage its interval supports: one, or two for small and sharp ones."""
     half = (interval.high - interval.low) / 2
-    return 2 if (half < 0.05 if math.isfinite(half) else abs(interval.mean) < 1) else 1
+    sharp = half < 0.05 if math.isfinite(half) else abs(interval.mean) < 1
+    return 2 if sharp and abs(interval.mean) < 10 else 1
 
 
 def percent(interval: Interval) -> str:
@@ -77,5 +78,6 @@ def duration(seconds: float) -> str:
         return MISSING
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if seconds * factor >= 1 or unit == "µs":
-            return f"{seconds * factor:.3g} {unit}"
+            value = seconds * factor
+            return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
     raise AssertionError

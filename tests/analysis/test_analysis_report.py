@@ -101,7 +101,7 @@ def test_the_page_says_what_was_run_and_what_came_first(finished):
     assert "4 repetitions of 100 rounds each, 48 runs in all" in said
     assert "exploration(ogd) over γ in {0.1, 0.3} and B in {1, 3}; uniform and ftrl as it is" in said
     assert "exploration(ogd) γ=0.1 B=1 made 12.5 % mistakes (95 % interval 6.1 to 18.9), ahead of uniform" in said
-    assert "by 70.00 points (70.00 to 70.00) on the same streams" in said
+    assert "by 70.0 points (70.0 to 70.0) on the same streams" in said
     assert "chosen on repetitions 0 and 1" in said
     assert "bound: vacuous" in said
     assert "4 settings with a bound, 4 of them vacuous, 0 exceeded" in said
@@ -141,6 +141,21 @@ def test_hostile_names_are_text(new_folder, page_of):
     names = {path.name for path in (folder.out / "figures").iterdir()}
     assert all(re.fullmatch(r"[a-z0-9.-]+-(bit)-[A-Za-z0-9.-]+", name) for name in names)
     assert "_plain γ=0.1" in page.text  # a leading underscore is a name, not "no legend"
+
+
+def test_long_names_leave_room_for_the_figure(new_folder, page_of):
+    folder = new_folder(repetitions=2)
+    for repetition in range(2):
+        folder.add_comparator(repetition, 1.0, 5.0)
+        for gamma in (0.1, 0.2):
+            for bound in (1.0, 3.0):
+                settings = {"gamma": gamma, "norm_bound": bound, "a_setting_with_a_long_name": 1 / bound + gamma}
+                folder.add_run("an_agent_with_a_name_that_goes_on_" * 4, repetition, 10.0 * gamma, written=settings)
+    folder.write()
+    page_of(folder)  # matplotlib warns, here raises, when a layout leaves no room
+    arena = arenas(load(folder.out))[0]
+    figure = mistakes_against_rounds(mistake_curves(arena), styles([arena.final["label"].iloc[0]]))
+    assert figure.axes[0].get_position().width > 0.4
 
 
 def test_csv_tables_are_tidy(finished):

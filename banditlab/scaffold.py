@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -72,7 +73,10 @@ def _class_name(name: str) -> str:
     """Return NAME in the spelling of classes: my-agent becomes MyAgent."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
         raise UsageError(f"{name!r} is no name: letters and digits, joined by single dashes, beginning with a letter")
-    return "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
+    class_name = "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
+    if keyword.iskeyword(class_name):
+        raise UsageError(f"{name!r} is no name: Python keeps {class_name} for itself")
+    return class_name
 
 
 def _unused(kind: str, name: str, names: dict[str, str]) -> dict[str, str]:

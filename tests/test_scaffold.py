@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from banditlab.checks import check_file
 from banditlab.errors import UsageError
-from banditlab.registry import Registry
 from banditlab.scaffold import new_agent, new_env, new_lab
 
 
@@ -49,16 +50,15 @@ def test_the_first_agent_and_environment_pass_their_checks(lab: Path) -> None:
     assert failures(lab / "envs" / "clusters.py") == []
 
 
-def test_the_first_sweep_is_a_valid_one(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from banditlab.engine import Sweep, read_spec
-
-    known = Registry()
-    known.open_lab(lab)
-    for module in ("describe", "plan", "sweep"):
-        monkeypatch.setattr(f"banditlab.engine.{module}.registry", lambda: known, raising=False)
-    sweep = Sweep(read_spec(lab / "runs" / "first.toml"))
-    assert len(sweep.plan.runs) == 2 * 7 * 3
-    assert sweep.plan.skipped == []
+def test_the_first_sweep_is_a_valid_one(lab: Path) -> None:
+    code = (
+        "from banditlab.registry import registry; registry().open_lab('.');"
+        "from banditlab.engine import Sweep, read_spec;"
+        "plan = Sweep(read_spec('runs/first.toml')).plan; print(len(plan.runs), len(plan.skipped))"
+    )
+    # Another process: this one's registry is not to know the lab.
+    out = subprocess.run([sys.executable, "-c", code], cwd=lab, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == [str(2 * 7 * 3), "0"]
 
 
 def test_the_readmes_speak_of_files_that_are_there(lab: Path) -> None:
@@ -137,6 +137,12 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == "'banditron' is taken: banditlab has one of the agents called 'banditron'"
 
 
-@pytest.mark.parametrize("name", ["class", "None", "import"])
+@pytest.mark.parametrize("name", ["none", "None", "true"])
+def test_a_name_that_python_keeps_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"^'{name}' is no name: Python keeps {name.capitalize()} for itself$"):
+        new_agent(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["class", "import"])
 def test_a_keyword_makes_a_file_that_parses(tmp_path: Path, name: str) -> None:
     ast.parse(new_agent(name, tmp_path).read_text())

@@ -315,7 +315,8 @@ def implicit_logits(post, w, y):  # type: ignore[no-untyped-def]
     """Write z, the root of z = z0 - w Sigma (s(z) - e_y), s and the core there, by damped Newton."""
     z, trial, step = post.z, post.trial, post.step
     K = z.shape[0]
-    z[:] = post.z0
+    for k in range(K):
+        z[k] = post.z0[k]
     size = root_residual(post, z, w, y)
     scale = 1.0
     for k in range(K):
@@ -337,7 +338,8 @@ def implicit_logits(post, w, y):  # type: ignore[no-untyped-def]
         if not fell:  # at rounding level
             root_residual(post, z, w, y)
             break
-        z[:] = trial
+        for k in range(K):
+            z[k] = trial[k]
         size = new
     core(post, w)
     post.tally[UNSOLVED] += size > 1e-10 * scale
@@ -396,6 +398,10 @@ def subtract_waiting(post):  # type: ignore[no-untyped-def]
         for i in range(d):
             for j in range(m):
                 row[i, j] -= product[i, j]
-    Y[:] = 0.0
-    post.JY[:] = 0.0
+    for i in range(n * d):
+        for c in range(Y.shape[1]):
+            Y[i, c] = 0.0
+    for k in range(n):
+        for c in range(Y.shape[1]):
+            post.JY[k, c] = 0.0
     post.tally[WAITING] = 0

@@ -72,7 +72,8 @@ def mean_softmax(z, Sigma, nodes, R, n, v, qbar):  # type: ignore[no-untyped-def
     """qbar = average of softmax(z + R n) over the nodes n and their mirror images -n, R R' = Sigma."""
     K = z.shape[0]
     cholesky_psd(Sigma, R)
-    qbar[:] = 0.0
+    for k in range(K):
+        qbar[k] = 0.0
     for i in range(nodes.shape[0]):
         for k in range(K):
             n[k] = 0.0
@@ -116,8 +117,8 @@ class ObamaLite(KernelAgent):
 
     Update rule (OBAMA, mu = gamma): q_t = (1 - mu) E_{W ~ P_t}[softmax(W x_t)] + mu/K; play yh from q_t (a coin of
     probability mu chooses a uniform draw over one from the average). On a hit L_t(W) = loss(W x_t, y_t)/q_t(y_t), else
-    L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered likelihood
-    softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I), so that E||W_k||^2 = B^2.
+    L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered
+    likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2.
 
     Lite, sampler "laplace": P_t is replaced by a Gaussian N(M, C) that takes each factor by an implicit (proximal)
     step of the mean and a Laplace step of the covariance (an extended Kalman filter, exact algebra in `_posterior.py`).

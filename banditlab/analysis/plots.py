@@ -131,8 +131,10 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
     first = _rounds_axis(ax, curves)
     seen = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
     least = float(seen[seen > 0].min()) if (seen > 0).any() else 0.01
-    ax.set_ylim(least * 0.8, 1.06)
-    ticks = [m * 10.0**-e for e in range(7) for m in (1, 2, 5) if least * 0.8 <= m * 10.0**-e <= 1]
+    bottom = min(0.5, 0.8 * least)
+    ax.set_ylim(bottom, 1.06)
+    steps = (1, 2, 5) if bottom < 0.15 else (1, 2, 3, 4, 5, 6, 7, 8)
+    ticks = [m * 10.0**-e for e in range(7) for m in steps if bottom <= m * 10.0**-e <= 1]
     ax.yaxis.set_major_locator(FixedLocator(ticks))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
     ax.yaxis.set_minor_locator(NullLocator())

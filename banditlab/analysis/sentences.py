@@ -9,7 +9,7 @@ import pandas as pd
 from banditlab.analysis.statistics import LEVEL, Interval
 from banditlab.analysis.summary import Arena, Standing, comparator_table
 from banditlab.analysis.tables import Results
-from banditlab.analysis.words import amount, count, joined, percent, plain, short, sign, spread
+from banditlab.analysis.words import amount, count, is_number, joined, percent, plain, short, sign, spread
 
 KINDS = {"bit": "told one bit: right or wrong", "label": "told the label"}
 ORDINALS = {1: "first", 2: "second", 3: "third"}
@@ -59,8 +59,12 @@ def _axes(runs: pd.DataFrame) -> str:
 
 
 def _axis(rows: pd.DataFrame, name: str) -> str:
-    values = sorted(set(rows[name].dropna()))
-    return f"{sign(name)} in {{{', '.join(map(short, values))}}}" if len(values) > 1 else ""
+    """Return "γ in {theory, 0.1, 0.3}": words as they were written, then numbers; nothing where there is one value."""
+    written = rows.get(f"setting.{name}", pd.Series(None, index=rows.index, dtype=object))
+    words = sorted({w for w in written.dropna() if not is_number(w)})
+    numbers = sorted(set(rows.loc[~written.isin(words), name].dropna()))
+    values = [*words, *map(short, numbers)]
+    return f"{sign(name)} in {{{', '.join(values)}}}" if len(values) > 1 else ""
 
 
 def headline(listed: list[Standing], paired: bool) -> str:

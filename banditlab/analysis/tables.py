@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from banditlab.analysis.words import short, sign
+from banditlab.analysis.words import is_number, short, sign
 from banditlab.errors import UsageError
 
 STORE_FORMAT = 1
@@ -256,7 +256,7 @@ def _values(one: pd.DataFrame) -> pd.DataFrame:
     for name in names:
         resolved = one.get(f"param.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
         written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
-        pairs = [(w if isinstance(w, str) and not _numeric(w) else r) for w, r in zip(written, resolved)]
+        pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
         columns[name] = pd.Series(
             [w if _absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object
         )
@@ -271,14 +271,6 @@ def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) ->
 
 def _absent(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # ------------------------------------------------------------------------------------------------------------ relative

@@ -24,6 +24,15 @@ def short(value: float | str) -> str:
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
 
 
+def is_number(text: str) -> bool:
+    """Return whether a setting as it was written is a number ("0.1") rather than a word ("theory")."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def joined(parts: Sequence[str]) -> str:
     """Return "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

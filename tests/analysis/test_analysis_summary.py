@@ -243,3 +243,15 @@ def test_no_comparator_is_said(new_folder):
     assert sentences.about_comparator(arena).startswith("No comparator was asked for (norm_bounds = [])")
     folder.norm_bounds = (1.0,)
     assert sentences.about_comparator(arena_of(folder)).startswith("The comparators of these streams are not there yet")
+
+
+def test_axes_are_said_as_they_were_written(new_folder):
+    folder = new_folder(repetitions=1)
+    folder.add_run("g", 0, 10.0, written={"gamma": 0.1})
+    theory = folder.add_run("g", 0, 10.0, written={"gamma": "theory"})
+    folder.add_run("h", 0, 10.0, written={"rate": 1.0})
+    folder.add_run("h", 0, 10.0, written={"rate": 2.0})
+    for row in folder.rows[theory]:
+        row["param.gamma"] = 0.4247  # resolved, as the store writes it
+    said = sentences.what_was_run(load(folder.write()))
+    assert said[1] == "g over γ in {theory, 0.1}; h in 2 settings."

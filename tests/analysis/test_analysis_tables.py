@@ -239,6 +239,13 @@ def test_no_finished_runs(new_folder):
         load(folder.write(plan=["f" * 32]))
 
 
+def test_the_format_read_is_the_format_written():
+    from banditlab.analysis.tables import STORE_FORMAT
+    from banditlab.engine.store import FORMAT
+
+    assert STORE_FORMAT == FORMAT
+
+
 def test_errors_are_one_line(tmp_path: Path):
     with pytest.raises(UsageError) as caught:
         load(tmp_path)

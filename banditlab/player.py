@@ -42,6 +42,9 @@ class Player:
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
+    excluded_checks: ClassVar[dict[str, str]] = {}
+    """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
+
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         self.problem = problem
         self.rng = rng

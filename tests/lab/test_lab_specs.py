@@ -1,0 +1,45 @@
+"""Every spec in runs/ is a valid sweep as it stands, and one of them uses the lab's own agent and environment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LAB = Path(__file__).parents[2]
+SPECS = sorted(path.name for path in (LAB / "runs").glob("*.toml"))
+
+PLAN = """
+import json, sys
+from banditlab.registry import registry
+registry().open_lab(".")
+from banditlab.engine import Sweep, read_spec
+plans = {}
+for spec in sys.argv[1:]:
+    plan = Sweep(read_spec(f"runs/{spec}")).plan
+    players = sorted({(run.environment["id"], run.player["id"]) for run in plan.runs})
+    plans[spec] = {"runs": len(plan.runs), "skipped": len(plan.skipped), "players": players}
+print(json.dumps(plans))
+"""
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, dict[str, Any]]:
+    """Plan all of them in another process: this one's registry is not to know the lab."""
+    command = [sys.executable, "-c", PLAN, *SPECS]
+    out = subprocess.run(command, cwd=LAB, capture_output=True, text=True, check=True)
+    return dict(json.loads(out.stdout))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_spec_is_a_sweep_without_skips(plans: dict[str, dict[str, Any]], spec: str) -> None:
+    assert plans[spec]["skipped"] == 0
+    assert plans[spec]["runs"] > 0
+
+
+def test_the_labs_own_are_used(plans: dict[str, dict[str, Any]]) -> None:
+    assert ["lab/Drift-v0", "lab-linucb"] in plans["lab.toml"]["players"]

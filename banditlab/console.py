@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from banditlab.engine import Progress, Result, Sweep
+from banditlab.engine.store import Store
 from banditlab.errors import UsageError, nearest
 from banditlab.registry import KINDS, registry
 
@@ -34,6 +35,7 @@ class Console:
 
     def run_sweep(self, sweep: Sweep, folder: Path, jobs: int) -> int:
         """Run, report, print the ranked table; return the exit code."""
+        Store(folder)  # a folder that cannot be used is said before anything else
         self._announce(sweep)
         try:
             if self.out.is_terminal:

@@ -54,6 +54,7 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        check_format(self.folder)
         try:
             for name in ("shards", "comparators", "failed"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,6 @@ class Store:
                 pass  # the only question that counts: can a file be made here?
         except OSError as error:
             raise UsageError(f"{self.folder}: the results folder cannot be written ({error.strerror})") from None
-        check_format(self.folder)
 
     # -------------------------------------------------------------------------------------------------------------- writing
 

@@ -15,11 +15,12 @@ from banditlab.engine.play import play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.store import Store
-from banditlab.engine.work import Outcome, Task, execute, facts
+from banditlab.engine.work import Outcome, Task, execute, facts, store_failure
 from banditlab.registry import registry
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
-ATTEMPTS = 2  # a run that kills its worker twice is recorded as failed
+ATTEMPTS = 2  # tries, alone, of a run whose worker died
+IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
 WARM_ROUNDS = 64
 
 Watcher = Callable[["Progress"], None]
@@ -208,50 +209,42 @@ def warm_up(runs: Iterable[Run], progress: Progress | None, tell: Watcher) -> di
 
 
 def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
-    """Yield each task's outcomes as they come; what a killed worker left undone is tried again, then recorded as failed."""
+    """Yield each task's outcomes as they come. A killed worker ends joblib's call but loses nothing that came back.
+
+    Whoever killed it is among the few tasks that were dispatched first and not done: each of their runs is then tried
+    alone, and recorded as failed if it kills its worker again; the rest goes on in parallel.
+    """
     if jobs == 1 or len(tasks) <= 1:
         for task in tasks:
             yield execute(task), task
         return
     left = dict(enumerate(tasks))
-    for attempt in range(ATTEMPTS + 1):
+    while left:
         try:
             for index, outcomes in _parallel(left, jobs):
                 yield outcomes, left.pop(index)
-        except _worker_died() as error:
-            if attempt == ATTEMPTS:
-                yield from _poisoned(left, store, error)
-                return
-            if attempt + 1 == ATTEMPTS:  # one run a task now, so that only the one that kills its worker is lost
-                left = dict(enumerate(_singly(left.values(), store)))
-            continue
-        return
+        except _worker_died():
+            suspects = [left.pop(index) for index in list(left)[: IN_FLIGHT * jobs]]
+            for task in _singly(suspects, store):
+                yield _alone(task, jobs, store), task
 
 
 def _singly(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
+    """Yield what the tasks left undone, one run a task."""
     for task in tasks:
         for run in task.runs:
             if task.comparators or not store.shard(run.run_id).exists():
                 yield Task(task.folder, task.labs, (run,), task.balls, task.comparators)
 
 
-def _poisoned(left: dict[int, Task], store: Store, error: BaseException) -> Iterator[tuple[list[Outcome], Task]]:
-    for task in left.values():
-        run = task.runs[0]
-        id_ = run.stream_id if task.comparators else run.run_id
-        failure = f"its worker died {ATTEMPTS + 1} times: {type(error).__name__}"
-        record = {
-            "run_id": id_,
-            "environment": run.environment_label,
-            "player": "comparator" if task.comparators else run.label,
-            "repetition": run.repetition,
-            "settings": {name: str(value) for name, value in run.written.items()},
-            "error": failure,
-            "traceback": str(error),
-            "facts": facts(),
-        }
-        store.write_failure(id_, record)
-        yield [Outcome(id_, run.rounds, 0.0, failure)], task
+def _alone(task: Task, jobs: int, store: Store) -> list[Outcome]:
+    for _ in range(ATTEMPTS):
+        try:
+            [(_, outcomes)] = _parallel({0: task}, jobs)
+            return outcomes
+        except _worker_died() as error:
+            reason = f"its worker died each time it was tried ({type(error).__name__})"
+    return [store_failure(store, task.runs[0], task.comparators, reason, "the worker process left no traceback")]
 
 
 def _worker_died() -> type[Exception]:

@@ -58,35 +58,40 @@ def execute(task: Task) -> list[Outcome]:
         store = Store(task.folder)
         if task.comparators:
             run = task.runs[0]
-            return [_guarded(store, run, run.stream_id, lambda: compare_stream(store, run, task.balls))]
+            return [_guarded(store, run, True, lambda: compare_stream(store, run, task.balls))]
         return list(_play_all(store, task))
 
 
 def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
-        yield _guarded(store, run, run.run_id, lambda run=run: _play_one(store, run, streams, task.balls))  # type: ignore[misc]
+        yield _guarded(store, run, False, lambda run=run: _play_one(store, run, streams, task.balls))  # type: ignore[misc]
 
 
-def _guarded(store: Store, run: Run, id_: str, work: Callable[[], None]) -> Outcome:
+def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None]) -> Outcome:
     begin = time.perf_counter()
-    failure = ""
     try:
         work()
     except Exception as error:  # a plug-in may raise anything: it is recorded and listed, the other runs go on
-        failure = f"{type(error).__name__}: {error}"
-        record = {
-            "run_id": id_,
-            "environment": run.environment_label,
-            "player": run.label if id_ == run.run_id else "comparator",
-            "repetition": run.repetition,
-            "settings": {name: str(value) for name, value in run.written.items()},
-            "error": failure,
-            "traceback": traceback.format_exc(),
-            "facts": facts(),
-        }
-        store.write_failure(id_, record)
-    return Outcome(id_, run.rounds, time.perf_counter() - begin, failure)
+        return store_failure(store, run, comparator, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Outcome(run.stream_id if comparator else run.run_id, run.rounds, time.perf_counter() - begin)
+
+
+def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str) -> Outcome:
+    """Record why a run, or its stream's comparators, failed."""
+    id_ = run.stream_id if comparator else run.run_id
+    record = {
+        "run_id": id_,
+        "environment": run.environment_label,
+        "player": "comparator" if comparator else run.label,
+        "repetition": run.repetition,
+        "settings": {} if comparator else {name: str(value) for name, value in run.written.items()},
+        "error": error,
+        "traceback": trace,
+        "facts": facts(),
+    }
+    store.write_failure(id_, record)
+    return Outcome(id_, run.rounds, 0.0, error)
 
 
 def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | None]], balls: Sequence[float]) -> None:

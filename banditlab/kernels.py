@@ -42,7 +42,8 @@ def _point_cache() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / source_digest())
     import numba
 
-    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # numba may have been imported before us
+    # numba may have been imported before us
+    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
 
 
 _point_cache()

@@ -26,6 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents._dense import fill, inner, invert
+from banditlab.forecasters._quadratic import dot, rank_one_downdate, symmetric_matvec
 from banditlab.kernels import njit
 
 Floats = NDArray[np.float64]
@@ -96,91 +98,6 @@ def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> 
     )
 
 
-# -------------------------------------------------------------------------------------------- dense pieces, plain loops
-
-
-@njit
-def symv(A, x, out):  # type: ignore[no-untyped-def]
-    """out = A x for symmetric A (d, d), four rows at a time: vectorises without reordering sums."""
-    d = x.shape[0]
-    for i in range(d):
-        out[i] = 0.0
-    j = 0
-    while j + 4 <= d:
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for i in range(d):
-            out[i] += (x0 * A[j, i] + x1 * A[j + 1, i]) + (x2 * A[j + 2, i] + x3 * A[j + 3, i])
-        j += 4
-    while j < d:
-        for i in range(d):
-            out[i] += x[j] * A[j, i]
-        j += 1
-
-
-@njit
-def rank_one(A, f, u):  # type: ignore[no-untyped-def]
-    """A += f u u'."""
-    for i in range(u.shape[0]):
-        fu = f * u[i]
-        for j in range(u.shape[0]):
-            A[i, j] += fu * u[j]
-
-
-@njit
-def dot(u, v):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(u.shape[0]):
-        total += u[i] * v[i]
-    return total
-
-
-@njit
-def inner(A, B):  # type: ignore[no-untyped-def]
-    """<A, B> for (K, d) arrays in four partial sums (a single running sum would not vectorise)."""
-    K, d = A.shape
-    s0 = s1 = s2 = s3 = 0.0
-    for k in range(K):
-        j = 0
-        while j + 4 <= d:
-            s0 += A[k, j] * B[k, j]
-            s1 += A[k, j + 1] * B[k, j + 1]
-            s2 += A[k, j + 2] * B[k, j + 2]
-            s3 += A[k, j + 3] * B[k, j + 3]
-            j += 4
-        while j < d:
-            s0 += A[k, j] * B[k, j]
-            j += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@njit
-def fill(A, factor, B):  # type: ignore[no-untyped-def]
-    """A = factor B for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
-
-
-@njit
-def invert(A):  # type: ignore[no-untyped-def]
-    """Replace the symmetric positive definite A (d, d) by its inverse: Gauss-Jordan, no pivoting needed."""
-    d = A.shape[0]
-    for p in range(d):
-        pivot = 1.0 / A[p, p]
-        A[p, p] = 1.0
-        for j in range(d):
-            A[p, j] *= pivot
-        for i in range(d):
-            if i != p:
-                f = A[i, p]
-                A[i, p] = 0.0
-                for j in range(d):
-                    A[i, j] -= f * A[p, j]
-    for i in range(d):
-        for j in range(i):
-            A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
-
-
 # ----------------------------------------------------------------------------------------------- data in, inverses kept
 
 
@@ -188,15 +105,15 @@ def invert(A):  # type: ignore[no-untyped-def]
 def add(ball, i, x, weight, step):  # type: ignore[no-untyped-def]
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
     N_i, M, u, Mu = ball.N[i], ball.M, ball.mu, ball.g
-    rank_one(ball.C[i], weight, x)
-    symv(N_i, x, u)
+    rank_one_downdate(ball.C[i], x, -weight)
+    symmetric_matvec(N_i, x, u)
     f = weight / (1.0 + weight * dot(u, x))  # N_i' = N_i - f u u'
-    rank_one(N_i, -f, u)
-    symv(M, u, Mu)
-    rank_one(M, f / (1.0 - f * dot(u, Mu)), Mu)  # (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
+    rank_one_downdate(N_i, u, f)
+    symmetric_matvec(M, u, Mu)
+    rank_one_downdate(M, Mu, -f / (1.0 - f * dot(u, Mu)))  # (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     for j in range(x.shape[0]):
         ball.b[i, j] += step * x[j]
-    symv(N_i, ball.b[i], ball.h[i])
+    symmetric_matvec(N_i, ball.b[i], ball.h[i])
 
 
 @njit
@@ -211,7 +128,7 @@ def refactor(ball, nu0):  # type: ignore[no-untyped-def]
         for j in range(d):
             N[k, j, j] += nu0
         invert(N[k])
-        symv(N[k], ball.b[k], ball.h[k])
+        symmetric_matvec(N[k], ball.b[k], ball.h[k])
         for i in range(d):
             for j in range(d):
                 M[i, j] += N[k, i, j]
@@ -233,9 +150,9 @@ def couple(ball, out, sign):  # type: ignore[no-untyped-def]
     for k in range(K):
         for j in range(d):
             g[j] += out[k, j]
-    symv(ball.M, g, mu)
+    symmetric_matvec(ball.M, g, mu)
     for k in range(K):
-        symv(ball.N[k], mu, g)
+        symmetric_matvec(ball.N[k], mu, g)
         for j in range(d):
             out[k, j] = sign * (out[k, j] - g[j])
 
@@ -244,7 +161,7 @@ def couple(ball, out, sign):  # type: ignore[no-untyped-def]
 def apply(ball, r, out):  # type: ignore[no-untyped-def]
     """out = G r, two passes over N; r and out (K, d)."""
     for k in range(r.shape[0]):
-        symv(ball.N[k], r[k], out[k])
+        symmetric_matvec(ball.N[k], r[k], out[k])
     couple(ball, out, 1.0)
     ball.tally[APPLIED] += 1
 
@@ -395,7 +312,7 @@ def check_drift(ball):  # type: ignore[no-untyped-def]
     W, nu, V = ball.W, ball.nu, ball.V
     K, d = W.shape
     for k in range(K):
-        symv(ball.C[k], W[k], V[0, k])
+        symmetric_matvec(ball.C[k], W[k], V[0, k])
         for j in range(d):
             V[0, k, j] = -ball.b[k, j] - nu[1] * W[k, j] - V[0, k, j]  # mu drops out under G
     apply(ball, V[0], V[1])

@@ -25,23 +25,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents._dense import row_times
+from banditlab.forecasters._newton_root import RootScratch, root
 from banditlab.kernels import njit
 
 Floats = NDArray[np.float64]
 
 DELAYED = 4
 """Steps whose Y wait beside the base before they are subtracted."""
-FRESH, WAITING, ROOT_STEPS, UNSOLVED = range(4)
-"""Slots of `Posterior.tally`: whether Vt and Sigma are those of `x`; columns waiting in Y; Newton steps of the roots;
-roots that did not reach the tolerance."""
+FRESH, WAITING, UNSOLVED = range(3)
+"""Slots of `Posterior.tally`: whether Vt and Sigma are those of `x`; columns waiting in Y; roots that failed."""
 
 
 class Posterior(NamedTuple):
     """N(M, C) and scratch; n = K - 1 stored classes, r = DELAYED n.
 
     M (K, d); variance (1,), sigma^2; rows (n(n+1)/2 d d,) the base's upper block rows, one after the other; Y (nd, r)
-    waiting, unused columns 0; x (d,) the context that Vt (K, nd) = J C, Sigma (K, K) and JY (n, r) belong to; z0, z, s,
-    step, trial, residual (K,); G, SG (K, n); L (n, n); Ft (n, K); VF (n, nd); wide (n n d,), tall (n d d,); tally (4,).
+    waiting, unused columns 0; x (d,) the context that Vt (K, nd) = J C, Sigma (K, K), JY (n, r) and z0 (K,) belong to;
+    z, g (K,), At (K, K), root: the root's problem; G, SG (K, n); L (n, n); Ft (n, K); VF (n, nd); wide (n n d,),
+    tall (n d d,); tally (3,).
     """
 
     M: Floats
@@ -54,10 +56,9 @@ class Posterior(NamedTuple):
     JY: Floats
     z0: Floats
     z: Floats
-    s: Floats
-    step: Floats
-    trial: Floats
-    residual: Floats
+    g: Floats
+    At: Floats
+    root: RootScratch
     G: Floats
     L: Floats
     SG: Floats
@@ -86,10 +87,9 @@ def posterior_state(n_classes: int, n_features: int, deviation: float) -> Poster
         JY=np.zeros((n, DELAYED * n)),
         z0=np.zeros(K),
         z=np.zeros(K),
-        s=np.zeros(K),
-        step=np.zeros(K),
-        trial=np.zeros(K),
-        residual=np.zeros(K),
+        g=np.zeros(K),
+        At=np.zeros((K, K)),
+        root=RootScratch.empty(K),
         G=np.zeros((K, n)),
         L=np.zeros((n, n)),
         SG=np.zeros((K, n)),
@@ -97,7 +97,7 @@ def posterior_state(n_classes: int, n_features: int, deviation: float) -> Poster
         VF=np.zeros((n, n * d)),
         wide=np.zeros(n * n * d),
         tall=np.zeros(n * d * d),
-        tally=np.zeros(4, np.int64),
+        tally=np.zeros(3, np.int64),
     )
 
 
@@ -126,24 +126,6 @@ def block_row(rows, n, d, k):  # type: ignore[no-untyped-def]
 
 
 # -------------------------------------------------------------------------------------------------- logits of a context
-
-
-@njit
-def row_times(x, A, out):  # type: ignore[no-untyped-def]
-    """out = x'A for A (d, m), four rows at a time."""
-    d, m = A.shape
-    for j in range(m):
-        out[j] = 0.0
-    i = 0
-    while i + 4 <= d:
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        for j in range(m):
-            out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
-        i += 4
-    while i < d:
-        for j in range(m):
-            out[j] += x[i] * A[i, j]
-        i += 1
 
 
 @njit
@@ -225,14 +207,20 @@ def cross_covariance(post):  # type: ignore[no-untyped-def]
 
 
 @njit
-def softmax_into(z, s):  # type: ignore[no-untyped-def]
-    top = z.max()
-    total = 0.0
-    for k in range(z.shape[0]):
-        s[k] = math.exp(z[k] - top)
-        total += s[k]
-    for k in range(z.shape[0]):
-        s[k] /= total
+def implicit_logits(post, w, y):  # type: ignore[no-untyped-def]
+    """Write z, the root of z = z0 - w Sigma (s(z) - e_y), and root.s = softmax(z)."""
+    g, At, r = post.g, post.At, post.root.r
+    K = g.shape[0]
+    for k in range(K):
+        g[k] = post.z0[k] + w * post.Sigma[k, y]
+        for l in range(K):
+            At[k, l] = w * post.Sigma[k, l]
+    root(g, At, post.z, post.root)
+    scale, worst = 1.0, 0.0
+    for k in range(K):
+        scale = max(scale, 1.0 + abs(g[k]))
+        worst = max(worst, abs(r[k]))
+    post.tally[UNSOLVED] += worst > 1e-10 * scale
 
 
 @njit
@@ -256,7 +244,7 @@ def core(post, w):  # type: ignore[no-untyped-def]
     """Write G for s, SG = Sigma G, and the Cholesky factor L of I + w G' Sigma G."""
     G, L, SG, Sigma = post.G, post.L, post.SG, post.Sigma
     K = Sigma.shape[0]
-    multinomial_factor(post.s, G)
+    multinomial_factor(post.root.s, G)
     for i in range(K):
         for c in range(K - 1):
             total = 0.0
@@ -273,78 +261,6 @@ def core(post, w):  # type: ignore[no-untyped-def]
             L[a, b] = math.sqrt(total) if a == b else total / L[b, b]
 
 
-@njit
-def newton_step(post, w):  # type: ignore[no-untyped-def]
-    """step = -(I + w Sigma S)^{-1} residual, by Woodbury with the core of `core`."""
-    G, L, SG, r, step = post.G, post.L, post.SG, post.residual, post.step
-    K = r.shape[0]
-    t = post.wide[: K - 1]
-    for a in range(K - 1):
-        total = 0.0
-        for k in range(a, K):
-            total += G[k, a] * r[k]
-        for c in range(a):
-            total -= L[a, c] * t[c]
-        t[a] = total / L[a, a]
-    for a in range(K - 2, -1, -1):
-        for c in range(a + 1, K - 1):
-            t[a] -= L[c, a] * t[c]
-        t[a] /= L[a, a]
-    for k in range(K):
-        step[k] = -r[k]
-        for c in range(K - 1):
-            step[k] += w * SG[k, c] * t[c]
-
-
-@njit
-def root_residual(post, z, w, y):  # type: ignore[no-untyped-def]
-    """Write s = softmax(z) and residual = z - z0 + w Sigma (s - e_y); return its largest entry in size."""
-    s, r, Sigma = post.s, post.residual, post.Sigma
-    softmax_into(z, s)
-    largest = 0.0
-    for k in range(z.shape[0]):
-        r[k] = z[k] - post.z0[k] - w * Sigma[k, y]
-        for l in range(z.shape[0]):
-            r[k] += w * Sigma[k, l] * s[l]
-        largest = max(largest, abs(r[k]))
-    return largest
-
-
-@njit
-def implicit_logits(post, w, y):  # type: ignore[no-untyped-def]
-    """Write z, the root of z = z0 - w Sigma (s(z) - e_y), s and the core there, by damped Newton."""
-    z, trial, step = post.z, post.trial, post.step
-    K = z.shape[0]
-    for k in range(K):
-        z[k] = post.z0[k]
-    size = root_residual(post, z, w, y)
-    scale = 1.0
-    for k in range(K):
-        scale = max(scale, abs(z[k]), w * post.Sigma[k, k])
-    for _ in range(100):
-        core(post, w)
-        if size <= 1e-13 * scale:
-            return
-        newton_step(post, w)
-        post.tally[ROOT_STEPS] += 1
-        length = 1.0
-        fell = False
-        while not fell and length > 1e-9:
-            for k in range(K):
-                trial[k] = z[k] + length * step[k]
-            new = root_residual(post, trial, w, y)
-            fell = new < size
-            length *= 0.5
-        if not fell:  # at rounding level
-            root_residual(post, z, w, y)
-            break
-        for k in range(K):
-            z[k] = trial[k]
-        size = new
-    core(post, w)
-    post.tally[UNSOLVED] += size > 1e-10 * scale
-
-
 # ------------------------------------------------------------------------------------------------------------- the step
 
 
@@ -355,10 +271,11 @@ def learn_label(post, x, y, w):  # type: ignore[no-untyped-def]
     K, d = M.shape
     logit_law(post, x)
     implicit_logits(post, w, y)
+    core(post, w)
     cross_covariance(post)
     n = K - 1
     for k in range(K):
-        g = w * (post.s[k] - (1.0 if k == y else 0.0))
+        g = w * (post.root.s[k] - (1.0 if k == y else 0.0))
         for l in range(n):
             for j in range(d):
                 M[l, j] -= g * Vt[k, l * d + j]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
+from banditlab.agents._dense import cholesky_psd
 from banditlab.agents._posterior import Posterior, learn_label, logit_law, posterior_state
 from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import UsageError
@@ -32,23 +33,6 @@ class State(NamedTuple):
     qbar: NDArray[np.float64]
     rates: NDArray[np.float64]
     hits: NDArray[np.int64]
-
-
-@njit
-def cholesky_psd(A, R):  # type: ignore[no-untyped-def]
-    """Write R lower triangular with R R' = A (K, K); a direction without variance (to rounding) gets a zero column."""
-    K = A.shape[0]
-    for k in range(K):
-        pivot = A[k, k]
-        for c in range(k):
-            pivot -= R[k, c] * R[k, c]
-        R[k, k] = math.sqrt(pivot) if pivot > 1e-14 * A[k, k] else 0.0
-        for i in range(k + 1, K):
-            total = A[i, k]
-            for c in range(k):
-                total -= R[i, c] * R[k, c]
-            R[i, k] = total / R[k, k] if R[k, k] > 0.0 else 0.0
-            R[k, i] = 0.0
 
 
 @njit
@@ -207,11 +191,10 @@ class ObamaLite(KernelAgent):
         )
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the hits learnt from, the weights cut to 1, and the Newton steps and failures of the implicit step."""
+        """Return the hits learnt from, the weights cut to 1, and the implicit steps whose root was not found."""
         tally = self.state.posterior.tally
         return {
             "hits": int(self.state.hits[0]),
             "cut": int(self.state.hits[1]),
-            "newton_steps": int(tally[2]),
-            "unsolved": int(tally[3]),
+            "unsolved": int(tally[2]),
         }

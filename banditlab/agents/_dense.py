@@ -1,0 +1,89 @@
+"""Small dense linear algebra in plain loops, for kernels: one order of summation whatever the machine's BLAS."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.kernels import njit
+
+
+@njit
+def inner(A, B):  # type: ignore[no-untyped-def]
+    """<A, B> for (K, d) arrays in four partial sums (a single running sum would not vectorise)."""
+    K, d = A.shape
+    s0 = s1 = s2 = s3 = 0.0
+    for k in range(K):
+        j = 0
+        while j + 4 <= d:
+            s0 += A[k, j] * B[k, j]
+            s1 += A[k, j + 1] * B[k, j + 1]
+            s2 += A[k, j + 2] * B[k, j + 2]
+            s3 += A[k, j + 3] * B[k, j + 3]
+            j += 4
+        while j < d:
+            s0 += A[k, j] * B[k, j]
+            j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit
+def fill(A, factor, B):  # type: ignore[no-untyped-def]
+    """A = factor B for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
+
+
+@njit
+def row_times(x, A, out):  # type: ignore[no-untyped-def]
+    """out = x'A for A (d, m), four rows at a time."""
+    d, m = A.shape
+    for j in range(m):
+        out[j] = 0.0
+    i = 0
+    while i + 4 <= d:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(m):
+            out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
+        i += 4
+    while i < d:
+        for j in range(m):
+            out[j] += x[i] * A[i, j]
+        i += 1
+
+
+@njit
+def invert(A):  # type: ignore[no-untyped-def]
+    """Replace the symmetric positive definite A (d, d) by its inverse: Gauss-Jordan, no pivoting needed."""
+    d = A.shape[0]
+    for p in range(d):
+        pivot = 1.0 / A[p, p]
+        A[p, p] = 1.0
+        for j in range(d):
+            A[p, j] *= pivot
+        for i in range(d):
+            if i != p:
+                f = A[i, p]
+                A[i, p] = 0.0
+                for j in range(d):
+                    A[i, j] -= f * A[p, j]
+    for i in range(d):
+        for j in range(i):
+            A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
+
+
+@njit
+def cholesky_psd(A, R):  # type: ignore[no-untyped-def]
+    """Write R lower triangular with R R' = A (K, K); a direction without variance (to rounding) gets a zero column."""
+    K = A.shape[0]
+    for k in range(K):
+        pivot = A[k, k]
+        for c in range(k):
+            pivot -= R[k, c] * R[k, c]
+        R[k, k] = math.sqrt(pivot) if pivot > 1e-14 * A[k, k] else 0.0
+        for i in range(k + 1, K):
+            total = A[i, k]
+            for c in range(k):
+                total -= R[i, c] * R[k, c]
+            R[i, k] = total / R[k, k] if R[k, k] > 0.0 else 0.0
+            R[k, i] = 0.0

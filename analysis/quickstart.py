@@ -23,7 +23,8 @@ from pathlib import Path
 import pandas as pd
 
 from banditlab.analysis import load, plots
-from banditlab.analysis.summary import arenas, differences, mistake_curves, standings
+from banditlab.analysis.curves import mistake_curves
+from banditlab.analysis.summary import arenas, differences, standings
 
 folder = Path(os.environ.get("BANDITLAB_RESULTS", "runs/results/quickstart"))
 if not folder.is_dir() and (Path("..") / folder).is_dir():

@@ -1,4 +1,4 @@
-"""Figures. Each function takes what `summary` computed and returns a matplotlib Figure; nothing is computed here.
+"""Figures. Each function takes what `curves` computed and returns a matplotlib Figure; nothing is computed here.
 
 Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
 figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter, SymmetricalLogLocator
 
-from banditlab.analysis.summary import Curve, Floats, Grid, Panel
+from banditlab.analysis.curves import Curve, Floats, Grid, Panel
 from banditlab.analysis.words import amount, plain, short
 
 INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"

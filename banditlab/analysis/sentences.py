@@ -87,9 +87,8 @@ def headline(listed: list[Standing], paired: bool) -> str:
         said += f", ahead of {rival.name} {_lead(rival.behind_group, paired)}"
     elif len(listed) == 1:
         said += "; nobody else was run here"
-    for group in groups[1:]:
-        if len(group) > 1:
-            said += f"; {joined([row.name for row in group])} are tied {_ordinal(group[0].position)}"
+    if len(groups) > 1 and len(groups[1]) > 1:  # further ties stand in the table
+        said += f"; {joined([row.name for row in groups[1]])} are tied {_ordinal(groups[1][0].position)}"
     return said + "."
 
 

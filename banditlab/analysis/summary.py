@@ -1,4 +1,4 @@
-"""What a report shows, as plain data: rankings, curves, grids, bounds. Tables in, statistics out; nothing is drawn."""
+"""What the tables of a report show, as plain data: rankings, differences, comparators, bounds, every setting."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from banditlab.analysis.statistics import (
     Choice,
     Interval,
-    Place,
     choose,
     difference,
     mean_interval,
-    mean_intervals,
     rank,
     split,
 )
 from banditlab.analysis.tables import Results, relative
 
-Floats = NDArray[np.float64]
 VARIANT = ["label", "settings"]
 
 
@@ -73,57 +68,6 @@ class Standing:
     def name(self) -> str:
         """Label and settings, as legends write them."""
         return f"{self.label} {self.settings}".strip()
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A quantity against rounds with its interval; arrays of shape (checkpoints,).
-
-    `bound` is min(bound, round), empty where no theorem gives a number; `vacuous` says whether it is so at the end.
-    """
-
-    label: str
-    settings: str
-    rounds: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
-    bound: Floats
-    vacuous: bool
-    unit: str
-
-    @property
-    def name(self) -> str:
-        """Label and settings, as legends write them."""
-        return f"{self.label} {self.settings}".strip()
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The curves at one norm bound, with the comparator's mean loss and its largest gap at the last round (nats)."""
-
-    norm_bound: float
-    loss: float
-    gap: float
-    curves: list[Curve]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A player's settings over gamma and B at the last round.
-
-    `mistakes` (fractions) with `low` and `high`, and `relative` (expected mistakes - loss at the own B), of shape
-    (gammas, norm_bounds); NaN where there is no run. A player without a B has `norm_bounds` = [nan].
-    """
-
-    label: str
-    gammas: list[float]
-    norm_bounds: list[float]
-    mistakes: Floats
-    low: Floats
-    high: Floats
-    relative: Floats
-    unit: str
 
 
 @dataclass(frozen=True)
@@ -279,97 +223,6 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
     return best, over, ratio
 
 
-# --------------------------------------------------------------------------------------------------------------- curves
-
-
-def mistake_curves(arena: Arena) -> list[Curve]:
-    """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list."""
-    return _curves(arena.reported(arena.runs, arena.chosen), "expected_mistakes", "expected_mistakes")
-
-
-def relative_panels(arena: Arena) -> list[Panel]:
-    """Return, per norm bound, relative expected mistakes against rounds.
-
-    Players with a B stand in the panel of that B only, at the setting chosen among those with it; players without a B
-    stand in every panel. The lower edge of the band takes the comparator's loss as it is, the upper edge takes
-    loss - gap: the truth lies between.
-    """
-    table = arena.relative
-    panels = []
-    for _, group in table.groupby("norm_bound"):
-        final = group[group["round"] == arena.results.last_round]
-        rows = arena.reported(group, arena.best(final))
-        if rows.empty:
-            continue
-        curves = _curves(rows, "relative_expected", "relative_expected_high")
-        panels.append(
-            Panel(
-                float(final["norm_bound"].iloc[0]), float(final["loss_nats"].mean()), float(final["gap"].max()), curves
-            )
-        )
-    return panels
-
-
-def _curves(rows: pd.DataFrame, value: str, value_high: str) -> list[Curve]:
-    curves = []
-    for (label, settings), group in rows.groupby(VARIANT, sort=False):
-        table = group.pivot(index="round", columns="repetition", values=value).dropna(axis=1)
-        table_high = group.pivot(index="round", columns="repetition", values=value_high)[table.columns]
-        mean, low, high, _ = mean_intervals(table.to_numpy(dtype=float))
-        if value_high != value:
-            high = mean_intervals(table_high.to_numpy(dtype=float))[2]
-        bound, vacuous = np.empty(0), False
-        if "bound_shown" in group and group["bound_shown"].notna().any():
-            bound = group.groupby("round")["bound_shown"].mean().reindex(table.index).to_numpy()
-            vacuous = bool(group.loc[group["round"] == table.index[-1], "vacuous"].all())
-        unit = str(group["unit"].iloc[0]) if "unit" in group else ""
-        rounds = table.index.to_numpy(dtype=float)
-        curves.append(Curve(str(label), str(settings), rounds, mean, low, high, bound, vacuous, unit))
-    return sorted(curves, key=lambda curve: -curve.mean[-1])
-
-
-# ---------------------------------------------------------------------------------------------------------------- grids
-
-
-def grids(arena: Arena) -> list[Grid]:
-    """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
-    final, found = arena.final, []
-    joined = arena.relative
-    joined = joined[joined["round"] == arena.results.last_round]
-    for label in dict.fromkeys(final["label"]):
-        rows = final[(final["label"] == label) & final["gamma"].notna()]
-        gammas = sorted(set(rows["gamma"]))
-        if len(gammas) < 2:
-            continue
-        bounds = sorted(set(rows["norm_bound"].dropna())) or [math.nan]
-        shape = (len(gammas), len(bounds))
-        mistakes, low, high, over = (np.full(shape, np.nan) for _ in range(4))
-        rows = rows[["settings", "gamma", "norm_bound", "expected_mistakes"]]
-        mine = joined[joined["label"] == label][[*rows.columns, "relative_expected", "unit"]]
-        for i, gamma in enumerate(gammas):
-            for j, bound in enumerate(bounds):
-                cell = _cell(rows, gamma, bound)
-                if cell.empty:
-                    continue
-                here = mean_interval(cell["expected_mistakes"] / arena.results.last_round)
-                mistakes[i, j], low[i, j], high[i, j] = here.mean, here.low, here.high
-                met = _cell(mine, gamma, bound)
-                if not math.isnan(bound) and len(met):
-                    over[i, j] = met["relative_expected"].mean()
-        unit = str(mine["unit"].iloc[0]) if len(mine) else ""
-        found.append(Grid(str(label), gammas, bounds, mistakes, low, high, over, unit))
-    return found
-
-
-def _cell(rows: pd.DataFrame, gamma: float, bound: float) -> pd.DataFrame:
-    """Return the rows at one gamma and B (any B for a player without); of several other settings, the best one."""
-    rows = rows[rows["gamma"] == gamma]
-    rows = rows if math.isnan(bound) else rows[rows["norm_bound"] == bound]
-    if rows["settings"].nunique() > 1:
-        rows = rows[rows["settings"] == rows.groupby("settings")["expected_mistakes"].mean().idxmin()]
-    return rows
-
-
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -435,6 +288,3 @@ def settings_table(arena: Arena) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).sort_values("mistakes", kind="stable").reset_index(drop=True)
-
-
-__all__ = ["Arena", "Curve", "Grid", "Panel", "Place", "Standing", "arenas", "standings", "summary_rows"]

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from banditlab.analysis import write_report
+from banditlab.analysis.curves import grids, mistake_curves
 from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds, save, styles
-from banditlab.analysis.report import inline_svg, runnable_spec
-from banditlab.analysis.summary import arenas, grids, mistake_curves
+from banditlab.analysis.report import runnable_spec
+from banditlab.analysis.summary import arenas
+from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import load
 from banditlab.errors import UsageError
 

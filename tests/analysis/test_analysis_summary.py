@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from banditlab.analysis import load, sentences, summary_rows
+from banditlab.analysis.curves import grids, mistake_curves, relative_panels
 from banditlab.analysis.summary import (
     arenas,
     bounds_table,
     comparator_table,
     differences,
-    grids,
-    mistake_curves,
-    relative_panels,
     settings_table,
     standings,
 )

@@ -1,0 +1,64 @@
+"""How a player's settings are named: those that differ, as they were written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis.words import is_number, short, sign
+
+
+def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add `settings`, `gamma` and `norm_bound` to the runs.
+
+    A setting is named if somebody wrote it in the spec and it differs within the player's label in some environment;
+    values that follow from others (a step size from B) are not. Should that leave two runs of one repetition alike,
+    every parameter that differs is named.
+    """
+    runs = runs.copy()
+    for name in ("gamma", "norm_bound"):
+        column = runs.get(f"param.{name}")
+        runs[name] = np.nan if column is None else pd.to_numeric(column, errors="coerce").astype(float)
+    runs["settings"] = ""
+    for _, group in runs.groupby("label", sort=False):
+        one = group.drop_duplicates("run_id")
+        values = _values(one)
+        every = [str(name) for name in values.columns]
+        written = [n for n in every if f"setting.{n}" in one and one[f"setting.{n}"].notna().any()]
+        names = _differing(one, values, written)
+        if pd.concat([one[["environment", "repetition"]], values[names]], axis=1).duplicated().any():
+            names = _differing(one, values, every)
+        names.sort(key=lambda n: (n not in ("gamma", "norm_bound"), n))
+        texts = {
+            run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not _absent(v))
+            for run_id, row in zip(one["run_id"], values[names].itertuples(index=False, name=None))
+        }
+        runs.loc[group.index, "settings"] = group["run_id"].map(texts)
+    return runs
+
+
+def _values(one: pd.DataFrame) -> pd.DataFrame:
+    """Return each run's settings: the word that was written ("theory") or the resolved value."""
+    names = dict.fromkeys(c.split(".", 1)[1] for c in one.columns if c.startswith(("param.", "setting.")))
+    columns = {}
+    for name in names:
+        resolved = one.get(f"param.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
+        written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
+        pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
+        columns[name] = pd.Series(
+            [w if _absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object
+        )
+    return pd.DataFrame(columns, index=one.index)
+
+
+def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Return the names whose values differ within an environment."""
+    keys = {n: values[n].map(lambda v: "" if _absent(v) else str(v)) for n in names}
+    return [n for n, key in keys.items() if (key.groupby(one["environment"]).nunique() > 1).any()]
+
+
+def _absent(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.bounds._curvature import tight_curvature
-from banditlab.bounds.aioli import aioli_at
+from banditlab.bounds.aioli import aioli
 from banditlab.errors import IncompatibleError
 from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._quadratic import aioli_root, dot, rank_one_downdate, symmetric_matvec
@@ -142,7 +142,7 @@ class AIOLI(KernelForecaster):
         if not self._proved() or self.virtual_weight != 1.0:
             return None
         d, R = self.problem.n_features, self.problem.radius
-        return aioli_at(rounds, d, self.margin_bound, R, self.regularization, self.curvature)
+        return aioli(rounds, d, self.margin_bound, R, self.regularization, self.curvature)
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far, in nats; NaN for a curvature that is not admissible."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, complete, form, form_many, form_of
 from banditlab.forecasters._newton_root import (
     RootScratch,
-    core_factor,
     half_solve,
     half_solve_transposed,
     root,
@@ -25,39 +25,26 @@ from banditlab.kernels import borrow, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of, positive
 
-BATCH = 128
-"""Contexts whose At are computed by one set of matrix products."""
-
 
 class State(NamedTuple):
-    """What changes is M, h and spent; the others are constants and scratch.
+    """blocks = A^{-1}; h (K, d) = A^{-1} G; constants (2,) = c, 1 if the printed linear term is used.
 
-    M (K(K+1)/2, d, d): the blocks k <= l of A^{-1}, row by row (block l, k is the transpose of block k, l).
-    h (K, d) = A^{-1} G. constants (2,) = c, 1 if the printed linear term is used. spent (1,): the certificate's sum.
-    V (K, K, d): V[k, l] = block (k, l) of A^{-1} times x. F (K, K, d). At (K, K). g, u (K,). D (d, d).
-    Xt, MXt (d BATCH,) and Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, their At.
+    spent (1,) is the certificate's sum; g, u (K,) and root are scratch.
     """
 
-    M: NDArray[np.float64]
+    blocks: Blocks
     h: NDArray[np.float64]
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
-    V: NDArray[np.float64]
-    F: NDArray[np.float64]
-    At: NDArray[np.float64]
     g: NDArray[np.float64]
     u: NDArray[np.float64]
-    D: NDArray[np.float64]
-    Xt: NDArray[np.float64]
-    MXt: NDArray[np.float64]
-    Ats: NDArray[np.float64]
     root: RootScratch
 
 
 @njit
 def solve_at(state, x, z):  # type: ignore[no-untyped-def]
-    """Write the logits z (K,) that minimise (3.3) at x; state.At must hold (1/2) x' (A^{-1})_kl x."""
-    At, g, h = state.At, state.g, state.h
+    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At stands in state.blocks."""
+    At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
     root(g, At, z, state.root)
@@ -66,94 +53,19 @@ def solve_at(state, x, z):  # type: ignore[no-untyped-def]
 @njit
 def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
-    M, At = state.M, state.At
-    K = z.shape[0]
-    p = 0
-    for k in range(K):
-        for l in range(k, K):
-            v = state.V[k, l]
-            np.dot(M[p], x, v)
-            At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
-            p += 1
+    form(state.blocks, x)
     solve_at(state, x, z)
 
 
 @njit
 def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
     state, X, Z = borrow(state), borrow(X), borrow(Z)
-    At, Ats = state.At, state.Ats
-    K = Z.shape[1]
     for start in range(0, X.shape[0], BATCH):
-        n = min(BATCH, X.shape[0] - start)
-        part = X[start : start + n]
-        quadratic_forms(state, part)
-        for t in range(n):
-            p = 0
-            for k in range(K):
-                for l in range(k, K):
-                    At[k, l] = At[l, k] = Ats[p, t]
-                    p += 1
+        part = X[start : start + BATCH]
+        form_many(state.blocks, part)
+        for t in range(part.shape[0]):
+            form_of(state.blocks, t)
             solve_at(state, part[t], Z[start + t])
-
-
-@njit
-def quadratic_forms(state, X):  # type: ignore[no-untyped-def]
-    """Write (1/2) x_t' M_p x_t into state.Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
-    M, Ats = state.M, state.Ats
-    n, d = X.shape
-    Xt, MXt = state.Xt[: d * n].reshape(d, n), state.MXt[: d * n].reshape(d, n)
-    for t in range(n):
-        for j in range(d):
-            Xt[j, t] = X[t, j]
-    for p in range(M.shape[0]):
-        np.dot(M[p], Xt, MXt)
-        form = Ats[p]
-        form[:n] = 0.0
-        for j in range(d):  # contexts innermost: their sums are independent and vectorise
-            x, mx = Xt[j], MXt[j]
-            for t in range(n):
-                form[t] += 0.5 * x[t] * mx[t]
-
-
-@njit
-def woodbury(state):  # type: ignore[no-untyped-def]
-    """A^{-1} -= V Qc V' = sum_i f_i f_i', the rows f_i of F = sqrt(c) L^{-1} Y' V', L L' = I + 2c Y'At Y."""
-    M, V, F, D = state.M, state.V, state.F, state.D
-    K, d = state.h.shape
-    c, s, q, L = state.constants[0], state.root.s, state.root.q, state.root.L
-    core_factor(state.At, s, state.root.a, 2.0 * c, q, L)
-    for k in range(K):
-        solve_rows(s, q, L, math.sqrt(c), V[k], F[k])
-    p = 0
-    for k in range(K):
-        for l in range(k, K):
-            np.dot(F[k].T, F[l], D)
-            block = M[p]
-            for i in range(d):
-                for j in range(d):
-                    block[i, j] -= D[i, j]
-            p += 1
-
-
-@njit
-def solve_rows(s, q, L, scale, V_k, F_k):  # type: ignore[no-untyped-def]
-    """Write scale L^{-1} Y' V_k into F_k, both (K, d): the column solves of `half_solve`, all d of them at once."""
-    K, d = V_k.shape
-    mean = F_k[K - 1]
-    mean[:] = 0.0
-    for i in range(K):
-        for j in range(d):
-            mean[j] += s[i] * V_k[i, j]
-    for i in range(K):
-        f, weight = F_k[i], scale * q[i]
-        for j in range(d):  # the last row is where the mean stands
-            f[j] = weight * (V_k[i, j] - mean[j])
-    for i in range(K):
-        for k in range(i):
-            for j in range(d):
-                F_k[i, j] -= L[i, k] * F_k[k, j]
-        for j in range(d):
-            F_k[i, j] *= L[i, i]
 
 
 @njit
@@ -162,7 +74,7 @@ def learn_coefficients(state, y, z):  # type: ignore[no-untyped-def]
 
     Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term).
     """
-    At, u = state.At, state.u
+    At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
     c, printed = state.constants
     trace = 0.0
@@ -183,16 +95,11 @@ def learn_coefficients(state, y, z):  # type: ignore[no-untyped-def]
 @njit
 def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
-    M, V, h, u = state.M, state.V, state.h, state.u
+    V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape
     predict_kernel(state, x, z)
-    p = 0
-    for k in range(K):
-        for l in range(k, K):
-            if l > k:
-                np.dot(x, M[p], V[l, k])  # the lower block is the transpose
-            p += 1
-    woodbury(state)  # A_t = A_{t-1} + c H_t
+    complete(state.blocks, x)
+    add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + c H_t
     state.spent[0] += 0.25 * learn_coefficients(state, y, z)
     for k in range(K):  # h = A_t^{-1} G_t, G_t = G_{t-1} + (s - e_y) (x) x - 2c (S z) (x) x
         for l in range(K):
@@ -279,29 +186,16 @@ class FOLKLORE(KernelForecaster):
         self.regularization = resolve("regularization", regularization, {"theory": 2.0 * R / B})
         self.curvature = resolve("curvature", curvature, words)
         self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
-        self.state = self._initial()
-
-    def _initial(self) -> State:
-        K, d = self.problem.n_classes, self.problem.n_features
-        blocks = K * (K + 1) // 2
-        M = np.zeros((blocks, d, d))
-        diagonal = [k * K - k * (k - 1) // 2 for k in range(K)]
-        M[diagonal] = np.eye(d) / self.regularization
-        return State(
-            M,
-            h=np.zeros((K, d)),
-            constants=np.array([self.curvature, float(self.linear_term == "printed")]),
-            spent=np.zeros(1),
-            V=np.zeros((K, K, d)),
-            F=np.zeros((K, K, d)),
-            At=np.zeros((K, K)),
-            g=np.zeros(K),
-            u=np.zeros(K),
-            D=np.zeros((d, d)),
-            Xt=np.zeros(d * BATCH),
-            MXt=np.zeros(d * BATCH),
-            Ats=np.zeros((blocks, BATCH)),
-            root=RootScratch.empty(K),
+        constants = np.array([self.curvature, float(self.linear_term == "printed")])
+        d = problem.n_features
+        self.state = State(
+            Blocks.initial(K, d, self.regularization),
+            np.zeros((K, d)),
+            constants,
+            np.zeros(1),
+            np.zeros(K),
+            np.zeros(K),
+            RootScratch.empty(K),
         )
 
     def bound(self, rounds: float) -> float | None:

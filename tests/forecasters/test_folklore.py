@@ -10,8 +10,9 @@ from scipy.optimize import minimize, root
 
 from banditlab.bounds._curvature import margin_range, tight_curvature
 from banditlab.errors import UsageError
+from banditlab.forecasters._blocks import BATCH
 from banditlab.forecasters.aioli import AIOLI
-from banditlab.forecasters.folklore import BATCH, FOLKLORE
+from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.kernels import as_contexts
 from banditlab.losses import log_sum_exp, logistic_gradient, logistic_loss, softmax
 from banditlab.problem import Problem
@@ -165,9 +166,11 @@ def test_woodbury_does_not_drift(B: float) -> None:
         folklore.update(x, label)
     inverse = np.linalg.inv(A).reshape(K, d, K, d).transpose(0, 2, 1, 3)
     upper = np.triu_indices(K)
-    np.testing.assert_allclose(folklore.state.M, inverse[upper], atol=1e-9 * np.abs(inverse).max())
+    np.testing.assert_allclose(folklore.state.blocks.M, inverse[upper], atol=1e-9 * np.abs(inverse).max())
     folklore.predict(X[0])
-    np.testing.assert_allclose(folklore.state.At.sum(axis=1), X[0] @ X[0] / (2 * folklore.regularization), rtol=1e-9)
+    np.testing.assert_allclose(
+        folklore.state.blocks.At.sum(axis=1), X[0] @ X[0] / (2 * folklore.regularization), rtol=1e-9
+    )
 
 
 def play(folklore: FOLKLORE, X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, float]:

@@ -37,7 +37,9 @@ def _cores() -> int:
 def run(
     spec: Annotated[Path, typer.Argument(help="Sweep specification (TOML).")],
     out: Out = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, skips and an estimate, and stop.")] = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
     lab: Lab = None,
@@ -64,7 +66,9 @@ def compare(
     data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet or LIBSVM, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Out = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")
+    ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds a run; by default max(5 n, 5,000).")] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
     separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
@@ -74,9 +78,9 @@ def compare(
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
+    from banditlab.compare import comparison
     from banditlab.console import Console, print_dry_run
     from banditlab.engine import Sweep
-    from banditlab.compare import comparison
 
     settings = {"separator": separator, "decimal": decimal}
     spec = comparison(data, label, rounds=rounds, repetitions=repetitions, **settings)

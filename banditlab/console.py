@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import rich.console
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
@@ -80,10 +80,10 @@ class Console:
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
         )
         with Bar(*columns, console=self.out) as bar:
-            line = bar.add_task("starting", total=None, rate="")
+            line = bar.add_task("starting", total=None, rate="", left="")
 
             def watch(progress: Progress) -> None:
                 bar.update(
@@ -92,6 +92,7 @@ class Console:
                     total=progress.runs + progress.streams,
                     completed=progress.runs_done + progress.streams_done,
                     rate=f"{_rate(progress)} rounds/s",
+                    left="" if progress.seconds_ahead is None else f"about {progress.seconds_ahead:.0f} s left",
                 )
 
             return sweep.run(folder, jobs=jobs, watch=watch)
@@ -110,7 +111,9 @@ class Console:
             where = f"{failure['environment']}, repetition {failure['repetition']}"
             self.out.print(escape(f"failed: {what} on {where}: {failure['error']}"), soft_wrap=True)
         if result.failures:
-            self.out.print(f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept")
+            self.out.print(
+                f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
+            )
         return 1 if result.failures else 0
 
     def _print_ranking(self, rows: list[Standing]) -> None:
@@ -133,9 +136,11 @@ class Console:
 
 def _cells(row: Standing) -> tuple[str, ...]:
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
-    interval = f" ({share.low:.2f} to {share.high:.2f})" if math.isfinite(share.low) else ""
-    gap = f"+{behind.mean:.2f}" if behind.mean > 0 else ""
-    return row.rank, row.label, row.settings, f"{share.mean:.2f}{interval}", gap, f"{1e6 * row.seconds_per_round:.2f}"
+    digits = 2 if share.mean < 10 else 1
+    interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
+    gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
+    cells = (row.rank, row.label, row.settings, f"{share.mean:.{digits}f}{interval}", gap)
+    return (*cells, f"{1e6 * row.seconds_per_round:.3g}")
 
 
 class _PlainLines:
@@ -147,11 +152,10 @@ class _PlainLines:
     def __call__(self, progress: Progress) -> None:
         done = progress.runs_done + progress.streams_done
         total = progress.runs + progress.streams
-        if total and (progress.seconds - self.last >= PLAIN_EVERY or done == total != 0 and self.stage != "all"):
+        if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
-            ahead = progress.seconds / done * (total - done) if done else None
-            left = f", about {ahead:.0f} s left" if ahead else ""
+            left = f", about {progress.seconds_ahead:.0f} s left" if progress.seconds_ahead is not None else ""
             self.out.print(
                 f"{progress.seconds:5.0f} s  {done:,} of {total:,}  {_rate(progress)} rounds/s  "
                 f"{progress.failed} failed{left}  {escape(progress.stage)}"
@@ -167,7 +171,13 @@ def print_dry_run(sweep: Sweep, jobs: int) -> None:
     console = Console()
     console._announce(sweep)
     table = Table()
-    for name, side in (("environment", "left"), ("player", "left"), ("runs", "right"), ("s/run", "right"), ("core-min", "right")):
+    for name, side in (
+        ("environment", "left"),
+        ("player", "left"),
+        ("runs", "right"),
+        ("s/run", "right"),
+        ("core-min", "right"),
+    ):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
     total = 0.0
     for row in sweep.estimate():
@@ -247,7 +257,7 @@ def print_description(id_: str) -> None:
     entry = known[id_]
     cls = entry.load()
     out.print(escape(f"{id_} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
-    out.print(escape(inspect.getdoc(cls) or getattr(cls, "summary", "")))
+    out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
     parameters = inspect.signature(cls.__init__).parameters.values()
     settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "horizon"]
     if settings:

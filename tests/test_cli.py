@@ -36,7 +36,9 @@ id = "uniform"
 def banditlab(*arguments, cwd):
     """Run the command line in a process of its own; return (exit code, what it printed)."""
     command = [sys.executable, "-m", "banditlab.cli", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=os.environ | {"COLUMNS": "200"})
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=300, env=os.environ | {"COLUMNS": "200"}
+    )
     text = done.stdout + done.stderr
     assert "Traceback" not in text, text
     return done.returncode, text
@@ -213,7 +215,9 @@ def test_list_describe_check(tmp_path):
 
 
 def test_help_is_quick_and_loads_nothing_heavy(tmp_path):
-    code = "import sys, banditlab.cli; print([m for m in ('numpy', 'numba', 'pandas', 'gymnasium') if m in sys.modules])"
+    code = (
+        "import sys, banditlab.cli; print([m for m in ('numpy', 'numba', 'pandas', 'gymnasium') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.strip() == "[]"
     code, text = banditlab("--help", cwd=tmp_path)

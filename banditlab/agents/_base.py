@@ -36,7 +36,7 @@ class Trace(NamedTuple):
 
     def part(self, rounds: slice) -> Trace:
         """Return the trace of some of the rounds, as views."""
-        return Trace(*(field[rounds] for field in self))
+        return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
 
 
 class Agent(Player, ABC):

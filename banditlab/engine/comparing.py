@@ -34,7 +34,9 @@ def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
         rows.unlink(missing_ok=True)
         file.unlink(missing_ok=True)
         return set()
-    return set(zip(table["round"].to_pylist(), table["norm_bound"].to_pylist(), strict=True)) if file.exists() else set()
+    return (
+        set(zip(table["round"].to_pylist(), table["norm_bound"].to_pylist(), strict=True)) if file.exists() else set()
+    )
 
 
 def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
@@ -52,9 +54,7 @@ def compare_run(store: Store, run: Run, X: Any, y: Any, balls: Sequence[float]) 
     _compare(store, run, [(X, y)], problem, balls)
 
 
-def _compare(
-    store: Store, run: Run, blocks: Iterable[tuple[Any, Any]], problem: Any, balls: Sequence[float]
-) -> None:
+def _compare(store: Store, run: Run, blocks: Iterable[tuple[Any, Any]], problem: Any, balls: Sequence[float]) -> None:
     rows, weights = _stored(store, run.stream_id)
     known = set(zip(rows["round"], rows["norm_bound"], strict=True)) if rows else set()
     counts = StreamCounts(problem.n_features, problem.n_classes)

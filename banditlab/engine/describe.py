@@ -21,7 +21,9 @@ from banditlab.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import registry
 
-HORIZON = "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
+HORIZON = (
+    "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
+)
 
 
 def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:

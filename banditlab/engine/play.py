@@ -67,7 +67,8 @@ class _Score:
     """Running sums, closed into a `Played` at each checkpoint."""
 
     def __init__(self, player: Player, keep: bool) -> None:
-        self.player, self.played, self.parts = player, Played(), [] if keep else None
+        self.player, self.played = player, Played()
+        self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
 
     def add(self, trace: Trace, seconds: float) -> None:
@@ -191,10 +192,12 @@ def checked_blocks(blocks: Blocks, d: int, K: int, rounds: int) -> Iterator[tupl
         X = X.toarray() if hasattr(X, "toarray") else X  # kernels for CSR rows come later; the numbers are the same
         X, y = as_contexts(X[:left]), np.ascontiguousarray(y[:left], dtype=np.int64)
         if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
-            raise UsageError(f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)")
+            raise UsageError(
+                f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)"
+            )
         if not np.isfinite(X).all():
             raise UsageError("the environment gave a context that is not finite")
-        if len(y) and not (0 <= y.min() and y.max() < K):
+        if len(y) and not (y.min() >= 0 and y.max() < K):
             raise UsageError(f"the environment gave a label outside 0 ... {K - 1}")
         yield X, y
         left -= len(y)
@@ -253,7 +256,9 @@ def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tu
     logits = np.asarray(forecaster.predict(context), dtype=np.float64)
     K = forecaster.problem.n_classes
     if logits.shape != (K,):
-        raise PlayerError(f"{forecaster.id or type(forecaster).__name__}: logits of shape {logits.shape}, expected ({K},)")
+        raise PlayerError(
+            f"{forecaster.id or type(forecaster).__name__}: logits of shape {logits.shape}, expected ({K},)"
+        )
     following, *_ = env.step(int(np.argmax(logits)))
     forecaster.update(context, label())
     return trace_of_forecast(logits[None], np.array([label()])), following

@@ -34,7 +34,7 @@ class Block(BaseModel):
 
     def written(self) -> Iterator[dict[str, Any]]:
         """Yield the settings of every point of the grid, as the user wrote them."""
-        fixed = {name: value for name, value in (self.model_extra or {}).items()}
+        fixed = dict(self.model_extra or {})
         clash = sorted(set(fixed) & set(self.grid))
         if clash:
             raise UsageError(f"{self.id!r}: {clash[0]!r} is given twice, in the block and in its grid")
@@ -167,15 +167,19 @@ def _override(data: dict[str, Any], text: str) -> None:
     place: Any = data
     *inner, last = key.strip().split(".")
     for depth, part in enumerate([*inner, last]):
-        is_list = isinstance(place, list)
-        if is_list and not (part.isdigit() and int(part) < len(place)):
-            raise UsageError(f"--set {text}: {part!r} is no index of a list of {len(place)}")
-        if not isinstance(place, dict | list):
+        step: Any = part
+        if isinstance(place, list):
+            if not (part.isdigit() and int(part) < len(place)):
+                raise UsageError(f"--set {text}: {part!r} is no index of a list of {len(place)}")
+            step = int(part)
+        elif not isinstance(place, dict):
             raise UsageError(f"--set {text}: there is nothing inside {part!r}")
+        elif depth < len(inner):
+            place.setdefault(part, {})
         if depth == len(inner):
-            place[int(part) if is_list else part] = parsed
-            return
-        place = place[int(part)] if is_list else place.setdefault(part, {})
+            place[step] = parsed
+        else:
+            place = place[step]
 
 
 def _anchor(block: Any, folder: Path) -> None:

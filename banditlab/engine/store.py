@@ -1,11 +1,11 @@
 """The results folder: one Parquet file per finished run, compacted; nothing finished is ever lost or trusted unread.
 
-    spec.toml                                    resolved, with versions and the store format number
-    runs.json                                    the current spec's run ids, stream ids and skipped pairs
-    shards/<first two of id>/<run_id>.parquet    temporary name, fsync, os.replace
-    comparators/<stream_id>.parquet, .npz
-    failed/<run_id>.json                         traceback; tried again on the next call
-    results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+spec.toml                                    resolved, with versions and the store format number
+runs.json                                    the current spec's run ids, stream ids and skipped pairs
+shards/<first two of id>/<run_id>.parquet    temporary name, fsync, os.replace
+comparators/<stream_id>.parquet, .npz
+failed/<run_id>.json                         traceback; tried again on the next call
+results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms 
 ATTEMPTS = 2  # tries, alone, of a run whose worker died
 IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
 WARM_ROUNDS = 64
+COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators, for the time left
 
 Watcher = Callable[["Progress"], None]
 
@@ -37,13 +38,23 @@ class Progress:
     rounds_done: int = 0
     failed: int = 0
     stage: str = "warming up"
-    seconds_ahead: float | None = None
+    cost: float = 0.0
+    """Estimated core-seconds of all tasks, and of those that are done."""
+    cost_done: float = 0.0
     began: float = field(default_factory=time.perf_counter)
+    playing_since: float | None = None
 
     @property
     def seconds(self) -> float:
         """Seconds since the sweep began."""
         return time.perf_counter() - self.began
+
+    @property
+    def seconds_ahead(self) -> float | None:
+        """Estimated seconds to go: the tasks' estimated costs, scaled by how long those that are done took."""
+        if self.playing_since is None or not self.cost_done:
+            return None
+        return (time.perf_counter() - self.playing_since) * (self.cost - self.cost_done) / self.cost_done
 
 
 @dataclass
@@ -111,10 +122,14 @@ class Sweep:
         tell = watch or (lambda _: None)
         tell(progress)
         costs = warm_up(missing, progress, tell)
-        tasks = [Task(str(store.folder), tuple(registry().labs()), (run,), tuple(self.spec.balls()), True) for run in streams]
+        tasks = [
+            Task(str(store.folder), tuple(registry().labs()), (run,), tuple(self.spec.balls()), True) for run in streams
+        ]
         tasks += list(self._run_tasks(store, missing, costs))
+        progress.cost = sum(_cost(task, costs) for task in tasks)
+        progress.playing_since = time.perf_counter()
         for outcomes, task in _work(tasks, jobs, store):
-            _count(progress, task, outcomes)
+            _count(progress, task, outcomes, _cost(task, costs))
             tell(progress)
         progress.stage = "storing"
         tell(progress)
@@ -158,8 +173,13 @@ class Sweep:
         yield from (task for _, task in sorted(tasks, key=lambda pair: -pair[0]))
 
 
-def _count(progress: Progress, task: Task, outcomes: list[Outcome]) -> None:
+def _cost(task: Task, costs: dict[str, float]) -> float:
+    return COMPARATOR_SECONDS if task.comparators else sum(_seconds(run, costs) for run in task.runs)
+
+
+def _count(progress: Progress, task: Task, outcomes: list[Outcome], cost: float) -> None:
     progress.stage = "playing"
+    progress.cost_done += cost
     for outcome in outcomes:
         progress.failed += bool(outcome.failure)
         if task.comparators:
@@ -250,7 +270,7 @@ def _alone(task: Task, jobs: int, store: Store) -> list[Outcome]:
 def _worker_died() -> type[Exception]:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    return BrokenProcessPool  # type: ignore[no-any-return]
+    return BrokenProcessPool
 
 
 def _parallel(tasks: dict[int, Task], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:

@@ -104,7 +104,8 @@ def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | Non
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
     if run.adaptive and balls:
-        compare_run(store, run, *env.stream(), balls)
+        X, y = env.stream()
+        compare_run(store, run, X, y, balls)
     store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
 
 

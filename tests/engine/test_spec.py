@@ -166,6 +166,8 @@ def test_the_resolved_spec_can_be_run_again(tmp_path):
     assert [r.run_id for r in Sweep(again).plan.runs] == [r.run_id for r in Sweep(spec).plan.runs]
 
 
-@pytest.mark.parametrize("value", [1, 1.5, True, 'a "quoted" \\ ü \n text', [1, [2.0, "x"]], {"a b": {"c": [1]}}, 1e-20])
+@pytest.mark.parametrize(
+    "value", [1, 1.5, True, 'a "quoted" \\ ü \n text', [1, [2.0, "x"]], {"a b": {"c": [1]}}, 1e-20]
+)
 def test_toml_value_reads_back(value):
     assert tomllib.loads(f"v = {toml_value(value)}")["v"] == value

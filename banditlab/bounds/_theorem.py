@@ -32,9 +32,7 @@ def theorem(*, source: str, unit: str, assumes: str, printed: str = "as here") -
         if function.__name__ in THEOREMS:
             raise ValueError(f"two theorems are called {function.__name__}")
         summary = (function.__doc__ or "").strip().split("\n")[0]
-        THEOREMS[function.__name__] = Theorem(
-            function.__name__, function, source, unit, assumes, printed, summary
-        )
+        THEOREMS[function.__name__] = Theorem(function.__name__, function, source, unit, assumes, printed, summary)
         return function
 
     return register

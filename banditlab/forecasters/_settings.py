@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from banditlab.validation import number, one_of, positive
+from banditlab.errors import UsageError
+from banditlab.validation import number, positive
 
 
 def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
@@ -13,6 +14,8 @@ def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
     UsageError
         Another word, or a number that is not above 0.
     """
-    if isinstance(value, str):
-        return words[one_of(name, value, tuple(words))]
-    return positive(name, number(name, value, *words))
+    if not isinstance(value, str):
+        return positive(name, number(name, value, *words))
+    if value not in words:
+        raise UsageError(f"{name} must be one of {', '.join(map(repr, words))} or a number above 0, got {value!r}")
+    return words[value]

@@ -143,7 +143,9 @@ def test_theory_settings_and_refusals() -> None:
     assert aioli.curvature == pytest.approx(1 / (2 * (1 + 4 * 3)))
     with pytest.raises(IncompatibleError, match="n_classes = 2"):
         AIOLI(Problem(2, 3, 1.0), None)
-    for wrong in ({"norm_bound": 0.0}, {"regularization": -1.0}, {"curvature": "printed"}, {"virtual_weight": -1.0}):
+    with pytest.raises(UsageError, match="curvature must be one of 'simple', 'tight' or a number above 0"):
+        AIOLI(Problem(2, 2, 1.0), None, curvature="printed")  # type: ignore[arg-type]
+    for wrong in ({"norm_bound": 0.0}, {"regularization": -1.0}, {"virtual_weight": -1.0}):
         with pytest.raises(UsageError):
             AIOLI(Problem(2, 2, 1.0), None, **wrong)
 
@@ -155,3 +157,20 @@ def test_swapping_the_classes_flips_the_margin() -> None:
         assert one.predict(x)[0] == -other.predict(x)[0]
         one.update(x, label)
         other.update(x, 1 - label)
+
+
+def test_rank_one_updates_do_not_drift() -> None:
+    """After 10,000 rounds P still is the inverse of A and h = P b: (5) summed up beside it."""
+    d = 4
+    X, y = stream(5, 10_000, d)
+    aioli = AIOLI(Problem(d, 2, 1.0), None, norm_bound=10.0)
+    logits = np.empty((len(X), 2))
+    aioli.forecast_block(X, y, logits)
+    z, sign = logits[:, 0], 1 - 2 * y
+    g = -sign / (1 + np.exp(sign * z))
+    eta = 2 * aioli.curvature * np.exp(sign * z)
+    A = aioli.regularization * np.eye(d) + 0.5 * (X.T * (eta * g**2)) @ X
+    b = 0.5 * ((eta * g * z - 1) * g) @ X
+    inverse = np.linalg.inv(A)
+    np.testing.assert_allclose(aioli.state.P, inverse, atol=1e-10 * np.abs(inverse).max())
+    np.testing.assert_allclose(aioli.state.h, inverse @ b, rtol=1e-9)

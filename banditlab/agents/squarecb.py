@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -17,11 +18,12 @@ def inverse_gap(z, g, p):  # type: ignore[no-untyped-def]
     """Write into p (K,): 1 / (K + g (sigmoid(z_best) - sigmoid(z_k))), the rest on the best."""
     K = p.shape[0]
     best = argmax(z, K)
-    L_best = sigmoid(-z[best])  # p_best - p_k = L_k - L_best, without the cancellation at p near 1
+    top, right = z[best], sigmoid(z[best])
     rest = 1.0
     for k in range(K):
         if k != best:
-            p[k] = 1.0 / (K + g * (sigmoid(-z[k]) - L_best))
+            # s(a) - s(b) = s(a) s(-b) (1 - e^{b - a}): no cancellation, neither near 0 and 1 nor near a tie
+            p[k] = 1.0 / (K - g * right * sigmoid(-z[k]) * math.expm1(z[k] - top))
             rest -= p[k]
     p[best] = rest
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from banditlab.agents._ball import Ball, add, ball_state, solve
 from banditlab.agents._base import KernelAgent
+from banditlab.errors import UsageError
 from banditlab.kernels import draw, draw_uniform, njit
 from banditlab.problem import Problem
-from banditlab.validation import nonnegative, positive, probability
+from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
@@ -134,19 +135,21 @@ class Newtron(KernelAgent):
     ) -> None:
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
-        self.norm_bound = positive("norm_bound", norm_bound)
-        self.alpha = positive("alpha", alpha)
-        self.ball = bool(ball)
+        self.norm_bound = positive("norm_bound", number("norm_bound", norm_bound))
+        self.alpha = positive("alpha", number("alpha", alpha))
+        if not isinstance(ball, bool):
+            raise UsageError(f"ball must be true or false, got {ball!r}")
+        self.ball = ball
         D = math.sqrt(K) * self.norm_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
             self.gamma = min(1.0, math.sqrt(K / T))
         else:
-            self.gamma = probability("gamma", gamma)
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
         if beta == "theory":
             self.beta = self.alpha * math.exp(-math.sqrt(2.0) * self.alpha * D * R) / K
         else:
-            self.beta = nonnegative("beta", beta)
+            self.beta = nonnegative("beta", number("beta", beta, "theory"))
         programme = ball_state(K, d, 1.0 / D, D if self.ball else math.inf)
         self.state = State(programme, np.zeros(K), np.zeros(K), np.array([self.gamma, self.beta, self.alpha]))
 

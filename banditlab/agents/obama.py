@@ -15,7 +15,7 @@ from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import UsageError
 from banditlab.kernels import draw, draw_uniform, njit
 from banditlab.problem import Problem
-from banditlab.validation import at_least, one_of, positive, probability
+from banditlab.validation import at_least, number, one_of, positive, probability
 
 
 class State(NamedTuple):
@@ -167,15 +167,15 @@ class ObamaLite(KernelAgent):
     ) -> None:
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
-        self.norm_bound = B = positive("norm_bound", norm_bound)
+        self.norm_bound = B = positive("norm_bound", number("norm_bound", norm_bound))
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
             self.gamma = obama_gamma(T, d, K, B, R)
         else:
-            self.gamma = probability("gamma", gamma)
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
         self.samples = at_least("samples", samples, 2)
-        if self.samples % 2:
-            raise UsageError(f"samples must be even (mirrored pairs), got {samples}")
+        if samples % 2:
+            raise UsageError(f"samples must be an even integer (mirrored pairs), got {samples}")
         self.sampler = one_of("sampler", sampler, ("laplace",))
         eta = self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K
         nodes = self.rng.spawn(1)[0].standard_normal((self.samples // 2, K))

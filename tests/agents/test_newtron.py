@@ -310,7 +310,9 @@ def test_theory_settings_and_refusals():
         Newtron(problem(3, 2), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("wrong", [{"gamma": 1.5}, {"beta": -1.0}, {"norm_bound": 0.0}, {"alpha": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"gamma": 1.5}, {"gamma": "much"}, {"beta": -1.0}, {"norm_bound": 0.0}, {"alpha": 0.0}, {"ball": "no"}]
+)
 def test_settings_out_of_range(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         Newtron(problem(3, 2), np.random.default_rng(0), **({"gamma": 0.1} | wrong))

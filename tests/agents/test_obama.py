@@ -324,7 +324,8 @@ def test_theory_settings_and_refusals():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"gamma": -0.1}, {"norm_bound": 0.0}, {"samples": 0}, {"samples": 7}, {"sampler": "mala"}]
+    "wrong",
+    [{"gamma": -0.1}, {"gamma": "much"}, {"norm_bound": 0.0}, {"samples": 0}, {"samples": 7}, {"sampler": "mala"}],
 )
 def test_settings_out_of_range(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):

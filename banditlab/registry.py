@@ -39,6 +39,8 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "ogd": "banditlab.forecasters.ogd:OGD",
         "aioli": "banditlab.forecasters.aioli:AIOLI",
         "folklore": "banditlab.forecasters.folklore:FOLKLORE",
+        "gaf": "banditlab.forecasters.gaf:GAF",
+        "gaf-fresh": "banditlab.forecasters.gaf_fresh:GAFFresh",
     },
     "envs": {
         "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",

@@ -1,0 +1,124 @@
+"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss: exact forecasts, sampled ones.
+
+The regret of any forecasts p_t made beside GAF's state is at most lambda ||W||^2 plus the sum of
+-ln p_{t,y} - loss(z_t) - (1/2)(s - e_y)' At (s - e_y), z_t and s = softmax(z_t) at the implicit step: the running
+certificate. The functions here bound that sum.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._curvature import simple_curvature
+from banditlab.bounds._theorem import theorem
+
+_SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
+
+
+@theorem(
+    source=_SOURCE + ", Theorem 1 with the constants of Section 4.2 (Corollary 2)",
+    unit="nats",
+    assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, beta admissible, lambda >= 4 max(4, K d) R^2",
+    printed="Corollary 2 prints the rate; the constants are Theorem 1's at alpha = 1, zeta = 4 R^2, gamma = R^2",
+)
+def gaf_corollary_2(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float | None = None,
+    beta: float | None = None,
+) -> float:
+    """Regret of exact GAF: lambda K B^2 + K d (1/2 + 2 sqrt(3)/beta) ln(1 + n beta R^2 / (2 lambda)).
+
+    The paper's B bounds the Frobenius norm, hence sqrt(K) B here. regularization None is 32 K d R^2, beta None is
+    1/(B R + ln(K)/2 + 1).
+
+    Raises
+    ------
+    ValueError
+        A regularization below what the theorem needs; `gaf` holds for any.
+    """
+    n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
+    lam = gaf_regularization(d, K, R) if regularization is None else regularization
+    if lam < 4.0 * max(4, K * d) * R**2:
+        raise ValueError(f"needs lambda >= 4 max(4, K d) R^2 = {4.0 * max(4, K * d) * R**2:g}, got {lam:g}")
+    b = 2.0 * simple_curvature(K, B, R) if beta is None else beta
+    return lam * K * B**2 + K * d * (0.5 + 2.0 * math.sqrt(3.0) / b) * math.log1p(n * b * R**2 / (2.0 * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Theorem 1's argument (variant proved here)",
+    unit="nats",
+    assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, admissible curvature c = beta/2, any lambda > 0",
+    printed="K d (1/2 + sqrt(3)/c) where ((K-1) d kappa/(4c)) stands here, and lambda >= 4 max(4, K d) R^2",
+)
+def gaf(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of exact GAF: lambda K B^2 + (kappa/(4c)) (K-1) d ln(1 + c R^2 n / (K d lambda)).
+
+    kappa = exp(sigma sqrt(2 (K-1)) + sigma^2), sigma^2 = R^2/(2 lambda). The argument: Omega_t is at most the mean of
+    loss - surrogate over N(theta_{t+1}, A_t^{-1}/2) (Jensen). For logits z + u, u ~ N(0, C), it is at most
+    (kappa/2 - c) tr(C S): half the mean of tr(C S) along the heat flow, S(z + u) <= exp(max u - min u) S(z), and
+    max u - min u <= sqrt(2) ||u||, a Lipschitz function of a Gaussian vector with K - 1 coordinates of variance at most
+    sigma^2. tr(C S) = tr(A_t^{-1} H_t)/2, and c tr(A_t^{-1} H_t) <= ln(|A_t|/|A_{t-1}|); Psi_t adds half of that.
+    """
+    n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
+    variance = R**2 / (2.0 * lam)
+    kappa = math.exp(min(700.0, math.sqrt(2.0 * (K - 1) * variance) + variance))
+    return lam * K * B**2 + kappa / (4.0 * c) * (K - 1) * d * math.log1p(c * R**2 * n / (K * d * lam))
+
+
+@theorem(
+    source="this library, on Efficient-GAF (" + _SOURCE + ", Proposition 3)",
+    unit="nats",
+    assumes="in expectation over independent samples that the label does not depend on, 0 < mu <= 1/2",
+    printed="n (K ln(n/delta)/m)^(1/3), with high probability and up to a constant",
+)
+def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
+    """What sampling and smoothing add: n [K/(mu m) + exp(-m mu/(8K)) ln(K/mu) - ln(1 - mu)], m independent samples.
+
+    The smoothed mean q >= mu/K of the label's probability and its estimate q (1 + D): -ln(1 + D) <= -D + D^2 for
+    D >= -1/2, E D = 0, E D^2 <= 1/(m q), and D < -1/2 has probability at most exp(-m q/8) (Chernoff) and costs at most
+    ln(K/mu). Antithetic pairs count as one sample each. Infinite at mu = 0.
+    """
+    n, K, m, mu = rounds, n_classes, samples, smoothing
+    if mu == 0.0:
+        return math.inf
+    return n * (K / (mu * m) + math.exp(-m * mu / (8.0 * K)) * math.log(K / mu) - math.log1p(-mu))
+
+
+@theorem(
+    source=_SOURCE + ", Proposition 3",
+    unit="nats",
+    assumes="with probability 1 - delta over independent samples that the label does not depend on; epsilon, mu <= 1/2",
+    printed="epsilon without 32/9 (from e^-eps <= 1 - 2 eps, which is false; <= 1 - 3 eps/4 holds), mu for 2 mu",
+)
+def gaf_sampling_high_probability(
+    rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
+) -> float:
+    """What sampling and smoothing add: n (epsilon + 2 mu), epsilon = sqrt((32/9) K ln(n/delta) / (mu m)).
+
+    Infinite where epsilon > 1/2: the proof's Chernoff bound needs it.
+    """
+    n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
+    epsilon = math.sqrt(32.0 / 9.0 * K * math.log(n / delta) / (mu * m)) if mu > 0.0 else math.inf
+    return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
+
+
+def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
+    """Return the lambda of Corollary 2, 32 K d R^2."""
+    return 32.0 * n_classes * n_features * radius**2
+
+
+def gaf_smoothing(n_classes: int, samples: int) -> float:
+    """Return the mu that balances the two main terms of `gaf_sampling`, min(1/2, sqrt(K/(2m)))."""
+    return min(0.5, math.sqrt(n_classes / (2.0 * samples)))

@@ -1,0 +1,304 @@
+"""GAF, the Gaussian aggregating forecaster (Jézéquel, Gaillard and Rudi, NeurIPS 2021)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, complete, form, form_many, form_of
+from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax
+from banditlab.forecasters._newton_root import (
+    RootScratch,
+    half_solve,
+    half_solve_transposed,
+    root,
+    times_Y,
+    times_Yt,
+)
+from banditlab.forecasters._settings import resolve
+from banditlab.kernels import borrow, njit
+from banditlab.problem import Problem
+from banditlab.validation import at_least, number, one_of, positive
+
+
+class State(NamedTuple):
+    """blocks = A^{-1}; h (K, d) = A^{-1} b, so theta = -h/2; nodes stand for N(0, I).
+
+    constants (4,) = c, mu, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used. spent
+    (1,) is the certificate's sum. mean, g, u, step (K,), C (K, K) and root are scratch.
+    """
+
+    blocks: Blocks
+    h: NDArray[np.float64]
+    nodes: Nodes
+    constants: NDArray[np.float64]
+    spent: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    g: NDArray[np.float64]
+    u: NDArray[np.float64]
+    step: NDArray[np.float64]
+    C: NDArray[np.float64]
+    root: RootScratch
+
+
+@njit
+def forecast_at(state, x, z):  # type: ignore[no-untyped-def]
+    """Write the forecast z (K,) and the mean logits at x, whose At stands in state.blocks: (6), smoothed."""
+    At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
+    mu, factor = state.constants[1], state.constants[2]
+    K = z.shape[0]
+    for k in range(K):
+        mean[k] = -0.5 * np.dot(h[k], x)  # theta' Phi(x)
+        for l in range(K):
+            C[k, l] = factor * At[k, l]  # (1/2) Phi' A^{-1} Phi
+    log_mean_softmax(mean, C, state.nodes, mu, z)
+
+
+@njit
+def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    form(state.blocks, x)
+    forecast_at(state, x, z)
+
+
+@njit
+def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    for start in range(0, X.shape[0], BATCH):
+        part = X[start : start + BATCH]
+        form_many(state.blocks, part)
+        for t in range(part.shape[0]):
+            form_of(state.blocks, t)
+            forecast_at(state, part[t], Z[start + t])
+
+
+@njit
+def implicit_step(state, y):  # type: ignore[no-untyped-def]
+    """Write the logits of theta_{t+1} = argmin of Q_{t-1} + loss_t into state.step, s - e_y into state.u.
+
+    They are the root of z = mean - At (s(z) - e_y). Returns loss_t(theta_{t+1}) + (1/2) u'At u, by which the minimum of
+    the sum of surrogates has grown.
+    """
+    At, mean, g, u, step = state.blocks.At, state.mean, state.g, state.u, state.step
+    K = g.shape[0]
+    for k in range(K):
+        g[k] = mean[k] + At[k, y]
+    root(g, At, step, state.root)
+    top = step[0]
+    for k in range(1, K):
+        top = max(top, step[k])
+    total, square = 0.0, 0.0
+    for k in range(K):
+        total += math.exp(step[k] - top)
+        u[k] = state.root.s[k]
+    u[y] -= 1.0
+    for k in range(K):
+        square += u[k] * (state.root.a[k] - At[k, y])
+    return top + math.log(total) - step[y] + 0.5 * square
+
+
+@njit
+def add_printed_term(state):  # type: ignore[no-untyped-def]
+    """Add 2 Qc (z_{t+1} - z_t) to u: the Hessian term of b_t taken at theta_t, as printed."""
+    g, u, L = state.g, state.u, state.root.L
+    for k in range(g.shape[0]):
+        g[k] = state.step[k] - state.mean[k]
+    times_Yt(state.root.s, state.root.q, g)
+    half_solve(L, g)
+    half_solve_transposed(L, g)
+    times_Y(state.root.s, state.root.q, g)
+    for k in range(g.shape[0]):
+        u[k] += 2.0 * state.constants[0] * g[k]
+
+
+@njit
+def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    V, h, u = state.blocks.V, state.h, state.u
+    K, d = h.shape
+    predict_kernel(state, x, z)
+    complete(state.blocks, x)
+    state.spent[0] -= z[y] + implicit_step(state, y)
+    add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + (beta/2) H_t at theta_{t+1}
+    if state.constants[3] > 0.0:
+        add_printed_term(state)
+    for k in range(K):  # b_t = b_{t-1} + grad - beta H_t theta_{t+1}
+        for l in range(K):
+            for j in range(d):
+                h[k, j] += u[l] * V[k, l, j]
+
+
+class GAF(KernelForecaster):
+    """Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream.
+
+    Update rule (Algorithm 1, Efficient-GAF): the density is exp(-theta'A theta - b'theta), so the logits at x_t are
+    N(theta_t'Phi, (1/2) Phi'A_{t-1}^{-1} Phi), Phi = I (x) x_t; the forecast is the logarithm of
+    (1 - mu) E softmax(logits) + mu/K, the expectation by m nodes. Then theta_{t+1} minimises b'theta + theta'A theta +
+    loss_t(theta), an implicit step whose logits are the root of z = theta_t'Phi - At (softmax(z) - e_y), At the
+    covariance; and A_t = A_{t-1} + (beta/2) H_t, b_t = b_{t-1} + grad - beta H_t theta_{t+1}, at theta_{t+1}. The state
+    is FOLKLORE's, expanded at other points; theta_t and A_t do not depend on the nodes.
+
+    Errata. Algorithm 1 prints the covariance without 1/2 and the last term of b_t with theta_t; the density of (4) and
+    the surrogate (3) give the forms above. Both are available: covariance = "printed", linear_term = "printed". mu has
+    a factor K in the proof of Proposition 3 that its statement lacks.
+
+    Guarantee: with p_t the forecasts actually made, whatever the nodes, the regret over {W : ||W_k|| <= B} is at most
+    the certificate lambda K B^2 + sum_t [-ln p_{t,y} - loss_t(theta_{t+1}) - (1/2)(s - e_y)'At (s - e_y)], since the
+    sum of the surrogates grows by the last two terms and lies below the losses. For the exact expectation that is at
+    most lambda K B^2 + (kappa/(4c)) (K-1) d ln(1 + c R^2 n/(K d lambda)), c = beta/2, for any lambda > 0, kappa -> 1 as
+    lambda grows (below the constants of Theorem 1 and Corollary 2); sampling adds `gaf_sampling`, in expectation, on
+    streams that do not depend on the nodes. At mu = 0 the sampling error has no proved bound, so `bound` is None.
+
+    Cost: FOLKLORE's, plus K^2 m multiplications and K m exponentials a forecast. K^2 d^2 / 2 + K m numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the largest norm of a row of W. (The paper's own B bounds the Frobenius norm.)
+    regularization
+        lambda in the paper; "theory" is Corollary 2's 32 K d R^2. The paper's experiments take the best of .01 to 10.
+    curvature
+        c = beta/2: "simple" is the paper's beta/2 = 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
+        b + sinh b = 2 B R + ln(K - 1), within 3 % of the largest admissible constant; or a number. Above "tight"
+        nothing is proved: no bound, no certificate.
+    samples
+        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" takes the
+        largest q^(K-1) <= m, q at least 3; "cubature" always has 2 K.
+    nodes
+        "fixed": m/2 standard normal vectors and their negatives, drawn once by the constructor (an adversary who knows
+        them is not covered by the expectation). "gauss-hermite": the product rule, deterministic, for few classes.
+        "cubature": +-sqrt(K) e_k, deterministic, exact to degree 3 only. Fresh samples each round: `gaf-fresh`.
+    smoothing
+        mu in the paper, in [0, 1/2]; "theory" is min(1/2, sqrt(K/(2m))), m counting an antithetic pair once.
+    covariance, linear_term
+        "corrected", or "printed" for Algorithm 1 as it stands: no bound; no certificate for the printed linear term.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, or "fixed" nodes without a generator.
+    IncompatibleError
+        "gauss-hermite" nodes for more classes than `samples` allow.
+
+    References
+    ----------
+    R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression.
+    NeurIPS 2021.
+    """
+
+    id = "gaf"
+    group = "theory"
+    summary = "any K: mixes all linear predictors with a Gaussian density, fixed nodes for the integral"
+    reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Algorithm 1 (corrected)"
+    bound_unit = "nats"
+    predict_kernel = predict_kernel
+    update_kernel = update_kernel
+    predict_many_kernel = predict_many_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        regularization: float | Literal["theory"] = "theory",
+        curvature: float | Literal["simple", "tight"] = "simple",
+        samples: int = 100,
+        nodes: Literal["fixed", "gauss-hermite", "cubature"] = "fixed",
+        smoothing: float | Literal["theory"] = 0.0,
+        covariance: Literal["corrected", "printed"] = "corrected",
+        linear_term: Literal["corrected", "printed"] = "corrected",
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        self.norm_bound = B = positive("norm_bound", norm_bound)
+        words = {"simple": simple_curvature(K, B, R), "tight": tight_curvature(margin_range(K, B, R))}
+        self.regularization = resolve("regularization", regularization, {"theory": gaf_regularization(d, K, R)})
+        self.curvature = resolve("curvature", curvature, words)
+        self.samples = at_least("samples", samples, 1)
+        self.nodes = one_of("nodes", nodes, ("fixed", "gauss-hermite", "cubature"))
+        self.smoothing = smoothing_of(smoothing, K, self._independent())
+        self.covariance = one_of("covariance", covariance, ("corrected", "printed"))
+        self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
+        factor = 2.0 if self.covariance == "printed" else 1.0
+        self.state = State(
+            Blocks.initial(K, d, self.regularization),
+            np.zeros((K, d)),
+            self._make_nodes(K),
+            np.array([self.curvature, self.smoothing, factor, float(self.linear_term == "printed")]),
+            np.zeros(1),
+            mean=np.zeros(K),
+            g=np.zeros(K),
+            u=np.zeros(K),
+            step=np.zeros(K),
+            C=np.zeros((K, K)),
+            root=RootScratch.empty(K),
+        )
+
+    def _independent(self) -> int:
+        """The number of independent terms in the average: an antithetic pair is one."""
+        return max(1, self.samples // 2) if self.nodes == "fixed" else self.samples
+
+    def _make_nodes(self, K: int) -> Nodes:
+        m = self.samples
+        if self.nodes == "cubature":
+            return cubature(K)
+        if self.nodes == "gauss-hermite":
+            per_axis = math.floor(m ** (1.0 / (K - 1)) + 1e-9)
+            if per_axis < 3:
+                raise IncompatibleError(f"nodes = 'gauss-hermite' needs samples >= 3^(K-1) = {3 ** (K - 1)}, got {m}")
+            return gauss_hermite(K, per_axis)
+        if m % 2:
+            raise UsageError(f"samples must be even for nodes = 'fixed' (antithetic pairs), got {m}")
+        half = needed_generator(self.rng, "nodes = 'fixed'").spawn(1)[0].standard_normal((m // 2, K))
+        return Nodes.of(np.concatenate([half, -half]), np.full(m, 1.0 / m))
+
+    def bound(self, rounds: float) -> float | None:
+        """Return the regret's bound after `rounds` rounds, in nats, in expectation over the nodes; None if unproved."""
+        if self.nodes != "fixed" or self.covariance == "printed" or not self._proved() or self.smoothing == 0.0:
+            return None
+        return sampled_bound(self, rounds, self._independent())
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        if not self._proved():
+            return math.nan
+        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+
+    def _proved(self) -> bool:
+        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
+        admissible = self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)
+        return admissible and self.linear_term == "corrected"
+
+
+def sampled_bound(player: Any, rounds: float, independent: int) -> float:
+    """Return the exact forecaster's bound plus what sampling adds in expectation."""
+    K, d, R = player.problem.n_classes, player.problem.n_features, player.problem.radius
+    exact = gaf(rounds, d, K, player.norm_bound, R, player.regularization, player.curvature)
+    return exact + gaf_sampling(rounds, K, independent, player.smoothing)
+
+
+def smoothing_of(value: float | str, n_classes: int, independent: int) -> float:
+    """Return mu in [0, 1/2]."""
+    if value == "theory":
+        return gaf_smoothing(n_classes, independent)
+    mu = number("smoothing", value, "theory")
+    if not 0.0 <= mu <= 0.5:
+        raise UsageError(f"smoothing must lie in [0, 0.5] or be 'theory', got {mu:g}")
+    return mu
+
+
+def needed_generator(rng: np.random.Generator | None, who: str) -> np.random.Generator:
+    """Return the generator, or raise a UsageError that says who needs one."""
+    if rng is None:
+        raise UsageError(f"{who} draws random numbers: rng must be a numpy Generator, got None")
+    return rng

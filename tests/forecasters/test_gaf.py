@@ -1,0 +1,377 @@
+"""GAF against full matrices and scipy, the Gaussian integral against quadrature, its certificate and its bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+from scipy.optimize import minimize, root
+
+from banditlab.agents.exploration import Exploration
+from banditlab.bounds._curvature import margin_range, tight_curvature
+from banditlab.bounds.gaf import gaf as gaf_bound
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax, symmetric_root
+from banditlab.forecasters.gaf import GAF
+from banditlab.forecasters.gaf_fresh import GAFFresh
+from banditlab.kernels import as_contexts
+from banditlab.losses import log_sum_exp, logistic_loss, softmax
+from banditlab.problem import Problem
+
+
+def contexts(seed: int, n: int, d: int, repeated: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    return as_contexts(X[rng.integers(0, 3, n)] if repeated else X)
+
+
+class Direct:
+    """Algorithm 1 with full (Kd, Kd) matrices, its implicit step by scipy."""
+
+    def __init__(self, K: int, d: int, lam: float, beta: float, covariance: float = 0.5, printed: bool = False) -> None:
+        self.K, self.d, self.beta, self.covariance, self.printed = K, d, beta, covariance, printed
+        self.A, self.b, self.theta = lam * np.eye(K * d), np.zeros(K * d), np.zeros(K * d)
+        self.spent = 0.0
+
+    def moments(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        Phi = np.kron(np.eye(self.K), x).T
+        return Phi.T @ self.theta, self.covariance * Phi.T @ np.linalg.solve(self.A, Phi)
+
+    def update(self, x: np.ndarray, y: int) -> None:
+        K, Phi = self.K, np.kron(np.eye(self.K), x).T
+        A, b, before = self.A, self.b, self.theta
+
+        def objective(theta: np.ndarray) -> float:
+            return b @ theta + theta @ A @ theta + logistic_loss(Phi.T @ theta, y)
+
+        def gradient(theta: np.ndarray) -> np.ndarray:
+            return b + 2 * A @ theta + Phi @ (softmax(Phi.T @ theta) - np.eye(K)[y])
+
+        def hessian(theta: np.ndarray) -> np.ndarray:
+            s = softmax(Phi.T @ theta)
+            return 2 * A + Phi @ (np.diag(s) - np.outer(s, s)) @ Phi.T
+
+        found = minimize(objective, before, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9})
+        theta = root(gradient, found.x, jac=hessian, tol=1e-13).x
+        np.testing.assert_allclose(theta, found.x, atol=1e-4)
+        H = hessian(theta) - 2 * A
+        s = softmax(Phi.T @ theta)
+        # (4): the sum of surrogates without its minimum, from its values at the minima
+        low = -0.25 * b @ np.linalg.solve(A, b)
+        self.spent -= objective(theta) - low
+        self.A = A + 0.5 * self.beta * H
+        at = before if self.printed else theta
+        self.b = b + Phi @ (s - np.eye(K)[y]) - self.beta * H @ at
+        self.theta = -0.5 * np.linalg.solve(self.A, self.b)
+        if not self.printed:
+            np.testing.assert_allclose(self.theta, theta, atol=1e-7)  # (2): both are theta_{t+1}
+
+
+CASES = [
+    (2, 3, 1.0, {"regularization": 0.3}),
+    (3, 3, 2.0, {}),
+    (5, 2, 5.0, {"regularization": 0.01, "curvature": "tight"}),
+    (3, 2, 100.0, {"regularization": 0.001}),
+    (3, 3, 2.0, {"regularization": 0.1, "covariance": "printed"}),
+    (3, 3, 2.0, {"regularization": 0.1, "linear_term": "printed"}),
+]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize(("K", "d", "B", "settings"), CASES)
+def test_moments_and_certificate_against_full_matrices(
+    K: int, d: int, B: float, settings: dict, repeated: bool
+) -> None:
+    X = contexts(K, 40, d, repeated)
+    y = np.random.default_rng(1).integers(0, K, len(X))
+    gaf = GAF(Problem(d, K, 1.0), None, norm_bound=B, nodes="cubature", **settings)
+    covariance = 1.0 if gaf.covariance == "printed" else 0.5
+    printed = gaf.linear_term == "printed"
+    direct = Direct(K, d, gaf.regularization, 2 * gaf.curvature, covariance, printed)
+    loss = 0.0
+    for x, label in zip(X, y, strict=True):
+        z = gaf.predict(x)
+        loss += logistic_loss(z, label)
+        mean, C = direct.moments(x)
+        np.testing.assert_allclose(gaf.state.mean, mean, atol=1e-6)
+        scale = gaf.state.constants[2]
+        np.testing.assert_allclose(scale * gaf.state.blocks.At, C, rtol=1e-7, atol=1e-9)
+        points = mean + math.sqrt(K) * np.concatenate([sqrtm(C).real, -sqrtm(C).real])
+        np.testing.assert_allclose(softmax(z), softmax(points).mean(axis=0), atol=1e-6)
+        direct.update(x, int(label))
+        gaf.update(x, label)
+    if not printed:
+        assert gaf.state.spent[0] == pytest.approx(loss + direct.spent, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("K", [2, 3, 6, 12])
+def test_symmetric_root(K: int, scale: float) -> None:
+    rng = np.random.default_rng(K)
+    for rank in (1, K // 2, K):
+        F = rng.standard_normal((K, max(1, rank)))
+        C = scale * F @ F.T
+        S = np.empty((K, K))
+        symmetric_root(C.copy(), np.empty((K, K)), S)
+        np.testing.assert_array_equal(S, S.T)
+        np.testing.assert_allclose(S @ S, C, atol=1e-13 * K * scale * K)
+        assert np.linalg.eigvalsh(S).min() >= -1e-7 * math.sqrt(scale)
+
+
+def random_gaussian(seed: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((K, K))
+    F -= F.mean(axis=0)
+    return 2.0 * rng.standard_normal(K), F @ F.T + 0.7  # (1, ..., 1) is an eigenvector, as it is of At
+
+
+def log_mean(mean: np.ndarray, C: np.ndarray, nodes: Nodes, mu: float = 0.0) -> np.ndarray:
+    z = np.empty(len(mean))
+    log_mean_softmax(mean, C.copy(), nodes, mu, z)
+    return z
+
+
+def test_gauss_hermite_is_the_gaussian_integral() -> None:
+    """Two classes: scipy's adaptive quadrature; three: a fine grid in the plane softmax sees."""
+    from scipy.integrate import quad
+
+    mean, C = random_gaussian(0, 2)
+    m, v = mean[0] - mean[1], C[0, 0] - 2 * C[0, 1] + C[1, 1]
+    density = lambda t: math.exp(-0.5 * t * t) / math.sqrt(2 * math.pi) / (1 + math.exp(-m - math.sqrt(v) * t))  # noqa: E731
+    exact = quad(density, -12, 12, epsabs=1e-12)[0]
+    assert math.exp(log_mean(mean, C, gauss_hermite(2, 60))[0]) == pytest.approx(exact, abs=1e-9)
+    mean, C = random_gaussian(1, 3)
+    t = np.linspace(-9, 9, 361)
+    a, b = np.meshgrid(t, t, indexing="ij")
+    weight = np.exp(-0.5 * (a**2 + b**2))
+    L = np.linalg.cholesky((C[:, :2] - C[2, :2])[:2] - (C[:2, 2] - C[2, 2])[:, None])
+    logits = np.stack([mean[0] - mean[2] + L[0, 0] * a, mean[1] - mean[2] + L[1, 0] * a + L[1, 1] * b, 0 * a], axis=-1)
+    fine = (softmax(logits) * weight[..., None]).sum(axis=(0, 1)) / weight.sum()
+    np.testing.assert_allclose(np.exp(log_mean(mean, C, gauss_hermite(3, 40))), fine, atol=1e-7)
+
+
+def test_samples_tend_to_the_integral() -> None:
+    """The error of m antithetic samples falls like 1/sqrt(m) towards the quadrature, within four standard errors."""
+    mean, C = random_gaussian(2, 3)
+    exact = np.exp(log_mean(mean, C, gauss_hermite(3, 40)))
+    for m in (10**2, 10**4, 10**6):
+        half = np.random.default_rng(m).standard_normal((m // 2, 3))
+        p = np.exp(log_mean(mean, C, Nodes.of(np.concatenate([half, -half]), np.full(m, 1 / m))))
+        assert np.abs(p - exact).max() < 4 * 0.5 / math.sqrt(m / 2)
+
+
+def test_cubature_is_exact_to_degree_three() -> None:
+    nodes = cubature(4)
+    x = nodes.points
+    np.testing.assert_allclose(nodes.weights @ x, 0, atol=1e-15)
+    np.testing.assert_allclose((x.T * nodes.weights) @ x, np.eye(4), atol=1e-15)
+    third = np.einsum("m,mi,mj,mk->ijk", nodes.weights, x, x, x)
+    np.testing.assert_allclose(third, 0, atol=1e-15)
+    mean, C = random_gaussian(4, 3)
+    small = log_mean(mean, 1e-4 * C, cubature(3))
+    np.testing.assert_allclose(small, log_mean(mean, 1e-4 * C, gauss_hermite(3, 20)), atol=1e-6)
+
+
+def test_tiny_probabilities_keep_their_digits() -> None:
+    """A class 2,000 below the top: its mean is dominated by the samples that favour it, far below the smallest float."""
+    mean, C = np.array([0.0, -2000.0, 1.0]), np.diag([4.0, 100.0, 1.0])
+    half = np.random.default_rng(0).standard_normal((50, 3))
+    nodes = Nodes.of(np.concatenate([half, -half]), np.full(100, 0.01))
+    w = mean + nodes.points @ np.sqrt(C)
+    logs = w - log_sum_exp(w)[:, None]
+    expected = [log_sum_exp(logs[:, k]) - math.log(100) for k in range(3)]
+    np.testing.assert_allclose(log_mean(mean, C, nodes), expected, rtol=1e-12)
+    assert expected[1] < -1900
+    smoothed = log_mean(mean, C, nodes, 0.3)
+    np.testing.assert_allclose(smoothed, np.log(0.7 * np.exp(expected) + 0.1), rtol=1e-12)
+
+
+def play(gaf: GAF | GAFFresh, X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, float]:
+    K, rng = gaf.problem.n_classes, np.random.default_rng(seed)
+    planted = rng.standard_normal((K, X.shape[1]))
+    y, loss = np.empty(len(X), np.int64), 0.0
+    for t, x in enumerate(X):
+        z = gaf.predict(x)
+        if kind == "noise":
+            y[t] = rng.integers(K)
+        elif kind == "separable":
+            y[t] = np.argmax(planted @ x)
+        else:
+            y[t] = np.argmin(z)
+        loss += float(logistic_loss(z, y[t]))
+        gaf.update(x, y[t])
+    return y, loss
+
+
+def best_loss(X: np.ndarray, y: np.ndarray, K: int, B: float) -> float:
+    """Return a feasible comparator's loss near the optimum: L-BFGS, clipped, then projected gradient steps."""
+    d = X.shape[1]
+
+    def total(w: np.ndarray) -> tuple[float, np.ndarray]:
+        z = X @ w.reshape(K, d).T
+        s = softmax(z)
+        s[np.arange(len(y)), y] -= 1
+        return float(logistic_loss(z, y).sum()), (s.T @ X).ravel()
+
+    def clip(w: np.ndarray) -> np.ndarray:
+        W = w.reshape(K, d)
+        return (W * np.minimum(1, B / np.maximum(np.linalg.norm(W, axis=1), 1e-300))[:, None]).ravel()
+
+    w = clip(minimize(total, np.zeros(K * d), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    best = total(w)[0]
+    for _ in range(150):
+        value, gradient = total(w)
+        best = min(best, value)
+        w = clip(w - 2.0 / len(X) * gradient)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_regret_below_certificate(seed: int) -> None:
+    """Whatever the nodes, the regularization and the labels, chosen against the forecaster among them."""
+    rng = np.random.default_rng(100 + seed)
+    K, d, n = int(rng.integers(2, 5)), int(rng.integers(1, 4)), 80
+    B, lam = float(10 ** rng.uniform(-0.5, 1.2)), float(10 ** rng.uniform(-3, 1.5))
+    settings = [
+        {"nodes": "fixed", "samples": 6},
+        {"nodes": "cubature"},
+        {"smoothing": "theory", "curvature": "tight"},
+        {"covariance": "printed"},
+    ][seed % 4]
+    gaf = GAF(Problem(d, K, 1.0), rng, norm_bound=B, regularization=lam, **settings)
+    X = contexts(seed, n, d, repeated=seed % 5 == 0)
+    y, loss = play(gaf, X, ("noise", "separable", "adversarial")[seed % 3], seed)
+    assert loss - best_loss(X, y, K, B) <= gaf.certificate() + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["noise", "separable", "adversarial"])
+@pytest.mark.parametrize("curvature", ["simple", "tight"])
+@pytest.mark.parametrize(("K", "B", "lam"), [(2, 1.0, "theory"), (2, 5.0, 0.5), (2, 10.0, 0.05), (3, 2.0, 1.0)])
+def test_certificate_of_the_integral_below_the_bound(
+    kind: str, curvature: str, K: int, B: float, lam: float | str
+) -> None:
+    """Quadrature stands for the exact expectation; the bound holds for any regularization."""
+    d, n = 3, 200
+    gaf = GAF(
+        Problem(d, K, 1.0),
+        None,
+        norm_bound=B,
+        nodes="gauss-hermite",
+        samples=60 if K == 2 else 400,
+        regularization=lam,
+        curvature=curvature,
+    )
+    play(gaf, contexts(K, n, d), kind, 1)
+    assert gaf.bound(n) is None  # the quadrature's error is not proved
+    assert gaf.certificate() <= gaf_bound(n, d, K, B, 1.0, gaf.regularization, gaf.curvature)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_mean_certificate_below_the_bound_in_expectation(fresh: bool) -> None:
+    """40 draws of the samples on one stream; the mean and its standard error against the bound."""
+    K, d, n = 3, 2, 60
+    X, y = contexts(3, n, d), np.random.default_rng(3).integers(0, K, n)
+    values = []
+    for seed in range(40):
+        make = GAFFresh if fresh else GAF
+        gaf = make(Problem(d, K, 1.0), np.random.default_rng(seed), smoothing="theory", samples=40, regularization=0.5)
+        for x, label in zip(X, y, strict=True):
+            gaf.update(x, label)
+        values.append(gaf.certificate())
+    assert np.std(values) > 0
+    assert np.mean(values) + 3 * np.std(values) / math.sqrt(40) <= gaf.bound(n)
+
+
+def test_fresh_samples_are_new_after_every_update_only() -> None:
+    X = contexts(5, 20, 3)
+    gaf = GAFFresh(Problem(3, 3, 1.0), np.random.default_rng(0), samples=10, regularization=1.0)
+    seen = set()
+    for x in X:
+        points = gaf._gaf.state.nodes.points.copy()
+        seen.add(points.tobytes())
+        gaf.predict(x)
+        np.testing.assert_array_equal(points, gaf._gaf.state.nodes.points)
+        gaf.update(x, 1)
+    assert len(seen) == len(X)
+    draws = np.random.default_rng(0).spawn(1)[0].standard_normal((len(X) + 1, 10, 3))
+    np.testing.assert_array_equal(gaf._gaf.state.nodes.points, draws[-1])
+
+
+@pytest.mark.parametrize("nodes", ["fixed", "cubature"])
+def test_permuted_labels_and_nodes_permute_the_forecast(nodes: str) -> None:
+    K, d = 4, 3
+    X, rng = contexts(13, 60, d), np.random.default_rng(13)
+    make = lambda: GAF(Problem(d, K, 1.0), np.random.default_rng(2), nodes=nodes, regularization=0.1, samples=20)  # noqa: E731
+    one, other = make(), make()
+    new = np.array([2, 0, 3, 1])
+    if nodes == "fixed":
+        other.state.nodes.points[:, new] = one.state.nodes.points.copy()
+    for x, label in zip(X, rng.integers(0, K, len(X)), strict=True):
+        np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-9)
+        one.update(x, label)
+        other.update(x, new[label])
+
+
+def test_settings_and_refusals() -> None:
+    rng = np.random.default_rng(0)
+    gaf = GAF(Problem(2, 5, 2.0), rng, norm_bound=4.0, samples=10, smoothing="theory")
+    assert gaf.regularization == 32 * 5 * 2 * 4
+    assert gaf.curvature == pytest.approx(0.5 / (math.log(5) / 2 + 8 + 1))  # beta/2
+    assert gaf.smoothing == 0.5
+    assert GAF(Problem(2, 5, 2.0), rng, norm_bound=4.0, curvature="tight").curvature == tight_curvature(
+        margin_range(5, 4.0, 2.0)
+    )
+    points = gaf.state.nodes.points
+    np.testing.assert_array_equal(points[:5], -points[5:])
+    assert len(GAF(Problem(2, 3, 1.0), None, nodes="gauss-hermite").state.nodes.points) == 100
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"norm_bound": -1.0}, UsageError, "norm_bound"),
+        ({"regularization": "auto"}, UsageError, "regularization"),
+        ({"samples": 7}, UsageError, "samples must be even"),
+        ({"samples": 0}, UsageError, "samples must be at least 1"),
+        ({"smoothing": 0.6}, UsageError, r"smoothing must lie in \[0, 0.5\]"),
+        ({"nodes": "random"}, UsageError, "nodes"),
+        ({"covariance": "full"}, UsageError, "covariance"),
+        ({"nodes": "gauss-hermite", "samples": 8}, IncompatibleError, r"samples >= 3\^\(K-1\) = 9, got 8"),
+    ],
+)
+def test_refused(wrong: dict, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        GAF(Problem(2, 3, 1.0), np.random.default_rng(0), **wrong)
+
+
+@pytest.mark.parametrize("make", [GAF, GAFFresh])
+def test_samples_need_a_generator(make: type[GAF] | type[GAFFresh]) -> None:
+    with pytest.raises(UsageError, match="draws random numbers: rng must be a numpy Generator"):
+        make(Problem(2, 3, 1.0), None)
+
+
+@pytest.mark.parametrize("settings", [{"linear_term": "printed"}, {"curvature": 1.0}])
+def test_forms_without_a_certificate(settings: dict) -> None:
+    gaf = GAF(Problem(2, 3, 1.0), np.random.default_rng(0), smoothing="theory", **settings)
+    assert math.isnan(gaf.certificate())
+    assert gaf.bound(10) is None
+
+
+def test_inside_exploration() -> None:
+    problem = Problem(3, 3, 1.0, horizon=1000)
+    agent = Exploration(
+        problem, np.random.default_rng(0), forecaster="gaf", gamma=0.5, regularization=0.1, smoothing=0.01
+    )
+    X = contexts(1, 300, 3)
+    W = np.random.default_rng(2).standard_normal((3, 3))
+    hits = 0
+    for x in X:
+        decision = agent.act(x)
+        right = decision.action == np.argmax(W @ x)
+        agent.learn(x, decision, bool(right))
+        hits += right and not decision.explored
+    assert hits > 75  # half of about 150 rounds not explored; uniform play makes 50
+    assert agent.bound(1000) > 0

@@ -1,0 +1,65 @@
+"""The aggregating forecaster for the multiclass logistic loss: 1-mixable, so regret is the price of the prior's mass."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+_SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
+_PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
+
+
+@theorem(
+    source=_SOURCE,
+    unit="nats",
+    assumes="uniform prior on {||W_k|| <= B}, exact integrals, ||x|| <= R, smoothing mu in [0, 1/2]",
+    printed=_PRINTED,
+)
+def aggregating(
+    rounds: float, n_features: int, n_classes: int, norm_bound: float, radius: float, smoothing: float = 0.0
+) -> float:
+    """Regret with n = Kd: n ln(1/h) + 4 B R T h at h = min(1, n/(4 B R T)), plus -T ln(1 - mu).
+
+    The argument: the loss of the mixture is -ln of the prior's mean of e^{-L(W)}. The ball shrunk by h towards W* has
+    mass h^n, and there L <= L(W*) + 4 B R T h, the loss changing by at most the range of the logits' change.
+    """
+    n = n_classes * n_features
+    return _shrink(n, 4.0 * norm_bound * radius * rounds, 0.0) + _smoothing(rounds, smoothing)
+
+
+@theorem(
+    source=_SOURCE + " (variant proved here for the quadrature)",
+    unit="nats",
+    assumes="d = 1, K = 2, Gauss-Legendre nodes on the row difference in [-2 B, 2 B], ||x|| <= R, mu in [0, 1/2]",
+    printed=_PRINTED,
+)
+def aggregating_quadrature(
+    rounds: float, norm_bound: float, radius: float, heaviest: float, smoothing: float = 0.0
+) -> float:
+    """Regret of the mixture over nodes none heavier than w: min over h of -ln(h - 2 w) + 4 B R T h, -T ln(1 - mu) more.
+
+    The argument: the nodes' weights below a point and the length below it separate each other (Chebyshev, Markov,
+    Stieltjes), so nodes inside the interval [-2 B, 2 B] shrunk by h towards theta* weigh at least h - 2 w.
+    """
+    return _shrink(1, 4.0 * norm_bound * radius * rounds, 2.0 * heaviest) + _smoothing(rounds, smoothing)
+
+
+@theorem(
+    source="Vovk 1990; Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, Section 3.5",
+    unit="nats",
+    assumes="comparators are the members of a finite class, uniform prior, logarithmic loss, mu in [0, 1/2]",
+)
+def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> float:
+    """Regret of the mixture of N members against the best of them: ln N, plus -T ln(1 - mu)."""
+    return math.log(members) + _smoothing(rounds, smoothing)
+
+
+def _shrink(n: int, slope: float, lost: float) -> float:
+    """Return the least n ln(1/(h - lost)) + slope h over h in (lost, 1]."""
+    h = min(1.0, lost + n / slope) if slope > 0.0 else 1.0
+    return -n * math.log(h - lost) + slope * h
+
+
+def _smoothing(rounds: float, smoothing: float) -> float:
+    return -rounds * math.log1p(-smoothing)

@@ -1,0 +1,26 @@
+"""Follow the regularised leader with l2 regularisation, a proper learner."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+
+@theorem(
+    source="Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 2.3; exact leaders",
+    unit="nats",
+    assumes="||W_k|| <= B for the comparator only, ||x|| <= R",
+)
+def ftrl(rounds: float, n_classes: int, norm_bound: float, radius: float, regularization: float) -> float:
+    """Regret of exact l2-regularised leaders: lambda K B^2 + R^2 T / (2 lambda).
+
+    The argument: with F_t the objective after t rounds the regret is at most lambda ||W||^2 + sum_t [F_t(W_t) - min F_t];
+    F_t is 2 lambda-strongly convex and its gradient at W_t is the round's, of squared norm at most 2 R^2.
+    """
+    return regularization * n_classes * norm_bound**2 + radius**2 * rounds / (2.0 * regularization)
+
+
+def ftrl_regularization(rounds: float, n_classes: int, norm_bound: float, radius: float) -> float:
+    """Return lambda = (R / B) sqrt(T / (2 K)), at which the bound is B R sqrt(2 K T)."""
+    return radius / norm_bound * math.sqrt(rounds / (2.0 * n_classes))

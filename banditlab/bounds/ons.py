@@ -1,0 +1,45 @@
+"""Online Newton Step on the multiclass logistic loss, and how exp-concave that loss is."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+
+def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
+    """Return alpha = e^{-2 B R} / (K - 1), the largest constant for which the loss is alpha-exp-concave on the ball.
+
+    diag(s) - s s' >= a (s - e_y)(s - e_y)' holds exactly for a <= s_y / (1 - s_y) = 1 / sum_{j != y} e^{z_j - z_y}, which
+    is smallest where z_y = -B R and the other logits are B R.
+    """
+    return math.exp(-2.0 * norm_bound * radius) / (n_classes - 1)
+
+
+@theorem(
+    source="Hazan, Agarwal and Kale, Machine Learning 2007, Theorem 2; Hazan, Introduction to OCO, Theorem 4.5",
+    unit="nats",
+    assumes="||W_k|| <= B, ||x|| <= R, step >= 2 e^(2 B R) (K - 1), projection in the norm of A_t every round",
+    printed="2007: 5 (1/alpha + G D) K d ln T at step 2 / min(1/(4 G D), alpha); 2016: 2 (1/alpha + G D) K d ln T",
+)
+def ons(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float | None = None,
+    step: float | None = None,
+) -> float:
+    """Regret of ONS: K B^2 eps / (2 s) + (s/2) (K-1) d ln(1 + 2 R^2 T / ((K-1) d eps)), s the step, A_0 = eps I.
+
+    step None is 2 / alpha, regularization None is (s / D)^2 with D = 2 sqrt(K) B. The argument: with beta = 1/s at most
+    alpha/2, loss(W_t) - loss(W) <= <g_t, W_t - W> - (beta/2) <g_t, W_t - W>^2 as 2 beta |<g_t, W_t - W>| <= 1, the
+    latter since alpha < 1/(4 B R) and |<g_t, W_t - W>| <= 4 B R; the sum telescopes to
+    (eps/(2 s)) ||W||^2 + (s/2) sum_t g_t'A_t^{-1} g_t, and gradients live in (K-1) d dimensions.
+    """
+    K, d, B, R = n_classes, n_features, norm_bound, radius
+    s = 2.0 / exp_concavity(K, B, R) if step is None else step
+    eps = (s / (2.0 * math.sqrt(K) * B)) ** 2 if regularization is None else regularization
+    n = (K - 1) * d
+    return K * B**2 * eps / (2.0 * s) + 0.5 * s * n * math.log1p(2.0 * R**2 * rounds / (n * eps))

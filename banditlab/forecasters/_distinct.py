@@ -1,0 +1,52 @@
+"""Distinct contexts with their label counts: what a learner of sums over all past rounds has to remember.
+
+A stream with few distinct contexts then costs as many terms as it has contexts, not as many as it has rounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Distinct:
+    """Contexts X (m, d), all different, and label counts C (m, K), in the order in which they were first seen."""
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        self._X = np.zeros((16, n_features))
+        self._C = np.zeros((16, n_classes))
+        self._rows: dict[bytes, int] = {}
+
+    @property
+    def X(self) -> Floats:
+        """The distinct contexts (m, d), a view."""
+        return self._X[: len(self._rows)]
+
+    @property
+    def C(self) -> Floats:
+        """The label counts (m, K), a view."""
+        return self._C[: len(self._rows)]
+
+    def row(self, context: Floats) -> int:
+        """Return the row of `context` (d,), a new one with zero counts where it is new."""
+        key = (context + 0.0).tobytes()  # -0.0 + 0.0 is 0.0
+        row = self._rows.setdefault(key, len(self._rows))
+        if row == len(self._X):
+            self._X, self._C = (np.concatenate([A, np.zeros_like(A)]) for A in (self._X, self._C))
+        self._X[row] = context
+        return row
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return copies of X and C: a state that can be saved."""
+        return {"X": self.X.copy(), "C": self.C.copy()}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take over what `arrays` returned."""
+        self._rows.clear()
+        for context, counts in zip(arrays["X"], arrays["C"], strict=True):
+            row = self.row(context)  # may replace self._C by a longer one
+            self._C[row] = counts

@@ -119,7 +119,13 @@ class Console:
     def _print_ranking(self, rows: list[Standing]) -> None:
         for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
             told = "" if kind == "bit" else " (players that are told the label)"
-            table = Table(box=SIMPLE_HEAD, pad_edge=False, title=escape(f"{environment}{told}"), title_justify="left")
+            table = Table(
+                box=SIMPLE_HEAD,
+                pad_edge=False,
+                padding=(0, 1, 0, 0),
+                title=escape(f"{environment}{told}"),
+                title_justify="left",
+            )
             for name in ("", "player", "setting"):
                 table.add_column(name, no_wrap=True)
             for name in ("mistakes % (95 %)", "behind", "us/round"):

@@ -114,7 +114,7 @@ _loaded: set[str] = set()
 
 
 def _load_kernels(run: Run, env: Any) -> None:
-    """Play two rounds with a player of this kind once in a process: reading compiled code back is no part of a run's seconds."""
+    """Play two rounds of a kind of player once in a process: reading compiled code back is no part of a run's time."""
     key = f"{run.label}|{run.adaptive}"
     if key not in _loaded:
         play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))

@@ -14,7 +14,7 @@ from banditlab.errors import IncompatibleError
 from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._quadratic import aioli_root, dot, rank_one_downdate, symmetric_matvec
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import njit
+from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive
 
@@ -36,18 +36,24 @@ def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
     z[1] = 0.0
 
 
+@inline
+def surrogate(t, y, c):  # type: ignore[no-untyped-def]
+    """Return (kappa, gam, beta) of a round predicted with margin t: A += kappa x x', g = gam x, b += beta x."""
+    sign = 1.0 if y == 0 else -1.0
+    right = 1.0 / (1.0 + math.exp(-abs(t)))  # sigmoid(|t|)
+    wrong = math.exp(-abs(t)) * right
+    kappa = c * right * wrong  # (eta_t / 2) g g' = kappa x x' with eta_t = 2 c e^(y t): (2), (9)
+    gam = -sign * (wrong if sign * t > 0.0 else right)  # g = gam x
+    return kappa, gam, kappa * t - 0.5 * gam  # (5): b_t = b_{t-1} + beta x
+
+
 @njit
 def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     v, h = state.v, state.h
     c, w = state.constants
     predict_kernel(state, x, z)  # leaves v = A^{-1} x
     m, q, t = dot(x, h), dot(x, v), z[0]
-    sign = 1.0 if y == 0 else -1.0
-    right = 1.0 / (1.0 + math.exp(-abs(t)))  # sigmoid(|t|)
-    wrong = math.exp(-abs(t)) * right
-    kappa = c * right * wrong  # (eta_t / 2) g g' = kappa x x' with eta_t = 2 c e^(y t): (2), (9)
-    gam = -sign * (wrong if sign * t > 0.0 else right)  # g = gam x
-    beta = kappa * t - 0.5 * gam  # (5): b_t = b_{t-1} + beta x
+    kappa, gam, beta = surrogate(t, y, c)
     shrink = 1.0 / (1.0 + kappa * q)
     virtual = w * math.tanh(0.5 * t)
     state.spent[0] += 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)

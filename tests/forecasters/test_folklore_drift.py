@@ -61,10 +61,10 @@ def test_the_inverse_does_not_drift_in_100_000_updates(kind: str, B: float, lam:
 
 
 def test_gaf_keeps_the_same_state() -> None:
-    """20,000 rounds; its expansion points are read off the implicit step, round by round."""
+    """5,000 rounds; its expansion points are read off the implicit step, round by round."""
     X, y = stream("noise")
     gaf = GAF(Problem(D, K, 1.0), None, norm_bound=10.0, nodes="cubature", regularization=0.01)
-    n = 20_000
+    n = 5_000
     points = np.empty((n, K))
     for t in range(n):
         gaf.update(X[t], y[t])

@@ -1,0 +1,190 @@
+"""AIOLI in a reproducing kernel Hilbert space (Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from banditlab.bounds._curvature import tight_curvature
+from banditlab.bounds.aioli import aioli
+from banditlab.errors import IncompatibleError
+from banditlab.forecasters._base import Floats, Forecaster
+from banditlab.forecasters._dual import Dual, dual_add, dual_form, kernel_value
+from banditlab.forecasters._quadratic import aioli_root
+from banditlab.forecasters._settings import resolve
+from banditlab.forecasters.aioli import surrogate
+from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.problem import Problem
+from banditlab.validation import at_least, nonnegative, one_of, positive
+
+KERNELS = ("linear", "gaussian", "polynomial")
+
+
+@njit
+def predict_kernel(dual, x, z):  # type: ignore[no-untyped-def]
+    m, q = dual_form(dual, x)
+    z[0] = aioli_root(m, q, dual.constants[4])
+    z[1] = 0.0
+
+
+@njit
+def predict_many_kernel(dual, X, Z):  # type: ignore[no-untyped-def]
+    for t in range(X.shape[0]):
+        predict_kernel(dual, X[t], Z[t])
+
+
+@njit
+def update_kernel(dual, x, y):  # type: ignore[no-untyped-def]
+    dual, x = borrow(dual), borrow(x)
+    c, w = dual.constants[3], dual.constants[4]
+    m, q = dual_form(dual, x)
+    t = aioli_root(m, q, w)
+    kappa, gam, beta = surrogate(t, y, c)
+    virtual = w * math.tanh(0.5 * t)
+    dual.spent[0] += 0.25 * q * ((virtual - gam) ** 2 / (1.0 + kappa * q) - virtual**2)
+    dual_add(dual, x, q, kappa, beta)
+
+
+class KernelAIOLI(Forecaster):
+    """AIOLI on the features of a kernel, by the dual algebra: every context learnt is kept.
+
+    Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
+    paper; the logits answered are (z, 0).
+
+    Update rule: AIOLI's with phi(x) for x: z is the root of z = m - (w/2) q tanh(z/2), m = phi'A^{-1}b and
+    q = phi'A^{-1}phi, both from one triangular solve with the Cholesky factor of D^{1/2} G D^{1/2} + lambda I, G the Gram
+    matrix and D the curvatures (eta_s/2) gam_s^2 of the rounds learnt. With the linear kernel it is AIOLI.
+
+    Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` of the bounds). Its
+    comparators are the functions of norm at most 2 B in the kernel's space. The linear functions of the ball are among
+    them for the linear kernel and, scaled down by sqrt(degree), the polynomial one: there `bound` is Theorem 1 in the
+    number of features, or of rounds where that is less, and `certificate` is AIOLI's. A gaussian kernel's space holds
+    no linear function: `bound` is None and `certificate` NaN, and `space_certificate` bounds the regret against the
+    ball of that space.
+
+    Cost: t kernel values and t^2 / 2 multiplications in round t, hence n^3 / 6 for n rounds (an update costs two
+    solves); n^2 / 2 numbers. The arrays grow (their room doubles), which compiled loops cannot do, so rounds go one at
+    a time. For long streams with the gaussian kernel use `fourier-aioli`, of fixed size.
+
+    Parameters
+    ----------
+    norm_bound
+        B: the comparator is f_0 - f_1 with ||f_k|| <= B in the kernel's space. The paper's own B is `margin_bound`, 2 B.
+    kernel
+        "linear": x'y. "gaussian": exp(-||x - y||^2 / (2 bandwidth^2)). "polynomial": (1 + x'y)^degree.
+    bandwidth
+        Of the gaussian kernel, in the unit of the contexts.
+    degree
+        Of the polynomial kernel, 1 or above.
+    regularization, virtual_weight, curvature
+        As for `aioli`, with R = sup sqrt(k(x, x)) in "simple" and "tight".
+
+    Raises
+    ------
+    IncompatibleError
+        More than two classes.
+    UsageError
+        A setting out of its range.
+
+    References
+    ----------
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    """
+
+    id = "kernel-aioli"
+    group = "theory"
+    summary = "binary: AIOLI with a kernel; memory grows with the square of the rounds"
+    reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
+    bound_unit = "nats"
+    excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps every context and their Gram matrix's factor"}
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        kernel: Literal["linear", "gaussian", "polynomial"] = "gaussian",
+        bandwidth: float = 1.0,
+        degree: int = 2,
+        regularization: float | Literal["theory"] = "theory",
+        virtual_weight: float = 1.0,
+        curvature: float | Literal["simple", "tight"] = "simple",
+    ) -> None:
+        super().__init__(problem, rng)
+        if problem.n_classes != 2:
+            raise IncompatibleError(f"kernel-aioli is binary: it needs n_classes = 2, got {problem.n_classes}")
+        self.norm_bound = positive("norm_bound", norm_bound)
+        self.kernel = one_of("kernel", kernel, KERNELS)
+        self.bandwidth = positive("bandwidth", bandwidth)
+        self.degree = at_least("degree", degree, 1)
+        margin = self.margin_bound * self.feature_radius
+        words = {"simple": 0.5 / (1.0 + margin), "tight": tight_curvature(margin)}
+        self.regularization = resolve("regularization", regularization, {"theory": 1.0 / self.margin_bound**2})
+        self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
+        self.curvature = resolve("curvature", curvature, words)
+        parameter = float(self.degree) if self.kernel == "polynomial" else self.bandwidth
+        kind = float(KERNELS.index(self.kernel))
+        constants = np.array([self.regularization, kind, parameter, self.curvature, self.virtual_weight])
+        self.state = Dual.empty(problem.n_features, constants)
+
+    @property
+    def margin_bound(self) -> float:
+        """The bound 2 B on the comparator's norm: B in the paper."""
+        return 2.0 * self.norm_bound
+
+    @property
+    def feature_radius(self) -> float:
+        """The largest sqrt(k(x, x)): R in the paper."""
+        R = self.problem.radius
+        return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the logits (2,) for `context` (d,)."""
+        z = np.empty(2)
+        predict_kernel(self.state, as_contexts(context), z)
+        return z
+
+    def predict_many(self, contexts: Floats) -> Floats:
+        """Return the logits (n, 2) for `contexts` (n, d), the state held fixed."""
+        Z = np.empty((len(contexts), 2))
+        predict_many_kernel(self.state, as_contexts(contexts), Z)
+        return Z
+
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`."""
+        self.state = self.state.roomy()
+        update_kernel(self.state, as_contexts(context), int(label))
+
+    def bound(self, rounds: float) -> float | None:
+        """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats; None where none holds."""
+        if self.kernel == "gaussian" or self.virtual_weight != 1.0 or not self._proved():
+            return None
+        d = self.problem.n_features
+        features = d if self.kernel == "linear" else math.comb(d + self.degree, self.degree)
+        dimension = max(min(features, rounds), 1e-9)  # the Gram matrix has no larger rank
+        return aioli(rounds, dimension, self.margin_bound, self.feature_radius, self.regularization, self.curvature)
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far against linear functions, in nats, or NaN."""
+        return math.nan if self.kernel == "gaussian" else self.space_certificate()
+
+    def space_certificate(self) -> float:
+        """Return the bound on the regret so far against the ball of radius 2 B of the kernel's space, or NaN."""
+        if not self._proved():
+            return math.nan
+        return self.regularization * self.margin_bound**2 + float(self.state.spent[0])
+
+    def effective_dimension(self, scale: float) -> float:
+        """Return tr(G (G + scale I)^{-1}) for the Gram matrix G of the rounds learnt (scale: lambda in the paper)."""
+        n = int(self.state.n[0])
+        kind, parameter = self.state.constants[1], self.state.constants[2]
+        X = as_contexts(self.state.X[:n])
+        gram = np.array([[kernel_value(x, y, kind, parameter) for y in X] for x in X]).reshape(n, n)
+        values = np.maximum(np.linalg.eigvalsh(gram), 0.0) if n else np.zeros(0)
+        return float((values / (values + scale)).sum())
+
+    def _proved(self) -> bool:
+        return self.curvature <= tight_curvature(self.margin_bound * self.feature_radius) * (1.0 + 1e-12)

@@ -41,6 +41,8 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "folklore": "banditlab.forecasters.folklore:FOLKLORE",
         "ons": "banditlab.forecasters.ons:ONS",
         "ftrl": "banditlab.forecasters.ftrl:FTRL",
+        "aggregating": "banditlab.forecasters.aggregating:Aggregating",
+        "b-grid": "banditlab.forecasters.grid:BGrid",
         "kernel-aioli": "banditlab.forecasters.kernel_aioli:KernelAIOLI",
         "fourier-aioli": "banditlab.forecasters.fourier_aioli:FourierAIOLI",
         "gaf": "banditlab.forecasters.gaf:GAF",

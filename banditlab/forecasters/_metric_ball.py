@@ -9,8 +9,8 @@ the minimiser of the Lagrangian is
 
 and nu maximises the concave dual D(nu) = (1/2) sum_k nu_k (W_k'V_k - B^2), whose gradient is (||W_k||^2 - B^2)/2 and
 whose Hessian is -H, H_kj = W_k'[(A + N)^{-1}]_kj W_j. Newton's method on 1/B - 1/||W_k|| = 0, nearly linear in nu, takes
-2 to 5 steps from the multipliers of the round before; steps are halved until D rises or the residual halves, and where
-that fails or hardly helps each row moves by its own step, along which D always rises. Rows strictly inside (nu_k = 0) drop out: a step costs a Cholesky
+some 4 to 7 steps; they are halved until D rises or the residual halves, and where that fails or hardly helps each row
+moves by its own step, along which D always rises. Rows strictly inside (nu_k = 0) drop out: a step costs a Cholesky
 factor of order |F| d, F the rows on the sphere.
 """
 

@@ -83,7 +83,7 @@ class ONS(KernelForecaster):
     B R = 3 or so. The paper's min with 1/(4 G D) is not needed: |<g_t, W_t - W>| <= 4 B R, and alpha < 1/(4 B R) always.
     Above alpha/2, or unprojected, nothing is proved: no bound, no certificate.
 
-    Cost: O(K^2 d^2) a round, and on rounds where the ball binds some 2 to 5 factorisations of order |F| d, F the rows on
+    Cost: O(K^2 d^2) a round, and on rounds where the ball binds some 4 to 7 Newton steps of order |F| d, F the rows on
     their spheres: O((|F| d)^3). 2 K^2 d^2 numbers.
 
     Parameters

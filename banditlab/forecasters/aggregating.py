@@ -1,0 +1,326 @@
+"""The aggregating forecaster (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds.aggregating import aggregating_quadrature
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.forecasters._base import Floats, Forecaster
+from banditlab.forecasters._distinct import Distinct
+from banditlab.forecasters._langevin import Chains, advance, effective_sample_size
+from banditlab.forecasters._mixture import log_softmax, mix, reweigh, smooth
+from banditlab.forecasters._quadratic import dot
+from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.problem import Problem
+from banditlab.validation import at_least, number, one_of, positive
+
+Block = Callable[[Floats, NDArray[np.int64], Floats], None]
+
+
+class Net(NamedTuple):
+    """Members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
+
+    slope (N, K, d): gradients of the members' summed losses. rounds (1,) learnt; smoothed (1,): what smoothing has cost.
+    Z (N, K) is scratch.
+    """
+
+    M: NDArray[np.float64]
+    w: NDArray[np.float64]
+    w0: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    rounds: NDArray[np.int64]
+    smoothed: NDArray[np.float64]
+    Z: NDArray[np.float64]
+
+
+@njit
+def forecast(net, x, mu, z):  # type: ignore[no-untyped-def]
+    """Write ln of the smoothed mixture at x (d,) into z (K,); leave the members' log softmax in net.Z."""
+    N, K = net.Z.shape
+    for i in range(N):
+        for k in range(K):
+            net.Z[i, k] = dot(net.M[i, k], x)
+        log_softmax(net.Z[i])
+    mix(net.w, net.Z, z)
+    smooth(z, mu)
+
+
+@njit
+def learn(net, x, y, mu, z):  # type: ignore[no-untyped-def]
+    """Write the forecast into z (K,), then multiply every member's weight by its softmax(W x)_y."""
+    forecast(net, x, 0.0, z)
+    mixed = z[y]
+    smooth(z, mu)
+    net.smoothed[0] += mixed - z[y]
+    net.rounds[0] += 1
+    N, K = net.Z.shape
+    for i in range(N):
+        for k in range(K):
+            r = math.exp(net.Z[i, k]) - (1.0 if k == y else 0.0)
+            for j in range(x.shape[0]):
+                net.slope[i, k, j] += r * x[j]
+    reweigh(net.w, net.Z, y)
+
+
+@njit
+def learn_block(net, X, y, mu, logits):  # type: ignore[no-untyped-def]
+    """Forecast and learn n rounds; fill logits (n, K)."""
+    net, X = borrow(net), borrow(X)
+    for t in range(X.shape[0]):
+        learn(net, X[t], y[t], mu, logits[t])
+
+
+class Aggregating(Forecaster):
+    """Mix all logistic models of the row ball, each weighted by the probability it gave to the labels so far.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream.
+
+    Update rule (Algorithm 1): P_1 uniform on {W : ||W_k|| <= B}; q = (1 - mu) E_{P_t}[softmax(W x_t)] + mu/K, answered
+    as ln q; P_{t+1}(W) proportional to P_t(W) softmax(W x_t)_{y_t}. The loss of ln E_{P_t} softmax(W x_t) is the mix
+    loss -ln E_{P_t} softmax(W x_t)_{y_t}, with equality. P_t is represented by `sampler`:
+
+    * "quadrature", d = 1 and K = 2: only theta = W_0 - W_1 matters. Its prior is uniform on [-2 B, 2 B] (AIOLI's
+      margin_bound; two independent uniform rows would make it triangular), integrated by Gauss-Legendre nodes.
+    * "net": N matrices drawn once from P_1, weights exact from then on.
+    * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.
+      `diagnostics()` reports acceptance and effective sample size.
+
+    Guarantee: with exact integrals, regret at most Kd (1 + ln(4 B R T/(Kd))) - T ln(1 - mu) (Theorem 3 with other
+    constants). `bound` is the quadrature's, -ln(h - 2 w) + 4 B R T h at the best h, w the heaviest node: of that order
+    while nodes outnumber B R T. The quadrature's running certificate is its loss less what convexity leaves possible
+    between nodes, from their losses and slopes. The net's regret is at most ln N against the best of its members
+    (`regret_to_net`), which says nothing about the ball: no bound and no certificate, nor for "mala".
+
+    Cost: O(N K d) a round and 2 N K d numbers for "quadrature" and "net". "mala": O(chains steps m K d) an update with m
+    distinct contexts so far, memory growing with m; O(chains steps K d) a forecast.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the largest norm of a row of W.
+    sampler
+        "net", "quadrature" or "mala".
+    smoothing
+        mu in [0, 1/2]; "theory" is 1/T, which needs the horizon. Costs at most 2 mu a round.
+    nodes
+        Nodes of the quadrature.
+    members
+        N, the matrices of the net.
+    chains, steps
+        Langevin chains and their steps after each round; all chains x steps positions are averaged.
+
+    Raises
+    ------
+    IncompatibleError
+        "quadrature" for another problem than d = 1, K = 2, or "mala" for K d > 60.
+    HorizonRequiredError
+        smoothing = "theory" where the horizon is unknown.
+    UsageError
+        A setting out of its range, or "net" or "mala" without a generator.
+
+    References
+    ----------
+    D. Foster, S. Kale, H. Luo, M. Mohri, K. Sridharan. Logistic regression: the importance of being improper. COLT 2018.
+    G. Roberts, R. Tweedie. Exponential convergence of Langevin distributions and their discrete approximations. 1996.
+    """
+
+    id = "aggregating"
+    group = "theory"
+    summary = "all models of the ball mixed by their likelihood: quadrature, a random net, or Langevin chains"
+    reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Algorithm 1"
+    bound_unit = "nats"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        sampler: Literal["net", "quadrature", "mala"] = "net",
+        smoothing: float | Literal["theory"] = 0.0,
+        nodes: int = 801,
+        members: int = 1000,
+        chains: int = 32,
+        steps: int = 10,
+    ) -> None:
+        super().__init__(problem, rng)
+        self.norm_bound = positive("norm_bound", norm_bound)
+        self.sampler = one_of("sampler", sampler, ("net", "quadrature", "mala"))
+        self.smoothing = self._smoothing(smoothing)
+        self.nodes = at_least("nodes", nodes, 1)
+        self.members = at_least("members", members, 1)
+        self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
+        self._refuse()
+        self._stream = rng.spawn(1)[0] if rng is not None and sampler != "quadrature" else None
+        self._past = Distinct(problem.n_features, problem.n_classes)
+        self._round = 0
+        self.state: Any = self._initial_chains() if sampler == "mala" else self._initial_net()
+
+    def _smoothing(self, smoothing: float | str) -> float:
+        if smoothing == "theory":
+            return min(0.5, 1.0 / self.problem.known_horizon("smoothing = 'theory'", "give smoothing as a number"))
+        value = number("smoothing", smoothing, "theory")
+        if not 0.0 <= value <= 0.5:
+            raise UsageError(f"smoothing must lie in [0, 1/2], got {value:g}")
+        return value
+
+    def _refuse(self) -> None:
+        K, d = self.problem.n_classes, self.problem.n_features
+        if self.sampler == "quadrature" and (d, K) != (1, 2):
+            raise IncompatibleError(f"sampler = 'quadrature' needs d = 1 and K = 2, got d = {d}, K = {K}")
+        if self.sampler == "mala" and K * d > 60:
+            raise IncompatibleError(
+                f"sampler = 'mala' is for K d up to 60, got {K * d}; use 'net' or another forecaster"
+            )
+        if self.sampler != "quadrature" and self.rng is None:
+            raise UsageError(f"sampler = {self.sampler!r} needs a generator")
+
+    def _prior(self, n: int) -> Floats:
+        """Return n matrices (n, K, d) drawn uniformly from the row ball."""
+        assert self._stream is not None
+        shape = (n, self.problem.n_classes, self.problem.n_features)
+        W = self._stream.standard_normal(shape)
+        W /= np.linalg.norm(W, axis=2, keepdims=True)
+        return W * (self.norm_bound * self._stream.random((*shape[:2], 1)) ** (1.0 / shape[2]))
+
+    def _initial_net(self) -> Net:
+        if self.sampler == "quadrature":
+            points, weights = np.polynomial.legendre.leggauss(self.nodes)
+            M = np.zeros((self.nodes, 2, 1))
+            M[:, 0, 0], M[:, 1, 0] = self.norm_bound * points, -self.norm_bound * points  # theta = 2 B point
+            w0 = np.log(0.5 * weights)
+        else:
+            M = self._prior(self.members)
+            w0 = np.full(self.members, -math.log(self.members))
+        return Net(M, w0.copy(), w0, np.zeros_like(M), np.zeros(1, np.int64), np.zeros(1), np.zeros(M.shape[:2]))
+
+    def _initial_chains(self) -> Chains:
+        K, d, B, R = self.problem.n_classes, self.problem.n_features, self.norm_bound, self.problem.radius
+        W = self._prior(self.chains)
+        samples = np.stack([W] + [self._prior(self.chains) for _ in range(self.steps - 1)])
+        step = np.array([min(0.1 * B**2 / d, 1.0 / R**2)])
+        U, G, V = np.zeros(self.chains), np.zeros_like(W), np.zeros((K, d))
+        return Chains(W, U, G, samples, step, np.zeros(2, np.int64), V, V.copy(), np.zeros(K))
+
+    # ---------------------------------------------------------------------------------------------------- predict, update
+
+    def predict(self, context: Floats) -> Floats:
+        """Return ln of the smoothed mixture's probabilities (K,) at `context` (d,)."""
+        z = np.empty(self.problem.n_classes)
+        if self.sampler != "mala":
+            forecast(self.state, as_contexts(context), self.smoothing, z)
+            return z
+        Z = self.state.samples @ as_contexts(context)
+        Z = Z.reshape(-1, len(z))
+        top = Z.max(axis=1, keepdims=True)
+        Z = Z - top - np.log(np.exp(Z - top).sum(axis=1, keepdims=True))
+        mix(np.full(len(Z), -math.log(len(Z))), Z, z)
+        smooth(z, self.smoothing)
+        return z
+
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`."""
+        x = as_contexts(context)
+        if self.sampler != "mala":
+            learn(self.state, x, int(label), self.smoothing, np.empty(self.problem.n_classes))
+            return
+        self._round += 1
+        self._past.C[self._past.row(x), label] += 1.0
+        assert self._stream is not None
+        noise = self._stream.standard_normal(self.state.samples.shape)
+        u = self._stream.random(noise.shape[:2])
+        advance(self.state, self._past.X, self._past.C, self.norm_bound, noise, 1.0 - u, float(self._round))
+
+    @property
+    def forecast_block(self) -> Block:
+        """Forecast n rounds at compiled speed: `forecast_block(X (n, d), y (n,), logits (n, K))`.
+
+        Raises
+        ------
+        AttributeError
+            For the sampler "mala", which draws in every round.
+        """
+        if self.sampler == "mala":
+            raise AttributeError("sampler = 'mala' has no compiled path")
+        return self._forecast_block
+
+    def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+        learn_block(self.state, X, y, self.smoothing, logits)
+
+    # ----------------------------------------------------------------------------------------------------- what is known
+
+    def regret_to_net(self) -> float:
+        """Return the loss so far less that of the best net member or node; NaN for "mala".
+
+        Smoothing left out, a member's is -ln of its prior at most: ln N for the net.
+        """
+        if self.sampler == "mala":
+            return math.nan
+        return float(np.max(self.state.w - self.state.w0) + self.state.smoothed[0])
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return acceptance (all rounds), step size and effective sample size (the last round's worst coordinate).
+
+        Coordinates are those of W less its mean row, which alone matters. Empty for "quadrature" and "net".
+        """
+        if self.sampler != "mala":
+            return {}
+        chains: Chains = self.state
+        samples = chains.samples - chains.samples.mean(axis=2, keepdims=True)
+        columns = samples.reshape(*samples.shape[:2], -1)
+        size = min(effective_sample_size(columns[:, :, i]) for i in range(columns.shape[2]))
+        rate = chains.tally[1] / max(1, chains.tally[0])
+        return {"acceptance": float(rate), "step": float(chains.step[0]), "effective_sample_size": size}
+
+    def bound(self, rounds: float) -> float | None:
+        """Return the quadrature's regret bound after `rounds` rounds, in nats; None for "net" and "mala"."""
+        if self.sampler != "quadrature":
+            return None
+        heaviest = math.exp(float(self.state.w0.max()))
+        return aggregating_quadrature(rounds, self.norm_bound, self.problem.radius, heaviest, self.smoothing)
+
+    def certificate(self) -> float:
+        """Return a bound on the quadrature's regret so far over the row ball, in nats; NaN for "net" and "mala"."""
+        if self.sampler != "quadrature":
+            return math.nan
+        net: Net = self.state
+        theta = net.M[:, 0, 0] - net.M[:, 1, 0]
+        regret = net.w - net.w0  # the mixture's loss less each node's
+        slope = net.slope[:, 0, 0]
+        ends = 2.0 * self.norm_bound * np.array([-1.0, 1.0])
+        beyond = regret[[0, -1]] - slope[[0, -1]] * (ends - theta[[0, -1]])
+        gap, rise = np.diff(theta), np.diff(slope)
+        # Between two nodes a convex function lies above both tangents: least where they cross, or at a node.
+        cross = np.divide(np.diff(regret) + slope[1:] * gap, rise, out=np.zeros_like(gap), where=rise > 0.0)
+        inner = regret[:-1] - slope[:-1] * np.clip(cross, 0.0, gap)
+        possible = float(max(regret.max(), beyond.max(), inner.max(initial=-math.inf)) + net.smoothed[0])
+        t = int(net.rounds[0])
+        bound = aggregating_quadrature(
+            t, self.norm_bound, self.problem.radius, math.exp(float(net.w0.max())), self.smoothing
+        )
+        return min(possible, bound)  # both hold; with few nodes the tangents may allow more
+
+    # ------------------------------------------------------------------------------------------------------------- state
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; for "mala" the distinct contexts and their counts included."""
+        return {
+            "rng": self.rng,
+            "stream": self._stream,
+            "round": self._round,
+            "state": self.state,
+            "past": self._past.arrays(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        mine = {"rng": "rng", "stream": "_stream", "round": "_round", "state": "state"}
+        super().set_state({attribute: state[name] for name, attribute in mine.items()})
+        self._past = Distinct(self.problem.n_features, self.problem.n_classes)
+        self._past.restore(state["past"])

@@ -1,0 +1,215 @@
+"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm: no norm bound to tune."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds.grid import grid
+from banditlab.errors import UsageError
+from banditlab.forecasters import aioli, folklore
+from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._mixture import log_softmax, mix, reweigh
+from banditlab.forecasters._stack import member, stack, view
+from banditlab.kernels import borrow, njit
+from banditlab.problem import Problem
+from banditlab.validation import at_least, one_of, positive
+
+BATCH = 128
+"""Contexts forecast together by each member."""
+
+# Names of their own, so that the compiler sees globals and not attributes of modules.
+_folklore_predict, _aioli_predict = folklore.predict_kernel, aioli.predict_kernel
+_folklore_update, _aioli_update = folklore.update_kernel, aioli.update_kernel
+_folklore_predict_many = folklore.predict_many_kernel
+
+
+class State(NamedTuple):
+    """w (N,) log weights; folklore and aioli, stacked states of the members, one of the two a placeholder.
+
+    binary (1,) is 1 where the members are AIOLI; Z (N, K) and many (N, BATCH, K) are scratch.
+    """
+
+    w: NDArray[np.float64]
+    folklore: folklore.State
+    aioli: aioli.State
+    binary: NDArray[np.int64]
+    Z: NDArray[np.float64]
+    many: NDArray[np.float64]
+
+
+@njit
+def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    for i in range(state.w.shape[0]):
+        if state.binary[0] == 1:
+            _aioli_predict(member(state.aioli, i), x, state.Z[i])
+        else:
+            _folklore_predict(member(state.folklore, i), x, state.Z[i])
+        log_softmax(state.Z[i])
+    mix(state.w, state.Z, z)
+
+
+@njit
+def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    many = state.many
+    for start in range(0, X.shape[0], BATCH):
+        part = X[start : start + BATCH]
+        n = part.shape[0]
+        for i in range(state.w.shape[0]):
+            if state.binary[0] == 1:
+                for t in range(n):
+                    _aioli_predict(member(state.aioli, i), part[t], many[i, t])
+            else:
+                _folklore_predict_many(member(state.folklore, i), part, many[i, :n])
+        for t in range(n):
+            for i in range(state.w.shape[0]):
+                state.Z[i] = many[i, t]
+                log_softmax(state.Z[i])
+            mix(state.w, state.Z, Z[start + t])
+
+
+@njit
+def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    for i in range(state.w.shape[0]):
+        if state.binary[0] == 1:
+            _aioli_update(member(state.aioli, i), x, y, state.Z[i])
+        else:
+            _folklore_update(member(state.folklore, i), x, y, state.Z[i])
+        log_softmax(state.Z[i])
+    mix(state.w, state.Z, z)
+    reweigh(state.w, state.Z, y)
+
+
+class BGrid(KernelForecaster):
+    """The aggregating algorithm over learners that differ in their norm bound.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream, the comparator's norm unknown.
+
+    Update rule: members i = 1 ... N are FOLKLORE (or AIOLI) with B_i = smallest ratio^(i-1) and their theory settings;
+    with q_i their forecasts the answer is ln sum_i w_i q_i, and w_i is multiplied by q_i(y_t) after the round
+    (learning rate 1, the loss is 1-mixable with equality: the mixture's loss is the mix loss).
+
+    Guarantee: against every W in the ball of B_i the regret is at most member i's bound plus ln N, and its running
+    certificate is member i's plus ln(N w_i). `bound` and `certificate` are the least of these over the members whose
+    ball holds that of `norm_bound`. N may be large: doubling the grid costs ln 2 nats.
+
+    Cost: N members' time and memory.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the ball bound and certificate are stated for, at most the grid's largest; forecasts do not depend on it.
+    member
+        "folklore", or "aioli" for K = 2.
+    smallest
+        B_1, the least norm bound of the grid.
+    ratio
+        Ratio of neighbouring norm bounds, above 1.
+    size
+        N, the number of members. The defaults make 1/4, 1/2, ..., 64.
+    curvature
+        The members' curvature, "simple" or "tight".
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, or norm_bound beyond the grid.
+    IncompatibleError
+        member = "aioli" for more than two classes.
+
+    References
+    ----------
+    V. Vovk. Aggregating strategies. COLT 1990.
+    J. Mayo, H. Hadiji, T. van Erven. Scale-free unconstrained online learning for curved losses. COLT 2022.
+    """
+
+    id = "b-grid"
+    group = "theory"
+    summary = "FOLKLORE or AIOLI on a geometric grid of norm bounds, mixed: nothing to tune for ln N nats"
+    reference = "Vovk, COLT 1990, over the members of Agarwal, Kale and Zimmert, ALT 2022"
+    bound_unit = "nats"
+    predict_kernel = predict_kernel
+    update_kernel = update_kernel
+    predict_many_kernel = predict_many_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        member: Literal["folklore", "aioli"] = "folklore",
+        smallest: float = 0.25,
+        ratio: float = 2.0,
+        size: int = 9,
+        curvature: Literal["simple", "tight"] = "simple",
+    ) -> None:
+        super().__init__(problem, rng)
+        self.member = one_of("member", member, ("folklore", "aioli"))
+        self.smallest = positive("smallest", smallest)
+        self.ratio = positive("ratio", ratio)
+        if self.ratio <= 1.0:
+            raise UsageError(f"ratio must be a number above 1, got {self.ratio:g}")
+        self.size = at_least("size", size, 1)
+        self.curvature = one_of("curvature", curvature, ("simple", "tight"))
+        self.norm_bound = positive("norm_bound", norm_bound)
+        largest = self.norm_bounds[-1]
+        if self.norm_bound > largest * (1.0 + 1e-12):
+            raise UsageError(f"norm_bound must lie within the grid, at most {largest:g}, got {self.norm_bound:g}")
+        cls: Any = aioli.AIOLI if self.member == "aioli" else folklore.FOLKLORE
+        self._members = [cls(problem, None, norm_bound=B, curvature=curvature) for B in self.norm_bounds]
+        self.state = self._stacked()
+
+    @property
+    def norm_bounds(self) -> list[float]:
+        """B_1 ... B_N."""
+        return [self.smallest * self.ratio**i for i in range(self.size)]
+
+    def _stacked(self) -> State:
+        states = stack([player.state for player in self._members])
+        for player in self._members:
+            player.state = None  # the stack is the state from here on
+        nothing = Problem(1, 2, 1.0)
+        binary = self.member == "aioli"
+        N, K = self.size, self.problem.n_classes
+        return State(
+            w=np.full(N, -math.log(N)),
+            folklore=stack([folklore.FOLKLORE(nothing, None).state]) if binary else states,
+            aioli=states if binary else stack([aioli.AIOLI(nothing, None).state]),
+            binary=np.array([int(binary)]),
+            Z=np.zeros((N, K)),
+            many=np.zeros((N, BATCH, K)),
+        )
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; the members' own is part of it."""
+        return {"rng": self.rng, "state": self.state}
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return the members' weights (N,), which sum to 1."""
+        return np.exp(self.state.w)
+
+    def _holding(self) -> range:
+        """The members whose ball holds the ball of norm_bound."""
+        return range(sum(B * (1.0 + 1e-12) < self.norm_bound for B in self.norm_bounds), self.size)
+
+    def bound(self, rounds: int) -> float:
+        """Return the regret's bound over the ball of norm_bound after `rounds` rounds, in nats."""
+        return min(grid(self._members[i].bound(rounds), self.size) for i in self._holding())
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats."""
+        states = self.state.aioli if self.member == "aioli" else self.state.folklore
+        found = []
+        for i in self._holding():
+            player = self._members[i]
+            player.state = view(states, i)
+            found.append(player.certificate() + float(self.state.w[i]) + math.log(self.size))
+            player.state = None
+        return min(found)

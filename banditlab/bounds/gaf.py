@@ -84,33 +84,37 @@ def gaf(
     printed="n (K ln(n/delta)/m)^(1/3), with high probability and up to a constant",
 )
 def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
-    """What sampling and smoothing add: n [K/(mu m) + exp(-m mu/(8K)) ln(K/mu) - ln(1 - mu)], m independent samples.
+    """What sampling and smoothing add: n [(1-mu)/(4 a m) + exp(-a m/(2(1-mu))) ln(1/a) - ln(1-mu)], a = mu/K.
 
-    The smoothed mean q >= mu/K of the label's probability and its estimate q (1 + D): -ln(1 + D) <= -D + D^2 for
-    D >= -1/2, E D = 0, E D^2 <= 1/(m q), and D < -1/2 has probability at most exp(-m q/8) (Chernoff) and costs at most
-    ln(K/mu). Antithetic pairs count as one sample each. Infinite at mu = 0.
+    q = (1 - mu) p + a is the smoothed probability of the label, q (1 + D) its estimate from m samples. -ln(1 + D) is at
+    most -D + D^2 for D >= -1/2; E D = 0; E D^2 <= (1 - mu)(q - a)/(m q^2) <= (1 - mu)/(4 a m) since q^2 >= 4 a (q - a).
+    D < -1/2 has probability at most exp(-m q^2/(8 (1 - mu)(q - a))) (Chernoff) and costs at most ln(1/a). Antithetic
+    pairs count as one sample each. Infinite at mu = 0.
     """
-    n, K, m, mu = rounds, n_classes, samples, smoothing
+    n, m, mu = rounds, samples, smoothing
     if mu == 0.0:
         return math.inf
-    return n * (K / (mu * m) + math.exp(-m * mu / (8.0 * K)) * math.log(K / mu) - math.log1p(-mu))
+    a = mu / n_classes
+    return n * ((1.0 - mu) / (4.0 * a * m) - math.exp(-0.5 * a * m / (1.0 - mu)) * math.log(a) - math.log1p(-mu))
 
 
 @theorem(
     source=_SOURCE + ", Proposition 3",
     unit="nats",
     assumes="with probability 1 - delta over independent samples that the label does not depend on; epsilon, mu <= 1/2",
-    printed="epsilon without 32/9 (from e^-eps <= 1 - 2 eps, which is false; <= 1 - 3 eps/4 holds), mu for 2 mu",
+    printed="mu n for 2 mu n; its (8) uses e^-eps <= 1 - 2 eps, which is false, but ends at a bound that holds",
 )
 def gaf_sampling_high_probability(
     rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
 ) -> float:
-    """What sampling and smoothing add: n (epsilon + 2 mu), epsilon = sqrt((32/9) K ln(n/delta) / (mu m)).
+    """What sampling and smoothing add: n (epsilon + 2 mu), epsilon = sqrt(K ln(n/delta) / (mu m)).
 
-    Infinite where epsilon > 1/2: the proof's Chernoff bound needs it.
+    In the notation of `gaf_sampling`, D < e^-eps - 1 has probability at most
+    exp(-m (1 - e^-eps)^2 q^2/(2 (1 - mu)(q - a))) <= exp(-2 m a (1 - e^-eps)^2) <= exp(-m a eps^2), by 1 - e^-eps >= 3
+    eps/4. Infinite where epsilon > 1/2.
     """
     n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
-    epsilon = math.sqrt(32.0 / 9.0 * K * math.log(n / delta) / (mu * m)) if mu > 0.0 else math.inf
+    epsilon = math.sqrt(K * math.log(n / delta) / (mu * m)) if mu > 0.0 else math.inf
     return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
 
 
@@ -120,5 +124,5 @@ def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
 
 
 def gaf_smoothing(n_classes: int, samples: int) -> float:
-    """Return the mu that balances the two main terms of `gaf_sampling`, min(1/2, sqrt(K/(2m)))."""
-    return min(0.5, math.sqrt(n_classes / (2.0 * samples)))
+    """Return the mu that balances the two main terms of `gaf_sampling`, min(1/2, sqrt(K/(4m)))."""
+    return min(0.5, math.sqrt(n_classes / (4.0 * samples)))

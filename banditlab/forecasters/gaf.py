@@ -178,7 +178,7 @@ class GAF(KernelForecaster):
         them is not covered by the expectation). "gauss-hermite": the product rule, deterministic, for few classes.
         "cubature": +-sqrt(K) e_k, deterministic, exact to degree 3 only. Fresh samples each round: `gaf-fresh`.
     smoothing
-        mu in the paper, in [0, 1/2]; "theory" is min(1/2, sqrt(K/(2m))), m counting an antithetic pair once.
+        mu in the paper, in [0, 1/2]; "theory" is min(1/2, sqrt(K/(4m))), m counting an antithetic pair once.
     covariance, linear_term
         "corrected", or "printed" for Algorithm 1 as it stands: no bound; no certificate for the printed linear term.
 

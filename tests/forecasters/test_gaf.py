@@ -320,7 +320,7 @@ def test_settings_and_refusals() -> None:
     gaf = GAF(Problem(2, 5, 2.0), rng, norm_bound=4.0, samples=10, smoothing="theory")
     assert gaf.regularization == 32 * 5 * 2 * 4
     assert gaf.curvature == pytest.approx(0.5 / (math.log(5) / 2 + 8 + 1))  # beta/2
-    assert gaf.smoothing == 0.5
+    assert gaf.smoothing == 0.5  # sqrt(5/(4 * 5)): five antithetic pairs
     assert GAF(Problem(2, 5, 2.0), rng, norm_bound=4.0, curvature="tight").curvature == tight_curvature(
         margin_range(5, 4.0, 2.0)
     )

@@ -40,6 +40,12 @@ class Distinct:
         self._X[row] = context
         return row
 
+    def count(self, context: Floats, label: int) -> int:
+        """Count one more `label` at `context` (d,); return the row."""
+        row = self.row(context)
+        self._C[row, label] += 1.0
+        return row
+
     def arrays(self) -> dict[str, Floats]:
         """Return copies of X and C: a state that can be saved."""
         return {"X": self.X.copy(), "C": self.C.copy()}

@@ -64,10 +64,10 @@ def potential(W, X, C, z, G):  # type: ignore[no-untyped-def]
 @njit
 def inside(W, B):  # type: ignore[no-untyped-def]
     """Return whether every row of W (K, d) has norm at most B."""
+    longest = 0.0
     for k in range(W.shape[0]):
-        if dot(W[k], W[k]) > B * B:
-            return False
-    return True
+        longest = max(longest, dot(W[k], W[k]))
+    return longest <= B * B
 
 
 @njit

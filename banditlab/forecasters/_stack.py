@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numba import types as nbtypes
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numba.np import arrayobj
-
-from banditlab.kernels import intrinsic, nbtypes
 
 
 def stack(states: Sequence[Any]) -> Any:
@@ -42,8 +43,8 @@ def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i
     """Return entry i along the leading axis of a compiled array, or of every array of a nested tuple."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
-        strides, shape = (arrayobj.cgutils.unpack_tuple(builder, a, kind.ndim) for a in (array.strides, array.shape))
-        start = arrayobj.cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]), array.data.type)
+        strides, shape = (cgutils.unpack_tuple(builder, a, kind.ndim) for a in (array.strides, array.shape))
+        start = cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]), array.data.type)
         part = context.make_array(result)(context, builder)
         arrayobj.populate_array(
             part, data=start, shape=shape[1:], strides=strides[1:], itemsize=array.itemsize, meminfo=None

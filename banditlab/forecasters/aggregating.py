@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import roots_legendre
 
 from banditlab.bounds.aggregating import aggregating_quadrature
 from banditlab.errors import IncompatibleError, UsageError
@@ -93,9 +94,10 @@ class Aggregating(Forecaster):
 
     Guarantee: with exact integrals, regret at most Kd (1 + ln(4 B R T/(Kd))) - T ln(1 - mu) (Theorem 3 with other
     constants). `bound` is the quadrature's, -ln(h - 2 w) + 4 B R T h at the best h, w the heaviest node: of that order
-    while nodes outnumber B R T. The quadrature's running certificate is its loss less what convexity leaves possible
-    between nodes, from their losses and slopes. The net's regret is at most ln N against the best of its members
-    (`regret_to_net`), which says nothing about the ball: no bound and no certificate, nor for "mala".
+    while nodes outnumber B R T, too large beyond, where a proof would need the posterior's smoothness. The quadrature's
+    running certificate is its loss less what convexity leaves possible between nodes, from their losses and slopes. The
+    net's regret is at most ln N against the best of its members (`regret_to_net`), which says nothing about the ball:
+    no bound and no certificate, nor for "mala".
 
     Cost: O(N K d) a round and 2 N K d numbers for "quadrature" and "net". "mala": O(chains steps m K d) an update with m
     distinct contexts so far, memory growing with m; O(chains steps K d) a forecast.
@@ -109,7 +111,8 @@ class Aggregating(Forecaster):
     smoothing
         mu in [0, 1/2]; "theory" is 1/T, which needs the horizon. Costs at most 2 mu a round.
     nodes
-        Nodes of the quadrature.
+        Nodes of the quadrature. Its error is below 1e-9 from 4 B R sqrt(T) nodes on, when they resolve the narrowest
+        posterior there can be; "theory" is that number, which needs the horizon, but at least 801.
     members
         N, the matrices of the net.
     chains, steps
@@ -120,7 +123,7 @@ class Aggregating(Forecaster):
     IncompatibleError
         "quadrature" for another problem than d = 1, K = 2, or "mala" for K d > 60.
     HorizonRequiredError
-        smoothing = "theory" where the horizon is unknown.
+        smoothing or nodes = "theory" where the horizon is unknown.
     UsageError
         A setting out of its range, or "net" or "mala" without a generator.
 
@@ -144,7 +147,7 @@ class Aggregating(Forecaster):
         norm_bound: float = 1.0,
         sampler: Literal["net", "quadrature", "mala"] = "net",
         smoothing: float | Literal["theory"] = 0.0,
-        nodes: int = 801,
+        nodes: int | Literal["theory"] = 801,
         members: int = 1000,
         chains: int = 32,
         steps: int = 10,
@@ -153,7 +156,7 @@ class Aggregating(Forecaster):
         self.norm_bound = positive("norm_bound", norm_bound)
         self.sampler = one_of("sampler", sampler, ("net", "quadrature", "mala"))
         self.smoothing = self._smoothing(smoothing)
-        self.nodes = at_least("nodes", nodes, 1)
+        self.nodes = self._nodes(nodes)
         self.members = at_least("members", members, 1)
         self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
         self._refuse()
@@ -169,6 +172,12 @@ class Aggregating(Forecaster):
         if not 0.0 <= value <= 0.5:
             raise UsageError(f"smoothing must lie in [0, 1/2], got {value:g}")
         return value
+
+    def _nodes(self, nodes: int | str) -> int:
+        if nodes != "theory":
+            return at_least("nodes", int(number("nodes", nodes, "theory")), 1)
+        T = self.problem.known_horizon("nodes = 'theory'", "give nodes as a number")
+        return max(801, math.ceil(4.0 * self.norm_bound * self.problem.radius * math.sqrt(T)))
 
     def _refuse(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
@@ -191,7 +200,7 @@ class Aggregating(Forecaster):
 
     def _initial_net(self) -> Net:
         if self.sampler == "quadrature":
-            points, weights = np.polynomial.legendre.leggauss(self.nodes)
+            points, weights = roots_legendre(self.nodes)
             M = np.zeros((self.nodes, 2, 1))
             M[:, 0, 0], M[:, 1, 0] = self.norm_bound * points, -self.norm_bound * points  # theta = 2 B point
             w0 = np.log(0.5 * weights)
@@ -231,7 +240,7 @@ class Aggregating(Forecaster):
             learn(self.state, x, int(label), self.smoothing, np.empty(self.problem.n_classes))
             return
         self._round += 1
-        self._past.C[self._past.row(x), label] += 1.0
+        self._past.count(x, int(label))
         assert self._stream is not None
         noise = self._stream.standard_normal(self.state.samples.shape)
         u = self._stream.random(noise.shape[:2])

@@ -239,8 +239,7 @@ class FTRL(Forecaster):
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
-        row = self._past.row(as_contexts(context))
-        self._past.C[row, label] += 1.0
+        row = self._past.count(as_contexts(context), int(label))
         learn(self.state, self._past.X, self._past.C, row, int(label), self.regularization)
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], Z: Floats) -> None:

@@ -197,7 +197,7 @@ class BGrid(KernelForecaster):
 
     def _holding(self) -> range:
         """The members whose ball holds the ball of norm_bound."""
-        return range(sum(B * (1.0 + 1e-12) < self.norm_bound for B in self.norm_bounds), self.size)
+        return range(sum(self.norm_bound > B * (1.0 + 1e-12) for B in self.norm_bounds), self.size)
 
     def bound(self, rounds: int) -> float:
         """Return the regret's bound over the ball of norm_bound after `rounds` rounds, in nats."""

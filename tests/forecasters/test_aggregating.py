@@ -1,0 +1,248 @@
+"""The aggregating forecaster: integrals by scipy, mixability with equality, the net's ln N, the chains' law."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from banditlab.bounds.aggregating import aggregating_net
+from banditlab.comparators import best_in_ball
+from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
+from banditlab.forecasters._langevin import effective_sample_size, potential
+from banditlab.forecasters.aggregating import Aggregating
+from banditlab.kernels import as_contexts
+from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.problem import Problem
+
+
+def line(seed: int, n: int, kind: str = "noise") -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    if kind == "repeated":
+        X = np.array([[1.0], [0.9], [-0.05]])[rng.integers(0, 3, n)]
+    y = (X[:, 0] < 0).astype(int) if kind == "separable" else rng.integers(0, 2, n)
+    return as_contexts(X), y
+
+
+def plane(seed: int, n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    return as_contexts(X), np.argmax(X @ (3 * rng.standard_normal((d, K))) + rng.gumbel(size=(n, K)), axis=1)
+
+
+def posterior_mean(past: np.ndarray, x: float, B: float) -> float:
+    """E sigmoid(theta x) under exp(-sum_s ln(1 + e^{-theta past_s})) on [-2B, 2B], by scipy's adaptive rule."""
+
+    def log_weight(theta: float) -> float:
+        return float(-np.logaddexp(0, -theta * past).sum())
+
+    coarse = np.linspace(-2 * B, 2 * B, 1001)
+    top = coarse[np.argmax([log_weight(theta) for theta in coarse])]
+    scale = log_weight(top)
+    cuts = np.unique(np.clip(top + np.array([-3, -1, -0.3, 0, 0.3, 1, 3]), -2 * B, 2 * B))
+
+    def integral(slope: float) -> float:
+        def density(theta: float) -> float:
+            return math.exp(log_weight(theta) - scale - np.logaddexp(0, -theta * slope))
+
+        return quad(density, -2 * B, 2 * B, points=cuts, limit=400, epsabs=1e-13, epsrel=1e-11)[0]
+
+    return integral(x) / (2 * integral(0.0))  # sigmoid(0) = 1/2
+
+
+@pytest.mark.parametrize("kind", ["noise", "repeated", "separable"])
+@pytest.mark.parametrize("B", [0.5, 4.0, 50.0])
+def test_quadrature_equals_scipys_integral(B: float, kind: str) -> None:
+    n = 300
+    X, y = line(1, n, kind)
+    player = Aggregating(Problem(1, 2, 1.0, n), None, norm_bound=B, sampler="quadrature", nodes="theory")
+    past = (1 - 2 * y) * X[:, 0]
+    for t in range(n):
+        if t in (0, 1, 7, 50, 299):
+            expected = posterior_mean(past[:t], X[t, 0], B)
+            assert softmax(player.predict(X[t]))[0] == pytest.approx(expected, abs=1e-8)
+        player.update(X[t], y[t])
+
+
+def test_quadrature_on_a_long_stream_agrees_with_a_finer_one() -> None:
+    X, y = line(5, 5_000, "repeated")
+    logits = []
+    for nodes in (801, 3001):
+        player = Aggregating(Problem(1, 2, 1.0), None, norm_bound=5.0, sampler="quadrature", nodes=nodes)
+        Z = np.empty((len(X), 2))
+        player.forecast_block(X, y, Z)
+        logits.append(Z)
+    np.testing.assert_allclose(softmax(logits[0]), softmax(logits[1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.01, 0.5])
+def test_the_loss_is_the_mix_loss(mu: float) -> None:
+    """Mixability with equality: the losses sum to -ln of the prior's mean of e^{-L}; smoothing costs at most 2 mu."""
+    d, K, n = 2, 3, 200
+    X, y = plane(2, n, d, K)
+    player = Aggregating(Problem(d, K, 1.0), np.random.default_rng(0), norm_bound=5.0, members=300, smoothing=mu)
+    logits = np.empty((n, K))
+    player.forecast_block(X, y, logits)
+    losses = np.array([logistic_loss(X @ M.T, y).sum() for M in player.state.M])
+    mixed = -math.log(np.exp(losses.min() - losses).mean()) + losses.min()
+    loss = logistic_loss(logits, y).sum()
+    np.testing.assert_allclose(np.exp(logits).sum(axis=1), 1.0, rtol=1e-12)
+    if mu == 0.0:
+        assert loss == pytest.approx(mixed, rel=1e-12)
+    assert loss - mixed <= -n * math.log1p(-mu) + 1e-9 <= 2 * mu * n + 1e-9
+    assert player.regret_to_net() == pytest.approx(loss - losses.min(), abs=1e-9)
+    assert player.regret_to_net() <= aggregating_net(n, 300, mu)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_regret_to_the_best_member_is_at_most_ln_n(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d, K, N, n = int(rng.integers(1, 4)), int(rng.integers(2, 5)), int(rng.integers(1, 40)), 100
+    X, y = plane(seed, n, d, K)
+    player = Aggregating(Problem(d, K, 1.0), rng, norm_bound=float(10 ** rng.uniform(-1, 2)), members=N, sampler="net")
+    y, loss = y.copy(), 0.0
+    for t, x in enumerate(X):
+        z = player.predict(x)
+        if seed % 2:
+            y[t] = np.argmin(z)
+        loss += float(logistic_loss(z, y[t]))
+        player.update(x, int(y[t]))
+    best = min(logistic_loss(X @ M.T, y).sum() for M in player.state.M)
+    assert loss - best <= math.log(N) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_quadratures_regret_below_certificate_below_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    B, mu, nodes = float(10 ** rng.uniform(-1, 1.5)), [0.0, 0.02][seed % 2], [801, 20][seed % 3 == 0]
+    n = int(rng.integers(5, 250))
+    X, y = line(seed, n, ("noise", "repeated", "separable")[seed % 3])
+    player = Aggregating(Problem(1, 2, 1.0), None, norm_bound=B, sampler="quadrature", smoothing=mu, nodes=nodes)
+    y, loss = y.copy(), 0.0
+    for t, x in enumerate(X):
+        z = player.predict(x)
+        if seed % 4 == 1:
+            y[t] = np.argmin(z)
+        loss += float(logistic_loss(z, y[t]))
+        player.update(x, int(y[t]))
+    best = best_in_ball(X, np.eye(2)[y], B)
+    assert loss - best.loss <= player.certificate() + best.gap + 1e-9
+    assert player.certificate() <= player.bound(n)
+    if nodes == 801 and mu == 0.0:
+        assert player.certificate() <= loss - best.loss + 1.0  # and it is not a loose one
+
+
+def test_swapping_the_classes_flips_the_quadrature() -> None:
+    X, y = line(4, 60)
+    one, other = (Aggregating(Problem(1, 2, 1.0), None, norm_bound=3.0, sampler="quadrature") for _ in range(2))
+    for x, label in zip(X, y, strict=True):
+        np.testing.assert_allclose(one.predict(x)[::-1], other.predict(x), atol=1e-12)
+        one.update(x, label)
+        other.update(x, 1 - label)
+
+
+def test_the_net_is_uniform_in_the_ball_and_the_predictions_block_alike() -> None:
+    player = Aggregating(Problem(3, 2, 1.0), np.random.default_rng(3), norm_bound=2.0, members=20_000)
+    radius = np.linalg.norm(player.state.M, axis=2) / 2.0
+    assert radius.max() <= 1.0
+    assert (radius**3).mean() == pytest.approx(0.5, abs=0.01)
+    assert np.abs(player.state.M.mean(axis=0)).max() < 0.05
+
+
+# ------------------------------------------------------------------------------------------------------------- Langevin
+
+
+def test_potential_against_the_losses() -> None:
+    X, y = plane(1, 30, 2, 3)
+    W, G = np.random.default_rng(0).standard_normal((3, 2)), np.empty((3, 2))
+    value = potential(W, X, np.eye(3)[y], np.empty(3), G)
+    assert value == pytest.approx(logistic_loss(X @ W.T, y).sum())
+    np.testing.assert_allclose(G, sum(logistic_gradient(W, x, k) for x, k in zip(X, y, strict=True)))
+
+
+def test_chains_agree_with_the_posterior_by_importance_sampling() -> None:
+    """After 60 rounds, forecasts against 50,000 draws of the prior weighted by the likelihood."""
+    d, K, n, B = 2, 2, 60, 3.0
+    X, y = plane(6, n, d, K)
+    player = Aggregating(
+        Problem(d, K, 1.0), np.random.default_rng(1), norm_bound=B, sampler="mala", chains=100, steps=30
+    )
+    for x, label in zip(X, y, strict=True):
+        player.update(x, label)
+    net = Aggregating(Problem(d, K, 1.0), np.random.default_rng(2), norm_bound=B, members=50_000)
+    net.forecast_block(X, y, np.empty((n, K)))
+    contexts = plane(7, 20, d, K)[0]
+    expected = softmax(np.stack([net.predict(x) for x in contexts]))
+    np.testing.assert_allclose(softmax(np.stack([player.predict(x) for x in contexts])), expected, atol=0.02)
+    found = player.diagnostics()
+    assert 0.4 < found["acceptance"] < 0.75
+    assert 100 < found["effective_sample_size"] <= 100 * 30
+    assert math.isnan(player.certificate())
+    assert player.bound(n) is None
+
+
+def test_chains_stay_in_the_ball_and_answer_to_the_seed() -> None:
+    X, y = plane(8, 20, 2, 3)
+    runs = []
+    for seed in (0, 0, 1):
+        player = Aggregating(Problem(2, 3, 1.0), np.random.default_rng(seed), norm_bound=0.7, sampler="mala", chains=4)
+        for x, label in zip(X, y, strict=True):
+            player.update(x, label)
+        assert np.linalg.norm(player.state.samples, axis=3).max() <= 0.7
+        runs.append(player.predict(X[0]))
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert np.abs(runs[0] - runs[2]).max() > 1e-6
+
+
+def test_saved_chains_continue(tmp_path) -> None:
+    X, y = plane(9, 40, 2, 3)
+    problem = Problem(2, 3, 1.0)
+    player = Aggregating(problem, np.random.default_rng(0), sampler="mala", chains=4)
+    for x, label in zip(X[:20], y[:20], strict=True):
+        player.update(x, label)
+    player.save(tmp_path / "player.npz")
+    again = Aggregating.load(tmp_path / "player.npz")
+    for x, label in zip(X[20:], y[20:], strict=True):
+        np.testing.assert_array_equal(player.predict(x), again.predict(x))
+        player.update(x, label)
+        again.update(x, label)
+
+
+def test_effective_sample_size() -> None:
+    rng = np.random.default_rng(0)
+    assert effective_sample_size(rng.standard_normal((500, 8))) > 3000
+    walk = np.zeros((500, 8))
+    for t in range(1, 500):  # AR(1) at .9: n (1 - .9)/(1 + .9) = 210
+        walk[t] = 0.9 * walk[t - 1] + rng.standard_normal(8)
+    assert 120 < effective_sample_size(walk) < 320
+    stuck = np.repeat(rng.standard_normal((1, 8)), 500, axis=0)
+    assert effective_sample_size(stuck + 1e-6 * rng.standard_normal((500, 8))) < 12
+
+
+def test_refusals() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(IncompatibleError, match="d = 1 and K = 2"):
+        Aggregating(Problem(2, 2, 1.0), rng, sampler="quadrature")
+    with pytest.raises(IncompatibleError, match="K d up to 60"):
+        Aggregating(Problem(31, 2, 1.0), rng, sampler="mala")
+    with pytest.raises(UsageError, match="needs a generator"):
+        Aggregating(Problem(2, 2, 1.0), None)
+    with pytest.raises(HorizonRequiredError, match="smoothing = 'theory'"):
+        Aggregating(Problem(2, 2, 1.0), rng, smoothing="theory")
+    assert Aggregating(Problem(2, 2, 1.0, horizon=50), rng, smoothing="theory").smoothing == 1 / 50
+    assert Aggregating(Problem(1, 2, 1.0, horizon=10**4), None, sampler="quadrature", norm_bound=5.0,
+                       nodes="theory").nodes == 2000  # fmt: skip
+    assert not hasattr(Aggregating(Problem(2, 2, 1.0), rng, sampler="mala"), "forecast_block")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"norm_bound": 0.0}, {"smoothing": 0.6}, {"smoothing": "x"}, {"members": 0}, {"sampler": "gibbs"},
+              {"nodes": 0}, {"chains": 0}, {"steps": 0}]
+)  # fmt: skip
+def test_settings_out_of_range(wrong: dict) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Aggregating(Problem(2, 2, 1.0), np.random.default_rng(0), **wrong)

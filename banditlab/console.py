@@ -19,7 +19,7 @@ from rich.table import Table
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.engine.store import Store
 from banditlab.errors import UsageError, nearest
-from banditlab.registry import KINDS, registry
+from banditlab.registry import KINDS, Entry, registry
 
 if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
@@ -248,19 +248,26 @@ def print_list(kind: str) -> None:
 
 
 def print_description(id_: str) -> None:
-    """Print a thing's docstring, settings, source and version."""
+    """Print a thing's docstring, settings, source and version; a player and a bound of one name are both printed."""
     from banditlab.bounds import THEOREMS
 
     out = rich.console.Console(highlight=False, soft_wrap=True)
+    known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
+    if id_ not in known and id_ not in THEOREMS:
+        raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
+    if id_ in known:
+        _print_entry(out, known[id_])
+    if id_ in known and id_ in THEOREMS:
+        out.print()
     if id_ in THEOREMS:
         t = THEOREMS[id_]
-        out.print(escape(f"{t.name} ({t.unit})\n\n{inspect.getdoc(t.function)}\n"))
+        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{inspect.getdoc(t.function)}\n"))
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
-        return
-    known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
-    if id_ not in known:
-        raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
-    entry = known[id_]
+
+
+def _print_entry(out: rich.console.Console, entry: Entry) -> None:
+    """Print a player's or an environment's docstring, settings, source and version."""
+    id_ = entry.id
     cls = entry.load()
     out.print(escape(f"{id_} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
     out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))

@@ -210,6 +210,8 @@ def test_list_describe_check(tmp_path):
     assert "FOLKLORE" in text
     code, text = banditlab("describe", "banditron", cwd=tmp_path)
     assert (code, "gamma: float = 0.05" in text, "ICML 2008" in text) == (0, True, True)
+    code, text = banditlab("describe", "folklore", cwd=tmp_path)  # a forecaster and a bound
+    assert (code, "Update rule" in text, "Errata" in text, "lambda K B^2 + (1/(4c))" in text) == (0, True, True, True)
     code, text = banditlab("check", "banditron", cwd=tmp_path)
     assert (code, "0 failed" in text) == (0, True)
 

@@ -1,8 +1,13 @@
-"""Comparators along a stream: every checkpoint's prefix, every norm bound, each solve started from its neighbours."""
+"""Comparators along a stream: every checkpoint's prefix and every norm bound, each number a function of these alone.
+
+Each solve starts from the same ball's optimum at the round before on the scale 1, 2, 5, 10, 20, 50, ... (solved for this even
+where it is no checkpoint) and from nothing else. A number then depends neither on which other checkpoints or norm bounds
+were asked for nor on when: a sweep that grew equals one that was asked for at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +19,8 @@ from banditlab.comparators.counts import StreamCounts
 from banditlab.errors import UsageError
 from banditlab.validation import positive
 
+Pair = tuple[int, float]
+
 
 def comparators_along(
     blocks: Iterable[tuple[Any, Any]],
@@ -21,6 +28,8 @@ def comparators_along(
     norm_bounds: Sequence[float],
     n_features: int,
     n_classes: int,
+    *,
+    known: Mapping[Pair, Floats] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Iterator[tuple[int, Comparator]]:
     """Yield (checkpoint, comparator of the first `checkpoint` rounds) for each checkpoint and, within it, each B.
@@ -37,6 +46,8 @@ def comparators_along(
         The row bounds B.
     n_features, n_classes
         d and K.
+    known
+        Weights (K, d) found earlier on this stream, by (round, B): they are not computed again and not yielded.
     tolerance
         As in `best_in_ball`.
 
@@ -52,26 +63,46 @@ def comparators_along(
         raise UsageError(f"checkpoints must be at least 1, got {rounds[0]}")
     bounds = sorted({positive("norm_bounds", b) for b in norm_bounds})
     positive("tolerance", tolerance)
-    return _along(blocks, rounds, bounds, StreamCounts(n_features, n_classes), tolerance)
+    return _along(blocks, rounds, bounds, StreamCounts(n_features, n_classes), known or {}, tolerance)
+
+
+def scale_up_to(last: int) -> list[int]:
+    """Return 1, 2, 5, 10, 20, 50, ... up to `last`, which need not be among them."""
+    return [m * 10**e for e in range(len(str(last))) for m in (1, 2, 5) if m * 10**e <= last]
 
 
 def _along(
-    blocks: Iterable[tuple[Any, Any]], rounds: list[int], bounds: list[float], stream: StreamCounts, tolerance: float
+    blocks: Iterable[tuple[Any, Any]],
+    rounds: list[int],
+    bounds: list[float],
+    stream: StreamCounts,
+    known: Mapping[Pair, Floats],
+    tolerance: float,
 ) -> Iterator[tuple[int, Comparator]]:
-    before: dict[float, Floats] = {}  # by B, the weights of the checkpoint before
-    for checkpoint in _fill(stream, blocks, rounds):
-        objective = Objective(*stream.collapsed())
-        smaller: list[Floats] = []
+    scale = scale_up_to(rounds[-1]) if rounds else []
+    before: dict[float, Floats] = {}  # by B, the weights of the scale's round before
+    needed = {(r, B) for r in rounds for B in bounds} - set(known)
+    for at in _fill(stream, blocks, sorted({*rounds, *scale})):
+        objective = None
         for B in bounds:
-            start = _best_start(objective, B, [*smaller, *([before[B]] if B in before else [])])
-            comparator = solve(objective, B, start, tolerance, MAX_ITERATIONS)
-            before[B] = comparator.weights
-            smaller = [comparator.weights]
-            yield checkpoint, comparator
+            weights = known.get((at, B))
+            if weights is None and _wanted(at, B, needed, at in scale):
+                objective = objective or Objective(*stream.collapsed())
+                found = solve(objective, B, _start(objective, B, before.get(B)), tolerance, MAX_ITERATIONS)
+                weights = found.weights
+                if (at, B) in needed:
+                    yield at, found
+            if weights is not None and at in scale:
+                before[B] = weights
+
+
+def _wanted(at: int, B: float, needed: Collection[Pair], on_scale: bool) -> bool:
+    """Return whether to solve: for itself, or because a later solve of this ball will start from it."""
+    return (at, B) in needed or (on_scale and any(b == B and r > at for r, b in needed))
 
 
 def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[int]) -> Iterator[int]:
-    """Add blocks to the stream, cut at the checkpoints; yield each checkpoint when exactly its rounds are counted."""
+    """Add blocks to the stream, cut at the rounds given; yield each when exactly so many rounds are counted."""
     ahead = list(reversed(rounds))
     for X, y in blocks if ahead else ():
         used = 0
@@ -85,19 +116,20 @@ def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[
             return
     if ahead:
         raise UsageError(
-            f"checkpoints must lie within the stream, which ended after {stream.rounds} < {ahead[-1]} rounds"
+            f"checkpoints must lie within the stream, which ended after {stream.rounds} < {rounds[-1]} rounds"
         )
 
 
-def _best_start(objective: Objective, B: float, candidates: list[Floats]) -> Floats:
-    """Return the start of least loss among 0 and the candidates, each as it is and stretched to touch the bound."""
+def _start(objective: Objective, B: float, before: Floats | None) -> Floats:
+    """Return the start of least loss among 0 and the weights before, as they are and stretched to touch the bound."""
     best, least = np.zeros(objective.shape), float(objective.totals.sum()) * np.log(objective.shape[0])
-    for W in candidates:
-        Z = objective.logits(W)
-        longest = float(np.sqrt(np.einsum("kd,kd->k", W, W).max()))
-        for stretch in {1.0, B / longest} if longest > 0.0 else ():
-            scale = stretch * shrinkage(stretch * W, B)
-            loss = objective.loss(Z * scale)
-            if loss < least:
-                best, least = W * scale, loss
+    if before is None:
+        return best
+    Z = objective.logits(before)
+    longest = float(np.sqrt(np.einsum("kd,kd->k", before, before).max()))
+    for stretch in {1.0, B / longest} if longest > 0.0 else ():
+        scale = stretch * shrinkage(stretch * before, B)
+        loss = objective.loss(Z * scale)
+        if loss < least:
+            best, least = before * scale, loss
     return best

@@ -1,42 +1,28 @@
-"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and kept beside the runs.
-
-Each solve starts from the same ball's optimum at an earlier checkpoint of the 1-2-5 scale and from nothing else, so a number
-never depends on which other norm bounds or rounds were asked for, nor on when.
-"""
+"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and kept beside the runs."""
 
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from banditlab.comparators import Comparator, StreamCounts, best_in_ball
+from banditlab.comparators import Comparator, comparators_along
 from banditlab.engine.plan import Run
-from banditlab.engine.play import BLOCK, checked_blocks, cut_at
-from banditlab.engine.store import Rows, Store
+from banditlab.engine.play import BLOCK, checked_blocks
+from banditlab.engine.store import Rows, Store, read_if_whole
+from banditlab.problem import Problem
 
 Pair = tuple[int, float]
+Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs a stream's file holds; a file cut in half holds none and is removed."""
-    rows, file = store.comparator_files(stream_id)
-    try:
-        table = pq.read_table(rows, columns=["round", "norm_bound"])
-    except FileNotFoundError:
-        return set()
-    except (pa.ArrowInvalid, OSError):
-        rows.unlink(missing_ok=True)
-        file.unlink(missing_ok=True)
-        return set()
-    return (
-        set(zip(table["round"].to_pylist(), table["norm_bound"].to_pylist(), strict=True)) if file.exists() else set()
-    )
+    """Return the (round, norm bound) pairs a stream's files hold; files cut in half hold none and are removed."""
+    return set(_stored(store, stream_id)[1])
 
 
 def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
@@ -48,32 +34,23 @@ def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
     _compare(store, run, blocks, problem, balls)
 
 
-def compare_run(store: Store, run: Run, X: Any, y: Any, balls: Sequence[float]) -> None:
-    """Compute and store the comparators of one run of an adaptive environment, from the stream it met."""
-    problem = run.build_environment().unwrapped.problem
-    _compare(store, run, [(X, y)], problem, balls)
+def compare_run(store: Store, run: Run, stream: tuple[Floats, NDArray[np.int64]], balls: Sequence[float]) -> None:
+    """Compute and store the comparators of one run of an adaptive environment from the stream (X, y) it met."""
+    _compare(store, run, [stream], run.build_environment().unwrapped.problem, balls)
 
 
-def _compare(store: Store, run: Run, blocks: Iterable[tuple[Any, Any]], problem: Any, balls: Sequence[float]) -> None:
-    rows, weights = _stored(store, run.stream_id)
-    known = set(zip(rows["round"], rows["norm_bound"], strict=True)) if rows else set()
-    counts = StreamCounts(problem.n_features, problem.n_classes)
-    start: dict[float, NDArray[np.float64]] = {}
-    done = 0
-    for X, y, is_checkpoint in cut_at(blocks, list(run.checkpoints)):
-        counts.add(X, y)
-        done += len(y)
-        if not is_checkpoint:
-            continue
-        for ball in balls:
-            key = weight_name(done, ball)
-            if (done, ball) not in known:
-                found = best_in_ball(*counts.collapsed(), ball, start=start.get(ball))
-                weights[key] = found.weights
-                _append(rows, run, done, found)
-            if is_on_scale(done):
-                start[ball] = weights[key]
-    store.write_comparators(run.stream_id, rows, weights)
+def _compare(
+    store: Store, run: Run, blocks: Iterable[tuple[Any, Any]], problem: Problem, balls: Sequence[float]
+) -> None:
+    rows, known = _stored(store, run.stream_id)
+    d, K = problem.n_features, problem.n_classes
+    try:
+        for at, found in comparators_along(blocks, run.checkpoints, balls, d, K, known=dict(known)):
+            known[at, found.norm_bound] = found.weights
+            _append(rows, run, at, found)
+    finally:  # a solve that fails takes none of the others with it
+        if rows:
+            store.write_comparators(run.stream_id, rows, {weight_name(*pair): W for pair, W in known.items()})
 
 
 def weight_name(rounds: int, ball: float) -> str:
@@ -81,17 +58,22 @@ def weight_name(rounds: int, ball: float) -> str:
     return f"W_{rounds}_{ball!r}"
 
 
-def is_on_scale(rounds: int) -> bool:
-    """Return whether a round is 1, 2 or 5 times a power of ten."""
-    return str(rounds).rstrip("0") in ("1", "2", "5")
-
-
-def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[str, NDArray[np.float64]]]:
-    if not stored_pairs(store, stream_id):
+def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
+    """Return a stream's rows and weights; if one of its two files is gone or cut in half, both go and are made anew."""
+    rows_file, weights_file = store.comparator_files(stream_id)
+    table = read_if_whole(rows_file)
+    try:
+        with np.load(io.BytesIO(weights_file.read_bytes()), allow_pickle=False) as arrays:
+            weights = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        weights = {}
+    rows: Rows = {} if table is None else table.to_pydict()
+    pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
+    if not pairs or not all(weight_name(*pair) in weights for pair in pairs):
+        rows_file.unlink(missing_ok=True)
+        weights_file.unlink(missing_ok=True)
         return {}, {}
-    rows, file = store.comparator_files(stream_id)
-    with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
-        return pq.read_table(rows).to_pydict(), {name: arrays[name] for name in arrays.files}
+    return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
 
 
 def _append(rows: Rows, run: Run, rounds: int, found: Comparator) -> None:

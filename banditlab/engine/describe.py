@@ -7,6 +7,7 @@ written down) have one identity.
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Mapping
 from functools import cache
@@ -44,43 +45,44 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
     UsageError
         Unknown id or setting (with the nearest right one), a value of the wrong type, a plug-in that fails to import.
     """
+    return _describe(kind, id_, written, where, ())
+
+
+def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer: tuple[str, ...]) -> dict[str, Any]:
+    """Describe a player; `outer` are the settings of the players around it, for the error that lists what is known."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = signature_of(cls)
-    inner_class, prefix = _inner_class(cls, own, written, where)
-    inner = signature_of(inner_class) if inner_class else {}
-    settings = {name: parameter.default for name, parameter in own.items()}
-    settings |= {(f"{prefix}.{n}" if n in own else n): parameter.default for n, parameter in inner.items()}
-    for key, value in written.items():
-        if key not in settings and prefix and key == f"{prefix}.{(bare := key.removeprefix(prefix + '.'))}":
-            key = bare  # `forecaster.NAME` may be written where no clash asks for it
-        if key not in settings:
-            raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, settings)}")
-        settings[key] = value
-    for key, value in settings.items():
+    prefix = getattr(cls, "wraps", None)
+    mine = {name: written.get(name, parameter.default) for name, parameter in own.items()}
+    rest = _passed_on({key: value for key, value in written.items() if key not in own}, prefix, where)
+    for key, value in mine.items():
         if value is inspect.Parameter.empty:
             raise UsageError(f"{where}: the setting {key!r} is required")
-        source = cls if key in own else inner_class
-        settings[key] = coerce(source, key.removeprefix(f"{prefix}.") if source is inner_class else key, value, where)
-    version: Any = cls.version
-    hashes = entry.source
-    if inner_class is not None:
-        version = [cls.version, inner_class.version]
-        hashes += registry().find(f"{prefix}s", settings[prefix or ""]).source
-    return {"kind": kind, "id": id_, "version": version, "source": hashes, "settings": settings}
-
-
-def _inner_class(cls: Any, own: Mapping[str, Any], written: Mapping[str, Any], where: str) -> tuple[Any, str | None]:
-    prefix = getattr(cls, "wraps", None)
+        mine[key] = coerce(cls, key, value, where)
+    described = {"kind": kind, "id": id_, "version": cls.version, "source": entry.source, "settings": mine}
     if prefix is None:
-        return None, None
-    id_ = written.get(prefix, own[prefix].default)
-    if not isinstance(id_, str):
-        raise UsageError(f"{where}: {prefix} must be the id of a {prefix}, got {id_!r}")
+        for key in rest:
+            raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, (*outer, *own))}")
+        return described
     try:
-        return registry().load(f"{prefix}s", id_), prefix
+        inner = _describe(f"{prefix}s", mine[prefix], rest, where, (*outer, *own))
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from error
+        raise UsageError(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
+    passed = {(f"{prefix}.{name}" if name in own else name): value for name, value in inner["settings"].items()}
+    version = [cls.version, inner["version"]]
+    return described | {"version": version, "source": entry.source + inner["source"], "settings": mine | passed}
+
+
+def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[str, Any]:
+    """Return what goes to the wrapped player: `forecaster.NAME` as NAME, which may not be written both ways."""
+    passed: dict[str, Any] = {}
+    for key, value in rest.items():
+        bare = key.removeprefix(f"{prefix}.") if prefix else key
+        if bare in passed:
+            raise UsageError(f"{where}: {bare!r} is given twice, once as {prefix}.{bare}")
+        passed[bare] = value
+    return passed
 
 
 def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -146,9 +148,16 @@ def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
     error: Exception | None = None
     for candidate in candidates:
         try:
-            return adapter.dump_python(adapter.validate_python(candidate), mode="json")
+            return _plain(adapter.dump_python(adapter.validate_python(candidate), mode="json"))
         except ValidationError as failure:
             error = error or failure
     annotation = inspect.signature(cls.__init__).parameters[name].annotation
     shown = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    if isinstance(value, float) and not math.isfinite(value):
+        shown = f"finite ({shown})"
     raise UsageError(f"{where}: {name} = {value!r} is not allowed, it must be {shown}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with -0.0 as 0.0: they are one setting."""
+    return value + 0.0 if isinstance(value, float) else value

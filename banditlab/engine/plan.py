@@ -101,8 +101,19 @@ class Plan:
     skipped: list[dict[str, str]] = field(default_factory=list)
 
     def streams(self) -> dict[str, Run]:
-        """Return one run of each oblivious stream, by stream id."""
-        return {run.stream_id: run for run in self.runs if not run.adaptive}
+        """Return one run of each stream, by stream id; of an adaptive environment every run is a stream."""
+        return {run.stream_id: run for run in self.runs}
+
+    def balls(self) -> list[float]:
+        """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every player's own.
+
+        Empty where `norm_bounds` is empty: none was asked for. A norm bound that is a word ("auto") is no ball of a theorem.
+        """
+        if not self.spec.norm_bounds:
+            return []
+        settings = [item for run in self.runs for item in run.player["settings"].items()]
+        own = {value for name, value in settings if name.split(".")[-1] == "norm_bound" and isinstance(value, float)}
+        return sorted({*map(float, self.spec.norm_bounds), *own})
 
     def record(self) -> dict[str, Any]:
         """Return what runs.json holds."""
@@ -147,15 +158,18 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 horizon_known=spec.horizon_known,
                 adaptive=not hasattr(env.unwrapped, "blocks"),
             )
+            shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
             try:
                 probe.build_player(env)
             except IncompatibleError as reason:
-                plan.skipped.append({"environment": env_label, "player": _shown(label, written), "reason": str(reason)})
+                plan.skipped.append({"environment": env_label, "player": shown, "reason": str(reason)})
                 continue
             except UsageError as error:
-                raise UsageError(f"{_shown(label, written)}: {error}") from error
+                raise UsageError(f"{shown}: {error}") from error
+            except (Exception, SystemExit):  # a plug-in's own failure: its runs fail and are recorded, the others go on
+                pass
             if probe.run_id in seen:
-                raise UsageError(f"{_shown(label, written)} on {env_label} is asked for twice")
+                raise UsageError(f"{shown} on {env_label} is asked for twice")
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan

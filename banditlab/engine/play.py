@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents import Agent, Trace
+from banditlab.agents._base import checked
 from banditlab.errors import PlayerError, UsageError
 from banditlab.forecasters import Forecaster
 from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss
 from banditlab.player import Player
-from banditlab.problem import Decision
 
 BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
 
@@ -151,7 +151,7 @@ def play(
     stops = sorted({*(checkpoints or []), rounds})
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
-    compiled = hasattr(player, "forecast_block") or getattr(player, "compiled", False)
+    compiled = is_compiled(player)
     oblivious = hasattr(base, "blocks")
     if path == "blocks" and not (compiled and oblivious):
         raise UsageError("path='blocks' needs an oblivious environment and a compiled player")
@@ -164,6 +164,11 @@ def play(
     else:
         _play_steps(env, player, seed, stops, score)
     return score.finish()
+
+
+def is_compiled(player: Player) -> bool:
+    """Return whether a player can play or forecast whole blocks."""
+    return hasattr(player, "forecast_block") or getattr(player, "compiled", False)
 
 
 # -------------------------------------------------------------------------------------------------------------- the two paths
@@ -232,6 +237,8 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Scor
     context, _ = env.reset(seed=seed)
     labels = env.unwrapped.label
     for t in range(1, stops[-1] + 1):
+        if not np.isfinite(context).all():
+            raise UsageError("the environment gave a context that is not finite")
         begin = time.perf_counter()
         if isinstance(player, Forecaster):
             trace, context = _forecast_step(env, player, context, labels)
@@ -262,19 +269,3 @@ def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tu
     following, *_ = env.step(int(np.argmax(logits)))
     forecaster.update(context, label())
     return trace_of_forecast(logits[None], np.array([label()])), following
-
-
-def checked(decision: Decision, K: int, agent: Any) -> Decision:
-    """Return the decision, or raise a PlayerError that names the agent and what it answered."""
-    name = agent.id or type(agent).__name__
-    try:
-        action, p = decision.action, np.asarray(decision.probabilities, dtype=np.float64)
-    except AttributeError:
-        raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
-    if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
-        raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
-    if p.shape != (K,) or not np.isfinite(p).all() or p.min() < 0 or abs(p.sum() - 1.0) > 1e-9:
-        raise PlayerError(f"{name}: probabilities {p} are no distribution over {K} classes (sum {p.sum():.12g})")
-    if p[action] == 0.0:
-        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
-    return decision._replace(action=int(action))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from banditlab.errors import UsageError, nearest
 
@@ -24,10 +23,12 @@ class Block(BaseModel):
     id: str
     grid: dict[str, list[Any]] = {}
 
-    @field_validator("grid")
+    @field_validator("grid", mode="before")
     @classmethod
-    def _not_empty(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        for name, values in grid.items():
+    def _lists(cls, grid: Any) -> Any:
+        for name, values in grid.items() if isinstance(grid, dict) else ():
+            if not isinstance(values, list):
+                raise ValueError(f"grid.{name} must be a list of values, for instance [{values!r}]")
             if not values:
                 raise ValueError(f"grid.{name} is an empty list; give at least one value")
         return grid
@@ -70,6 +71,12 @@ class Spec(BaseModel):
             raise ValueError("must be letters, digits and . + - _ only: it names the results folder")
         return name
 
+    @model_validator(mode="after")
+    def _checkpoints_within(self) -> Spec:
+        if self.checkpoints != "log" and max(self.checkpoints, default=0) > self.rounds:
+            raise ValueError(f"checkpoints: {max(self.checkpoints)} is beyond rounds = {self.rounds}")
+        return self
+
     def checkpoint_rounds(self) -> list[int]:
         """Return the rounds at which a row is stored, increasing, the last one included."""
         if self.checkpoints == "log":
@@ -81,17 +88,6 @@ class Spec(BaseModel):
     def players(self) -> list[tuple[str, Block]]:
         """Return ("agents" or "forecasters", block) for every player block, in the file's order."""
         return [("agents", block) for block in self.agent] + [("forecasters", block) for block in self.forecaster]
-
-    def balls(self) -> list[float]:
-        """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every one written in a block.
-
-        Empty where `norm_bounds` is empty: none was asked for.
-        """
-        if not self.norm_bounds:
-            return []
-        written = [settings.get("norm_bound") for _, block in self.players() for settings in block.written()]
-        numbers = [float(b) for b in written if isinstance(b, int | float) and b > 0 and math.isfinite(b)]
-        return sorted({*map(float, self.norm_bounds), *numbers})
 
 
 LATER = {"booster": "boosters come with a later version; use [[agent]] or [[forecaster]]"}
@@ -152,6 +148,8 @@ def _first_error(failure: ValidationError) -> str:
     message = error["msg"].removeprefix("Value error, ")
     if key == "checkpoints" or key.startswith("checkpoints."):
         message = 'must be "log" or a list of rounds, each at least 1'
+    if not key:
+        return message
     shown = "" if isinstance(error["input"], dict) else f" = {error['input']!r}"
     return f"{key}{shown}: {message[0].lower()}{message[1:]}"
 

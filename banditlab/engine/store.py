@@ -101,15 +101,12 @@ class Store:
 
     def done(self) -> tuple[set[str], list[str]]:
         """Return (ids of finished runs, ids of shards found cut in half, which are removed)."""
-        finished = compacted_ids(self.folder)
-        broken = []
-        for file in self.folder.glob("shards/*/*.parquet"):
-            if _reads_back(file):
-                finished.add(file.stem)
-            else:
-                file.unlink()
-                broken.append(file.stem)
-        return finished, broken
+        files = list(self.folder.glob("shards/*/*.parquet"))  # before the compacted ones: a run may move, never vanish
+        broken = [file for file in files if not _reads_back(file)]
+        for file in broken:
+            file.unlink(missing_ok=True)
+        finished = {file.stem for file in files if file not in broken} | compacted_ids(self.folder)
+        return finished, [file.stem for file in broken if file.stem not in finished]
 
     def failures(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Return the records of those of the given runs that failed."""
@@ -122,7 +119,9 @@ class Store:
         """Gather all shards into results.parquet and descriptions.parquet; a run that is in them twice counts once."""
         with self.lock():
             shards = sorted(self.folder.glob("shards/*/*.parquet"))
-            tables = [pq.read_table(file) for file in shards]
+            read = [read_if_whole(file) for file in shards]
+            shards = [file for file, table in zip(shards, read, strict=True) if table is not None]
+            tables = [table for table in read if table is not None]
             if tables:
                 texts = [(table.schema.metadata or {}).get(b"banditlab.run", b"{}").decode() for table in tables]
                 described = _table({"run_id": [f.stem for f in shards], "description": texts})
@@ -130,7 +129,8 @@ class Store:
                 _merge(self.folder / "results.parquet", tables, ["run_id", "round"])
             for file in shards:
                 file.unlink()
-            comparators = [pq.read_table(file) for file in sorted(self.folder.glob("comparators/*.parquet"))]
+            found = (read_if_whole(file) for file in sorted(self.folder.glob("comparators/*.parquet")))
+            comparators = [table for table in found if table is not None]
             if comparators:
                 _write_parquet(self.folder / "comparators.parquet", pa.concat_tables(comparators))
 
@@ -158,12 +158,18 @@ def _reads_back(file: Path) -> bool:
     return True
 
 
+def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
+    """Return a Parquet file's table, or None where there is no such file or it was cut in half."""
+    try:
+        return pq.read_table(file, columns=columns)
+    except (pa.ArrowInvalid, OSError):
+        return None
+
+
 def compacted_ids(folder: Path) -> set[str]:
-    """Return the ids of the runs in results.parquet."""
-    file = folder / "results.parquet"
-    if not file.exists():
-        return set()
-    return set(pq.read_table(file, columns=["run_id"])["run_id"].unique().to_pylist())
+    """Return the ids of the runs in results.parquet; none if it was cut in half, so that they are done again."""
+    table = read_if_whole(folder / "results.parquet", ["run_id"])
+    return set() if table is None else set(table["run_id"].unique().to_pylist())
 
 
 def check_format(folder: Path) -> None:
@@ -199,7 +205,8 @@ def _type_of(name: str, values: list[Any]) -> pa.DataType:
 
 def _merge(file: Path, tables: list[pa.Table], key: list[str]) -> None:
     """Add the rows of runs that the Parquet file does not hold yet, and sort it by `key`."""
-    old = [pq.read_table(file)] if file.exists() else []
+    whole = read_if_whole(file)
+    old = [] if whole is None else [whole]
     known = old[0]["run_id"].unique() if old else pa.array([], pa.string())
     fresh = [table.filter(pc.invert(pc.is_in(table["run_id"], known))) for table in tables]
     _write_parquet(file, concatenate(old + fresh).sort_by([(name, "ascending") for name in key]))

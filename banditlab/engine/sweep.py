@@ -11,7 +11,7 @@ from typing import Any
 
 from banditlab.engine.comparing import stored_pairs
 from banditlab.engine.plan import Plan, Run, make_plan
-from banditlab.engine.play import play
+from banditlab.engine.play import is_compiled, play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.store import Store
@@ -22,6 +22,7 @@ TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms 
 ATTEMPTS = 2  # tries, alone, of a run whose worker died
 IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
 WARM_ROUNDS = 64
+UNKNOWN_SECONDS_A_ROUND = 1e-4
 COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators, for the time left
 
 Watcher = Callable[["Progress"], None]
@@ -52,7 +53,7 @@ class Progress:
     @property
     def seconds_ahead(self) -> float | None:
         """Estimated seconds to go: the tasks' estimated costs, scaled by how long those that are done took."""
-        if self.playing_since is None or not self.cost_done:
+        if self.playing_since is None or self.cost_done < 0.05 * self.cost:
             return None
         return (time.perf_counter() - self.playing_since) * (self.cost - self.cost_done) / self.cost_done
 
@@ -96,6 +97,7 @@ class Sweep:
 
         self.spec = spec if spec is not None else make_spec(keys, where)
         self.plan = make_plan(self.spec, where)
+        self.balls = tuple(self.plan.balls())
 
     def run(self, folder: str | Path, *, jobs: int = 1, watch: Watcher | None = None) -> Result:
         """Do what is missing of the sweep in a results folder.
@@ -117,60 +119,61 @@ class Sweep:
         store.write_plan(spec_to_toml(self.spec, facts()), self.plan.record())
         finished, redone = store.done()
         missing = [run for run in self.plan.runs if run.run_id not in finished]
-        streams = self._streams_to_compare(store)
+        streams = self._streams_to_compare(store, {run.run_id for run in missing})
         progress = Progress(len(missing), len(streams))
         tell = watch or (lambda _: None)
         tell(progress)
         costs = warm_up(missing, progress, tell)
-        tasks = [
-            Task(str(store.folder), tuple(registry().labs()), (run,), tuple(self.spec.balls()), True) for run in streams
-        ]
-        tasks += list(self._run_tasks(store, missing, costs))
+        tasks = self._tasks(str(store.folder), missing, streams, costs)
         progress.cost = sum(_cost(task, costs) for task in tasks)
         progress.playing_since = time.perf_counter()
-        for outcomes, task in _work(tasks, jobs, store):
+        for outcomes, task in _work(tasks, min(jobs, len(tasks)), store):
             _count(progress, task, outcomes, _cost(task, costs))
             tell(progress)
         progress.stage = "storing"
         tell(progress)
         store.compact()
-        ids = [run.run_id for run in self.plan.runs] + list(self.plan.streams())
-        failures = store.failures(ids)
+        failures = store.failures(dict.fromkeys([run.run_id for run in self.plan.runs] + list(self.plan.streams())))
         done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
         seconds = time.perf_counter() - begin
         return Result(store.folder, self.plan, len(self.plan.runs) - len(missing), done_now, redone, failures, seconds)
 
     def estimate(self) -> list[Estimate]:
         """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
-        costs = warm_up(self.plan.runs, None, lambda _: None)
+        costs = warm_up(self.plan.runs, None, lambda _: None, uncompiled=True)
         groups: dict[tuple[str, str], list[float]] = {}
         for run in self.plan.runs:
             groups.setdefault((run.environment_label, run.label), []).append(_seconds(run, costs))
         return [Estimate(env, label, len(each), sum(each) / len(each)) for (env, label), each in groups.items()]
 
-    def _streams_to_compare(self, store: Store) -> list[Run]:
-        wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.spec.balls()}
+    def _streams_to_compare(self, store: Store, missing: set[str]) -> list[Run]:
+        """Return one run of each stream that lacks comparators; a run of an adaptive environment brings its own along."""
+        wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.balls}
         if not wanted:
             return []
-        return [run for id_, run in self.plan.streams().items() if not wanted <= stored_pairs(store, id_)]
+        streams = self.plan.streams().values()
+        settled = [run for run in streams if not (run.adaptive and run.run_id in missing)]
+        return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
 
-    def _run_tasks(self, store: Store, missing: list[Run], costs: dict[str, float]) -> Iterator[Task]:
-        """Yield tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short."""
-        tasks: list[tuple[float, Task]] = []
-        labs, balls = tuple(registry().labs()), tuple(self.spec.balls())
-        ordered = sorted(missing, key=lambda run: (run.stream_id if not run.adaptive else "", -_seconds(run, costs)))
-        for _, same_stream in groupby(ordered, key=lambda run: run.stream_id if not run.adaptive else ""):
+    def _tasks(self, folder: str, missing: list[Run], streams: list[Run], costs: dict[str, float]) -> list[Task]:
+        """Return tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short."""
+        labs = tuple(registry().labs())
+        tasks = [Task(folder, labs, (run,), self.balls, True) for run in streams]
+
+        def place(run: Run) -> str:
+            return "" if run.adaptive else run.stream_id
+
+        ordered = sorted(missing, key=lambda run: (place(run), -_seconds(run, costs)))
+        for _, same_stream in groupby(ordered, key=place):
             batch: list[Run] = []
-            cost = 0.0
             for run in same_stream:
                 batch.append(run)
-                cost += _seconds(run, costs)
-                if cost >= TASK_SECONDS:
-                    tasks.append((cost, Task(str(store.folder), labs, tuple(batch), balls)))
-                    batch, cost = [], 0.0
+                if sum(_seconds(each, costs) for each in batch) >= TASK_SECONDS:
+                    tasks.append(Task(folder, labs, tuple(batch), self.balls))
+                    batch = []
             if batch:
-                tasks.append((cost, Task(str(store.folder), labs, tuple(batch), balls)))
-        yield from (task for _, task in sorted(tasks, key=lambda pair: -pair[0]))
+                tasks.append(Task(folder, labs, tuple(batch), self.balls))
+        return sorted(tasks, key=lambda task: -_cost(task, costs))
 
 
 def _cost(task: Task, costs: dict[str, float]) -> float:
@@ -197,27 +200,33 @@ def _variant(run: Run) -> str:
 
 
 def _seconds(run: Run, costs: dict[str, float]) -> float:
-    return costs.get(_variant(run), 0.1)
+    return costs.get(_variant(run), UNKNOWN_SECONDS_A_ROUND * run.rounds)
 
 
-def warm_up(runs: Iterable[Run], progress: Progress | None, tell: Watcher) -> dict[str, float]:
+def warm_up(
+    runs: Iterable[Run], progress: Progress | None, tell: Watcher, *, uncompiled: bool = False
+) -> dict[str, float]:
     """Compile every kernel the runs need, here, before workers start, and return the seconds a run of each variant takes.
 
-    Workers that compiled the same kernel at once would write one cache index together and lose entries.
+    Workers that compiled the same kernel at once would write one cache index together and lose entries. Players without
+    kernels are played here only if asked for: there is nothing to compile, and a plug-in may do anything.
     """
     costs: dict[str, float] = {}
     for run in runs:
         key = _variant(run)
         if key in costs:
             continue
-        costs[key] = 0.1
+        costs[key] = UNKNOWN_SECONDS_A_ROUND * run.rounds
         try:
             env = run.build_environment()
+            player = run.build_player(env)
+            if not (uncompiled or is_compiled(player)):
+                continue
             rounds = min(run.rounds, WARM_ROUNDS)
-            play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(rounds, 2))
+            play(env, player, seed=run.environment_seed(), rounds=min(rounds, 2))
             played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
             costs[key] = played.seconds[-1] / rounds * run.rounds
-        except Exception:  # a player that fails here fails in its run, where the failure is recorded with its traceback
+        except (Exception, SystemExit):  # what fails here fails in its run, where it is recorded with its traceback
             continue
         if progress is not None:
             progress.stage = f"compiling {run.label}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
@@ -58,21 +59,25 @@ def execute(task: Task) -> list[Outcome]:
         store = Store(task.folder)
         if task.comparators:
             run = task.runs[0]
-            return [_guarded(store, run, True, lambda: compare_stream(store, run, task.balls))]
+            compare = _compare_adaptive if run.adaptive else compare_stream
+            return [_guarded(store, run, True, lambda: compare(store, run, task.balls))]
         return list(_play_all(store, task))
 
 
 def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
-        yield _guarded(store, run, False, lambda run=run: _play_one(store, run, streams, task.balls))  # type: ignore[misc]
+        met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
+        yield _guarded(store, run, False, lambda run=run, met=met: _play_one(store, run, streams, met))  # type: ignore[misc]
+        if met and task.balls:
+            _guarded(store, run, True, lambda run=run, met=met: compare_run(store, run, met[0].stream(), task.balls))  # type: ignore[misc]
 
 
 def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None]) -> Outcome:
     begin = time.perf_counter()
     try:
         work()
-    except Exception as error:  # a plug-in may raise anything: it is recorded and listed, the other runs go on
+    except (Exception, SystemExit) as error:  # a plug-in may raise anything: it is listed, the other runs go on
         return store_failure(store, run, comparator, f"{type(error).__name__}: {error}", traceback.format_exc())
     return Outcome(run.stream_id if comparator else run.run_id, run.rounds, time.perf_counter() - begin)
 
@@ -94,7 +99,7 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     return Outcome(id_, run.rounds, 0.0, error)
 
 
-def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | None]], balls: Sequence[float]) -> None:
+def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> None:
     if run.stream_id not in streams:
         streams.clear()
         streams[run.stream_id] = _open_stream(run)
@@ -104,10 +109,16 @@ def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | Non
     if run.adaptive:
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
-    if run.adaptive and balls:
-        X, y = env.stream()
-        compare_run(store, run, X, y, balls)
     store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
+    if run.adaptive:
+        met.append(env)
+
+
+def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
+    """Play a finished run of an adaptive environment again for its stream, and compute what its comparators lack."""
+    env = _Recorder(run.build_environment())
+    play(env, run.build_player(env), seed=run.environment_seed())
+    compare_run(store, run, env.stream(), balls)
 
 
 _loaded: set[str] = set()
@@ -150,7 +161,7 @@ class _Recorder:
         self.labels.append(self.unwrapped.label())
         return answer
 
-    def stream(self) -> tuple[Any, Any]:
+    def stream(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         n = len(self.labels)
         return np.array(self.contexts[:n]), np.array(self.labels, dtype=np.int64)
 

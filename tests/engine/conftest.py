@@ -31,6 +31,7 @@ LAB_AGENT = """
         def __init__(self, problem, rng, *, bias: float = 0.0):
             super().__init__(problem, rng)
             self.bias = bias
+            {init}
 
         def act(self, context):
             u = self.rng.random(2)
@@ -68,10 +69,10 @@ def fresh_registry(monkeypatch):
 def lab(tmp_path):
     """Return a function that writes an agent into a lab folder and returns the folder."""
 
-    def write(id_, act="return Decision(int(u[1] * K), p)"):
+    def write(id_, act="return Decision(int(u[1] * K), p)", init="pass"):
         folder = tmp_path / "lab"
         (folder / "agents").mkdir(parents=True, exist_ok=True)
-        text = textwrap.dedent(LAB_AGENT).format(id=id_, act=act)
+        text = textwrap.dedent(LAB_AGENT).format(id=id_, act=act, init=init)
         (folder / "agents" / f"{id_.replace('-', '_')}.py").write_text(text)
         return folder
 

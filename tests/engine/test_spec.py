@@ -63,6 +63,9 @@ def test_good_spec_plans_every_run(tmp_path):
         (("gamma = [0.1, 0.3]", "gamma = [1.5]"), "gamma must lie in [0, 1], got 1.5"),
         (("gamma = [0.1, 0.3]", 'gamma = ["high"]'), "gamma = 'high' is not allowed, it must be float"),
         (("gamma = [0.1, 0.3]", "gamma = []"), "empty list"),
+        (("gamma = [0.1, 0.3]", "gamma = 0.1"), "must be a list of values, for instance [0.1]"),
+        (("gamma = [0.1, 0.3]", "gamma = [nan]"), "it must be finite (float)"),
+        (("repetitions = 2", "checkpoints = [50, 500]"), "500 is beyond rounds = 100"),
         (("rounds = 100", "rounds = 0"), "rounds = 0"),
         (("repetitions = 2", "repetitions = 0"), "repetitions = 0"),
         (("norm_bounds = [1, 3]", "norm_bounds = [0]"), "greater than 0"),
@@ -123,6 +126,58 @@ def test_one_value_has_one_identity():
     assert ids(1, 2) == ids(1.0, 2.0)
     assert ids(1, 2) != ids(0.5, 2)
     assert ids(1, 2) != ids(1, 3)
+
+
+def test_minus_zero_is_zero():
+    def run(gamma):
+        spec = {
+            "rounds": 5,
+            "environment": [{"id": "banditlab/Logistic-v0"}],
+            "agent": [{"id": "banditron", "gamma": gamma}],
+        }
+        return Sweep(make_spec(spec, "test")).plan.runs[0].run_id
+
+    assert run(-0.0) == run(0.0) == run(0)
+
+
+def exploration(**settings):
+    agent = {"id": "exploration", "forecaster": "ogd", "gamma": 0.1} | settings
+    spec = make_spec({"rounds": 50, "environment": [{"id": "banditlab/Logistic-v0"}], "agent": [agent]}, "test")
+    return Sweep(spec).plan.runs[0]
+
+
+def test_settings_pass_through_to_the_wrapped_player():
+    plain, prefixed = exploration(norm_bound=3), exploration(**{"forecaster.norm_bound": 3})
+    assert plain.run_id == prefixed.run_id != exploration(norm_bound=4).run_id
+    assert plain.label == "exploration(ogd)"
+    with pytest.raises(UsageError, match=r"'norm_bound' is given twice, once as forecaster\.norm_bound"):
+        exploration(**{"norm_bound": 1, "forecaster.norm_bound": 3})
+    with pytest.raises(UsageError, match="did you mean 'norm_bound'"):
+        exploration(norm_bond=3)
+    with pytest.raises(UsageError, match="did you mean 'folklore'"):
+        exploration(forecaster="folklor")
+
+
+def test_settings_of_an_inner_player_reach_it():
+    run = exploration(forecaster="b-grid", member="folklore", size=3)
+    assert run.label == "exploration(b-grid)"
+    params = run.build_player(run.build_environment()).params()
+    assert (params["member"], params["size"], params["gamma"]) == ("folklore", 3, 0.1)
+
+
+def test_balls_join_every_players_own_norm_bound():
+    spec = {
+        "rounds": 50,
+        "norm_bounds": [2],
+        "environment": [{"id": "banditlab/Logistic-v0"}],
+        "agent": [
+            {"id": "exploration", "forecaster": "ogd", "gamma": 0.1, "grid": {"forecaster.norm_bound": [3, 30]}},
+            {"id": "gaptron", "gamma": 0.1},
+            {"id": "fastcb"},
+        ],
+    }
+    assert Sweep(make_spec(spec, "test")).balls == (1.0, 2.0, 3.0, 30.0)  # Gaptron's default is 1, FastCB's a word
+    assert Sweep(make_spec(spec | {"norm_bounds": []}, "test")).balls == ()
 
 
 def test_a_default_written_down_is_the_same_run():

@@ -116,30 +116,63 @@ def test_a_shard_cut_in_half_is_done_again(small, tmp_path, monkeypatch):
     assert (again.present, again.played, again.failures) == (5, 1, [])
 
 
-def test_comparators_cut_in_half_are_done_again(small, tmp_path):
+@pytest.mark.parametrize("kind", ["parquet", "npz"])
+def test_comparators_cut_in_half_are_done_again(small, tmp_path, kind):
     small().run(tmp_path)
     before = tables(tmp_path)
-    file = next((tmp_path / "comparators").glob("*.parquet"))
+    file = next((tmp_path / "comparators").glob(f"*.{kind}"))
     file.write_bytes(file.read_bytes()[:300])
-    small().run(tmp_path)
+    assert small().run(tmp_path).failures == []
     assert_same(before, tables(tmp_path))
+
+
+def test_results_cut_in_half_are_done_again(small, tmp_path):
+    small().run(tmp_path)
+    before = tables(tmp_path)
+    file = tmp_path / "results.parquet"
+    file.write_bytes(file.read_bytes()[:700])
+    again = small().run(tmp_path)
+    assert (again.present, again.played) == (0, 6)
+    assert_same(before, tables(tmp_path))
+
+
+def test_done_while_another_process_compacts(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    small().run(tmp_path)
+    monkeypatch.undo()
+    store, glob = Store(tmp_path), type(tmp_path).glob
+
+    def compacted_meanwhile(self, pattern):
+        files = list(glob(self, pattern))
+        if pattern == "shards/*/*.parquet" and files:
+            monkeypatch.undo()
+            store.compact()
+        return files
+
+    monkeypatch.setattr(type(tmp_path), "glob", compacted_meanwhile)
+    finished, broken = store.done()
+    assert (len(finished), broken) == (6, [])
 
 
 def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh_registry):
     lab("raiser", "raise RuntimeError('no idea')")
+    lab("quitter", "raise SystemExit(3)")
+    lab("unbuildable", "pass", init="raise KeyError('not even built')")
     lab("out-of-range", "return Decision(K, p)")
     folder = lab("half-mass", "return Decision(0, p / 2)")
     fresh_registry.open_lab(folder)
-    agents = [{"id": i} for i in ("raiser", "uniform", "out-of-range", "half-mass")]
+    agents = [{"id": i} for i in ("raiser", "uniform", "out-of-range", "half-mass", "quitter", "unbuildable")]
     result = small(agent=agents, repetitions=1).run(tmp_path / "out")
     assert result.played == 1
     errors = {failure["player"]: failure["error"] for failure in result.failures}
     assert errors["raiser"] == "RuntimeError: no idea"
     assert "action 3 is not an integer in 0 ... 2" in errors["out-of-range"]
     assert "no distribution" in errors["half-mass"]
+    assert errors["quitter"] == "SystemExit: 3"
+    assert errors["unbuildable"] == "KeyError: 'not even built'"
     assert all("Traceback" in failure["traceback"] for failure in result.failures)
     retried = small(agent=agents, repetitions=1).run(tmp_path / "out")
-    assert (retried.present, len(retried.failures)) == (1, 3)
+    assert (retried.present, len(retried.failures)) == (1, 5)
 
 
 def test_an_edited_lab_agent_is_run_anew(small, tmp_path, lab):
@@ -217,6 +250,24 @@ def test_an_adaptive_environment_has_a_comparator_per_run(small, tmp_path):
     assert set(runs.stream_id) == set(runs.run_id) == set(comparators.stream_id)
 
 
+def test_an_extended_adaptive_sweep_gets_the_comparators_it_lacks(small, tmp_path):
+    env = [{"id": "banditlab/Adversary-v0"}]
+    small(environment=env, repetitions=1, rounds=60).run(tmp_path / "grown")
+    wider = small(environment=env, repetitions=1, rounds=60, norm_bounds=[1, 3, 20])
+    assert wider.run(tmp_path / "grown").failures == []
+    wider.run(tmp_path / "fresh")
+    assert_same(tables(tmp_path / "grown"), tables(tmp_path / "fresh"))
+
+
+def test_comparators_do_not_depend_on_what_else_was_asked_for(small, tmp_path):
+    small(checkpoints=[300], norm_bounds=[3]).run(tmp_path / "grown")
+    more = small(checkpoints=[7, 100, 300], norm_bounds=[1, 3])
+    more.run(tmp_path / "grown")
+    more.run(tmp_path / "fresh")
+    grown, fresh = tables(tmp_path / "grown")[1], tables(tmp_path / "fresh")[1]
+    pd.testing.assert_frame_equal(grown, fresh, check_exact=True)
+
+
 def test_no_norm_bounds_no_comparator(small, tmp_path):
     small(norm_bounds=[]).run(tmp_path)
     assert not list((tmp_path / "comparators").iterdir())
@@ -238,9 +289,7 @@ def test_a_file_is_no_folder(tmp_path):
 def test_a_worker_that_dies_is_tried_again_and_then_recorded(small, tmp_path, lab, fresh_registry):
     fresh_registry.open_lab(lab("killer", "import os, joblib; os._exit(1) if self.problem.horizon else 0"))
     agents = [{"id": "uniform"}, {"id": "killer"}]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("banditlab.engine.sweep.warm_up", lambda *_: {})  # it would kill this process
-        result = small(agent=agents, repetitions=2, norm_bounds=[]).run(tmp_path / "out", jobs=2)
+    result = small(agent=agents, repetitions=2, norm_bounds=[]).run(tmp_path / "out", jobs=2)
     assert result.played == 2
     assert {f["player"] for f in result.failures} == {"killer"}
     assert "worker died" in result.failures[0]["error"]

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_legendre
 
-from banditlab.bounds.aggregating import aggregating_quadrature
+from banditlab.bounds.aggregating import (
+    aggregating_fine_quadrature,
+    aggregating_quadrature,
+    quadrature_error,
+    quadrature_nodes,
+)
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters._base import Floats, Forecaster
 from banditlab.forecasters._distinct import Distinct
@@ -20,6 +25,9 @@ from banditlab.forecasters._quadratic import dot
 from banditlab.kernels import as_contexts, borrow, njit
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive
+
+RESOLVED = 1e-6
+"""Relative error of the quadrature at the horizon below which it counts as exact."""
 
 Block = Callable[[Floats, NDArray[np.int64], Floats], None]
 
@@ -93,11 +101,11 @@ class Aggregating(Forecaster):
       `diagnostics()` reports acceptance and effective sample size.
 
     Guarantee: with exact integrals, regret at most Kd (1 + ln(4 B R T/(Kd))) - T ln(1 - mu) (Theorem 3 with other
-    constants). `bound` is the quadrature's, -ln(h - 2 w) + 4 B R T h at the best h, w the heaviest node: of that order
-    while nodes outnumber B R T, too large beyond, where a proof would need the posterior's smoothness. The quadrature's
-    running certificate is its loss less what convexity leaves possible between nodes, from their losses and slopes. The
-    net's regret is at most ln N against the best of its members (`regret_to_net`), which says nothing about the ball:
-    no bound and no certificate, nor for "mala".
+    constants). For the quadrature this is 1 + ln(4 B R T), and `bound` is that where the nodes provably integrate every
+    posterior up to the horizon to 1e-6; elsewhere it is -ln(h - 2 w) + 4 B R T h at the best h, w the heaviest node,
+    which says little. The running certificate is the loss less what convexity leaves possible between nodes, from their
+    losses and slopes. The net's regret is at most ln N against the best of its members (`regret_to_net`), which says
+    nothing about the ball: no bound and no certificate, nor for "mala".
 
     Cost: O(N K d) a round and 2 N K d numbers for "quadrature" and "net". "mala": O(chains steps m K d) an update with m
     distinct contexts so far, memory growing with m; O(chains steps K d) a forecast.
@@ -111,8 +119,8 @@ class Aggregating(Forecaster):
     smoothing
         mu in [0, 1/2]; "theory" is 1/T, which needs the horizon. Costs at most 2 mu a round.
     nodes
-        Nodes of the quadrature. Its error is below 1e-9 from 4 B R sqrt(T) nodes on, when they resolve the narrowest
-        posterior there can be; "theory" is that number, which needs the horizon, but at least 801.
+        Nodes of the quadrature, or "theory": as many as the bound needs to count them as exact, of order B R sqrt(T), at
+        least 801; needs the horizon. (801 are exact in practice while B R sqrt(T) is below 200.)
     members
         N, the matrices of the net.
     chains, steps
@@ -177,7 +185,7 @@ class Aggregating(Forecaster):
         if nodes != "theory":
             return at_least("nodes", int(number("nodes", nodes, "theory")), 1)
         T = self.problem.known_horizon("nodes = 'theory'", "give nodes as a number")
-        return max(801, math.ceil(4.0 * self.norm_bound * self.problem.radius * math.sqrt(T)))
+        return max(801, quadrature_nodes(T, self.norm_bound, self.problem.radius, RESOLVED))
 
     def _refuse(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
@@ -291,8 +299,10 @@ class Aggregating(Forecaster):
         """Return the quadrature's regret bound after `rounds` rounds, in nats; None for "net" and "mala"."""
         if self.sampler != "quadrature":
             return None
-        heaviest = math.exp(float(self.state.w0.max()))
-        return aggregating_quadrature(rounds, self.norm_bound, self.problem.radius, heaviest, self.smoothing)
+        B, R, T = self.norm_bound, self.problem.radius, self.problem.horizon
+        if T is not None and rounds <= T and quadrature_error(T, B, R, self.nodes) <= RESOLVED:
+            return aggregating_fine_quadrature(rounds, B, R, self.nodes, self.smoothing)
+        return aggregating_quadrature(rounds, B, R, math.exp(float(self.state.w0.max())), self.smoothing)
 
     def certificate(self) -> float:
         """Return a bound on the quadrature's regret so far over the row ball, in nats; NaN for "net" and "mala"."""
@@ -309,11 +319,8 @@ class Aggregating(Forecaster):
         cross = np.divide(np.diff(regret) + slope[1:] * gap, rise, out=np.zeros_like(gap), where=rise > 0.0)
         inner = regret[:-1] - slope[:-1] * np.clip(cross, 0.0, gap)
         possible = float(max(regret.max(), beyond.max(), inner.max(initial=-math.inf)) + net.smoothed[0])
-        t = int(net.rounds[0])
-        bound = aggregating_quadrature(
-            t, self.norm_bound, self.problem.radius, math.exp(float(net.w0.max())), self.smoothing
-        )
-        return min(possible, bound)  # both hold; with few nodes the tangents may allow more
+        bound = self.bound(int(net.rounds[0]))
+        return possible if bound is None else min(possible, bound)  # both hold; few nodes' tangents may allow more
 
     # ------------------------------------------------------------------------------------------------------------- state
 

@@ -113,13 +113,14 @@ def backward(C, m, v):  # type: ignore[no-untyped-def]
 
 @njit
 def active_rows(ball, B):  # type: ignore[no-untyped-def]
-    """Write F, the rows with a multiplier or outside the ball, into ball.free; return how many."""
-    count = 0
+    """Write F, the rows with a multiplier or outside the ball, into ball.free; return how many and if F changed."""
+    count, changed = 0, False
     for k in range(ball.nu.shape[0]):
         if ball.nu[k] > 0.0 or ball.norm[k] > B:
+            changed |= ball.free[count] != k
             ball.free[count] = k
             count += 1
-    return count
+    return count, changed
 
 
 @njit
@@ -281,14 +282,16 @@ def project(ball, P, B):  # type: ignore[no-untyped-def]
         ball.scale[k] = 0.0
         for i in range(k * d, (k + 1) * d):
             ball.scale[k] += P[i, i] / d
-    count = active_rows(ball, B)
+    count, _ = active_rows(ball, B)
     worst, dual = evaluate(ball, P, B, count, d)
     slow = False
     for _ in range(STEPS):
         if worst <= TOLERANCE:
             break
-        count = active_rows(ball, B)
-        factor(ball, P, count, d)
+        before = count
+        count, changed = active_rows(ball, B)
+        if changed or count != before:
+            factor(ball, P, count, d)
         ball.old[:] = ball.nu
         newton_direction(ball, P, B, count, d)
         ok, now, value = False, worst, dual

@@ -91,9 +91,8 @@ class ONS(KernelForecaster):
     norm_bound
         B, the largest norm of a row of W.
     step
-        1/beta in the paper, what multiplies A_t^{-1} g_t; "theory" is 2/alpha = 2 (K - 1) e^{2 B R},
-        with 2 B R cut off at 340 (beyond, no bound). In practice 0.3 to
-        30 with regularization 0.01 to 10, the best of a grid.
+        1/beta in the paper, what multiplies A_t^{-1} g_t; "theory" is 2/alpha = 2 (K - 1) e^{2 B R}, with 2 B R cut off
+        at 340 (beyond, no bound). In practice 0.3 to 100 with regularization 0.01 to 10, the best of a grid.
     regularization
         eps in the paper, A_0 = eps I; "theory" is (step / D)^2, D = 2 sqrt(K) B the ball's diameter.
     projection

@@ -67,8 +67,16 @@ def player_probe(subject: Factory, checks: tuple[Callable[..., None], ...]) -> P
         fail(f"the factory returned a {type(player).__name__}: a player derives from Agent or Forecaster")
     contexts, labels = planted_stream(problem)
     name = player.id or type(player).__name__
-    exclusions = declared_exclusions(type(player), checks)
+    exclusions = _inherited_exclusions(player, checks) | declared_exclusions(type(player), checks)
     return PlayerProbe(subject, problem, contexts, labels, name, note, exclusions)
+
+
+def _inherited_exclusions(player: Player, checks: tuple[Callable[..., None], ...]) -> dict[str, str]:
+    """Return what a wrapped player is excluded from, where the wrapper has the same check: its memory is part of it."""
+    if player.wraps is None:
+        return {}
+    known = {check.__name__ for check in checks}
+    return {name: f"{player.inner.id} {why}" for name, why in player.inner.excluded_checks.items() if name in known}
 
 
 def planted_stream(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:

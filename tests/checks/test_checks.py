@@ -23,15 +23,37 @@ MAY_BE_EXCLUDED = {
     "block_sizes": {"adaptive: there is only the step path"},
     "prefixes": {"adaptive: there is only the step path"},
 }
-"""A built-in subject is left out of a check for these reasons only; all of them have a compiled path."""
+"""A built-in subject is left out of a check for these reasons only."""
+
+NO_KERNELS = {
+    "forecast_paths": {"has no compiled path"},
+    "both_paths": {"has no compiled path"},
+    "only_the_bit": {"no compiled path: the loop hands over the bit"},
+}
+GROWS = {
+    "ftrl": "the leader is defined by all distinct contexts seen so far",
+    "kernel-aioli": "keeps every context and their Gram matrix's factor",
+}
+WITHOUT_KERNELS = {"aggregating", "ftrl", "gaf-fresh", "kernel-aioli"}
+"""Forecasters whose state grows, or that draw or solve in Python: no compiled loop can hold them."""
+WITHOUT_BOUND = {"aggregating", "fourier-aioli", "gaf", "gaf-fresh", "kernel-aioli"}
+"""Forecasters without a proved bound at their defaults: gamma = "theory" is refused around them."""
 
 
-def assert_all_pass(results: list[CheckResult]) -> None:
+def allowed(name: str, reason: str, forecaster: str) -> bool:
+    if reason in MAY_BE_EXCLUDED.get(name, set()):
+        return True
+    if name == "bounded_memory" and forecaster in GROWS:
+        return reason in (GROWS[forecaster], f"{forecaster} {GROWS[forecaster]}")
+    return forecaster in WITHOUT_KERNELS and reason in NO_KERNELS.get(name, set())
+
+
+def assert_all_pass(results: list[CheckResult], forecaster: str = "") -> None:
     assert [str(result) for result in results if result.status == "failed"] == []
     assert sum(result.status == "passed" for result in results) >= 8
     for result in results:
         if result.status == "excluded":
-            assert result.reason in MAY_BE_EXCLUDED.get(result.name, set()), result
+            assert allowed(result.name, result.reason, forecaster), result
 
 
 def ids(kind: str) -> list[str]:
@@ -45,12 +67,17 @@ def test_every_agent_passes(id_: str) -> None:
 
 @pytest.mark.parametrize("forecaster", ids("forecasters"))
 def test_the_exploration_reduction_passes_around_every_forecaster(forecaster: str) -> None:
-    assert_all_pass(check_id("exploration", forecaster=forecaster))
+    if forecaster in WITHOUT_BOUND:
+        [refused] = check_id("exploration", forecaster=forecaster)
+        assert f"a proved bound in nats, which {forecaster} does not have at these settings" in refused.reason
+        assert_all_pass(check_id("exploration", forecaster=forecaster, gamma=0.1), forecaster)
+    else:
+        assert_all_pass(check_id("exploration", forecaster=forecaster), forecaster)
 
 
 @pytest.mark.parametrize("id_", ids("forecasters"))
 def test_every_forecaster_passes(id_: str) -> None:
-    assert_all_pass(check_id(id_))
+    assert_all_pass(check_id(id_), id_)
 
 
 @pytest.mark.parametrize("id_", [id_ for id_ in ids("envs") if id_ not in NEEDS])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from banditlab.analysis.joins import relative
 from banditlab.analysis.summary import summary_rows
-from banditlab.analysis.tables import Results, load, relative
+from banditlab.analysis.tables import Results, load
 
 if TYPE_CHECKING:
     import os

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from banditlab.analysis.arena import Arena, Pick
 from banditlab.analysis.statistics import mean_interval, mean_intervals
-from banditlab.analysis.summary import VARIANT, Arena
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 class Curve:
     """A quantity against rounds with its interval; arrays of shape (checkpoints,).
 
-    `bound` is min(bound, round), empty where no theorem gives a number; `vacuous` says whether it is so at the end.
+    `bound` is min(bound, round), empty where no theorem gives a number in nats; `vacuous` says whether it is so at the
+    end; `bound_in_bits` whether there is one, in another unit than the curve's.
     """
 
     label: str
@@ -30,7 +31,7 @@ class Curve:
     high: Floats
     bound: Floats
     vacuous: bool
-    unit: str
+    bound_in_bits: bool
 
     @property
     def name(self) -> str:
@@ -52,8 +53,8 @@ class Panel:
 class Grid:
     """A player's settings over gamma and B at the last round.
 
-    `mistakes` (fractions) with `low` and `high`, and `relative` (expected mistakes - loss at the own B), of shape
-    (gammas, norm_bounds); NaN where there is no run. A player without a B has `norm_bounds` = [nan].
+    `mistakes` (fractions) with `low` and `high`, and `relative` (expected mistakes - loss at the own B, nats), of shape
+    (gammas, norm_bounds); NaN where there is no run, or no comparator. A player without a B has `norm_bounds` = [nan].
     """
 
     label: str
@@ -63,7 +64,6 @@ class Grid:
     low: Floats
     high: Floats
     relative: Floats
-    unit: str
 
 
 # --------------------------------------------------------------------------------------------------------------- curves
@@ -71,24 +71,26 @@ class Grid:
 
 def mistake_curves(arena: Arena) -> list[Curve]:
     """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list."""
-    return _curves(arena.reported(arena.runs, arena.chosen), "expected_mistakes", "expected_mistakes")
+    rows = arena.reported(arena.runs, arena.chosen).assign(loss=0.0, loss_low=0.0)
+    return _curves(rows, arena.chosen, "expected_mistakes", "expected_mistakes")
 
 
 def relative_panels(arena: Arena) -> list[Panel]:
     """Return, per norm bound, relative expected mistakes against rounds.
 
-    Players with a B stand in the panel of that B only, at the setting chosen among those with it; players without a B
-    stand in every panel. The lower edge of the band takes the comparator's loss as it is, the upper edge takes
-    loss - gap: the truth lies between.
+    Players with a B stand in the panel of that B only, at the setting chosen among those with it; players without a B,
+    or with one that no comparator has, stand in every panel. Every curve is in nats. The lower edge of the band takes
+    the comparator's loss as it is, the upper edge takes loss - gap: the truth lies between.
     """
     table = arena.relative
     panels = []
     for _, group in table.groupby("norm_bound"):
         final = group[group["round"] == arena.results.last_round]
-        rows = arena.reported(group, arena.best(final))
+        chosen = arena.best(final)
+        rows = arena.reported(group, chosen)
         if rows.empty:
             continue
-        curves = _curves(rows, "relative_expected", "relative_expected_high")
+        curves = _curves(rows, chosen, "relative_expected", "relative_expected_high")
         panels.append(
             Panel(
                 float(final["norm_bound"].iloc[0]), float(final["loss_nats"].mean()), float(final["gap"].max()), curves
@@ -97,21 +99,25 @@ def relative_panels(arena: Arena) -> list[Panel]:
     return panels
 
 
-def _curves(rows: pd.DataFrame, value: str, value_high: str) -> list[Curve]:
+def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high: str) -> list[Curve]:
+    """Return one curve per label; bands are cut where the mistakes would be fewer than 0 or more than the rounds."""
     curves = []
-    for (label, settings), group in rows.groupby(VARIANT, sort=False):
+    for label, group in rows.groupby("label", sort=False):
         table = group.pivot(index="round", columns="repetition", values=value).dropna(axis=1)
         table_high = group.pivot(index="round", columns="repetition", values=value_high)[table.columns]
         mean, low, high, _ = mean_intervals(table.to_numpy(dtype=float))
         if value_high != value:
             high = mean_intervals(table_high.to_numpy(dtype=float))[2]
+        rounds = table.index.to_numpy(dtype=float)
+        by_round = group.groupby("round")[["loss", "loss_low"]].mean().reindex(table.index).to_numpy(dtype=float)
+        low, high = np.maximum(low, -by_round[:, 0]), np.minimum(high, rounds - by_round[:, 1])
+        bits = "unit" in group and bool((group["unit"].eq("bits") & group["bound_shown"].notna()).any())
         bound, vacuous = np.empty(0), False
-        if "bound_shown" in group and group["bound_shown"].notna().any():
+        if "bound_shown" in group and group["bound_shown"].notna().any() and not bits:
             bound = group.groupby("round")["bound_shown"].mean().reindex(table.index).to_numpy()
             vacuous = bool(group.loc[group["round"] == table.index[-1], "vacuous"].all())
-        unit = str(group["unit"].iloc[0]) if "unit" in group else ""
-        rounds = table.index.to_numpy(dtype=float)
-        curves.append(Curve(str(label), str(settings), rounds, mean, low, high, bound, vacuous, unit))
+        settings = chosen[str(label)].settings
+        curves.append(Curve(str(label), settings, rounds, mean, low, high, bound, vacuous, bits))
     return sorted(curves, key=lambda curve: -curve.mean[-1])
 
 
@@ -122,7 +128,7 @@ def grids(arena: Arena) -> list[Grid]:
     """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
     final, found = arena.final, []
     joined = arena.relative
-    joined = joined[joined["round"] == arena.results.last_round]
+    joined = joined[(joined["round"] == arena.results.last_round) & joined["own_ball"]]
     for label in dict.fromkeys(final["label"]):
         rows = final[(final["label"] == label) & final["gamma"].notna()]
         gammas = sorted(set(rows["gamma"]))
@@ -132,19 +138,18 @@ def grids(arena: Arena) -> list[Grid]:
         shape = (len(gammas), len(bounds))
         mistakes, low, high, over = (np.full(shape, np.nan) for _ in range(4))
         rows = rows[["settings", "gamma", "norm_bound", "expected_mistakes"]]
-        mine = joined[joined["label"] == label][[*rows.columns, "relative_expected", "unit"]]
+        mine = joined[joined["label"] == label][[*rows.columns, "relative_expected"]]
         for i, gamma in enumerate(gammas):
             for j, bound in enumerate(bounds):
                 cell = _cell(rows, gamma, bound)
                 if cell.empty:
                     continue
-                here = mean_interval(cell["expected_mistakes"] / arena.results.last_round)
+                here = mean_interval(cell["expected_mistakes"] / arena.results.last_round).cut(0, 1)
                 mistakes[i, j], low[i, j], high[i, j] = here.mean, here.low, here.high
                 met = _cell(mine, gamma, bound)
                 if not math.isnan(bound) and len(met):
                     over[i, j] = met["relative_expected"].mean()
-        unit = str(mine["unit"].iloc[0]) if len(mine) else ""
-        found.append(Grid(str(label), gammas, bounds, mistakes, low, high, over, unit))
+        found.append(Grid(str(label), gammas, bounds, mistakes, low, high, over))
     return found
 
 

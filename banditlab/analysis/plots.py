@@ -1,137 +1,44 @@
-"""Figures. Each function takes what `curves` computed and returns a matplotlib Figure; nothing is computed here.
-
-Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
-figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
-"""
+"""Figures. Each function takes what `curves` computed and returns a matplotlib Figure; nothing is computed here."""
 
 from __future__ import annotations
 
-import functools
 import math
-import os
 import textwrap
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec
+from collections.abc import Sequence
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter, SymmetricalLogLocator
 
 from banditlab.analysis.curves import Curve, Floats, Grid, Panel
+from banditlab.analysis.look import FAINT, INK, MARKERS, THIN, Style, new_figure, styled
 from banditlab.analysis.words import amount, plain, short
 
-INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
-WIDTH = 10.0
 LONGEST = 42
 """Characters of a name on one line of a legend."""
-# seaborn's colour-blind safe set without its yellow and pale pink, which vanish on white
-COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161", "#949494"]
-DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
-MARKERS = "osD^vPX*"
-THIN = (0, (4, 3))
-LOOK = {
-    "font.size": 10.5,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "text.color": INK,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": RULE,
-    "grid.linewidth": 0.7,
-    "axes.grid": True,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "banditlab",
-}
-
-P = ParamSpec("P")
 
 
-class Style(NamedTuple):
-    """How one player is drawn."""
-
-    colour: str
-    dash: Any
-    marker: str
-
-
-def styles(labels: Sequence[str]) -> dict[str, Style]:
-    """Return one style per label; from the ninth on colours return with another dash and marker."""
-    n = len(COLOURS)
-    return {
-        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[(i + 3 * (i // n)) % len(MARKERS)])
-        for i, label in enumerate(labels)
-    }
-
-
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
-    with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script DejaVu Sans does not have
-        if str(path).endswith(".svg"):
-            figure.savefig(path, metadata={"Date": None})
-        else:
-            figure.savefig(path, dpi=150, facecolor="white")
-
-
-def _styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    @functools.wraps(draw)
-    def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(LOOK):  # type: ignore[arg-type]
-            figure = draw(*args, **kwargs)
-            # lay out once, not again for every file; what is laid out stays
-            engine = figure.get_layout_engine()
-            if engine is not None:
-                engine.execute(figure)
-            figure.set_layout_engine("none")
-            return figure
-
-    return inside
-
-
-def _figure(height: float) -> Figure:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-@_styled
+@styled
 def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) -> Figure:
     """Draw the share of expected mistakes so far against rounds, both axes logarithmic, with interval bands."""
-    figure = _figure(max(4.2, 1.0 + 0.3 * len(curves)))
+    figure = new_figure(max(4.2, 1.0 + 0.3 * len(curves)))
     ax = figure.subplots()
-    handles = []
-    for curve in curves:
-        look = looks[curve.label]
-        _line(ax, curve, look, curve.rounds)
-        share = curve.mean[-1] / curve.rounds[-1]
-        handles.append(_handle(look, f"{curve.name}: {100 * share:.{1 if share >= 0.01 else 2}f} %"))
-    ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
     first = _rounds_axis(ax, curves)
     seen = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
     least = float(seen[seen > 0].min()) if (seen > 0).any() else 0.01
     bottom = min(0.5, 0.8 * least)
+    handles = []
+    for curve in curves:
+        look = looks[curve.label]
+        _line(ax, curve, look, curve.rounds, floor=bottom)
+        share = curve.mean[-1] / curve.rounds[-1]
+        handles.append(_handle(look, f"{curve.name}: {100 * share:.{1 if share >= 0.01 else 2}f} %"))
+    ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
     ax.set_ylim(bottom, 1.06)
     steps = (1, 2, 5) if bottom < 0.15 else (1, 2, 3, 4, 5, 6, 7, 8)
     ticks = [m * 10.0**-e for e in range(7) for m in steps if bottom <= m * 10.0**-e <= 1]
@@ -142,19 +49,22 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
     return figure
 
 
-@_styled
+@styled
 def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
     """Draw expected mistakes minus the comparator's loss in one ball; min(bound, T) thin where there is one."""
     bounded = [curve for curve in panel.curves if len(curve.bound)]
-    figure = _figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
+    second_lines = len(bounded) + sum(curve.bound_in_bits for curve in panel.curves)
+    figure = new_figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * second_lines))
     ax = figure.subplots()
     ax.axhline(0, color=INK, lw=1.0, zorder=1.5)
     handles = []
     for curve in panel.curves:
         look = looks[curve.label]
         _line(ax, curve, look)
-        text = curve.name + (" [bits]" if curve.unit == "bits" else "")
-        if len(curve.bound):
+        text = curve.name
+        if curve.bound_in_bits:
+            text += "\n   bound in bits: see the table"
+        elif len(curve.bound):
             text += "\n   bound: vacuous" if curve.vacuous else f"\n   bound: {amount(curve.bound[-1])}"
         if len(curve.bound) and not _at_rounds(curve):
             ax.plot(curve.rounds, curve.bound, color=look.colour, lw=0.9, ls=THIN, zorder=1.8)
@@ -165,12 +75,12 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
         handles.append(Line2D([], [], color=FAINT, lw=0.9, ls=THIN, label="min(bound, rounds)"))
     _rounds_axis(ax, panel.curves)
     _signed_axis(ax, panel)
-    ax.set_ylabel(f"expected mistakes − loss of the best U, B = {short(panel.norm_bound)}")
+    ax.set_ylabel(f"expected mistakes − nats of the best U, B = {short(panel.norm_bound)}")
     _legend(figure, handles)
     return figure
 
 
-@_styled
+@styled
 def heat_maps(grids: Sequence[Grid]) -> Figure:
     """Draw relative mistakes over gamma and B, one panel per player, one colour scale, every cell with its number.
 
@@ -179,7 +89,7 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     columns = min(3, len(grids))
     rows = math.ceil(len(grids) / columns)
     tall = max(len(grid.gammas) for grid in grids)
-    figure = _figure(rows * (0.95 + 0.4 * tall))
+    figure = new_figure(rows * (0.95 + 0.4 * tall))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     # the colour follows arcsinh, so that a scale of thousands still shows tens; the numbers are printed as they are
     widest = max(float(np.nanmax(np.abs(grid.relative))) for grid in grids) or 1.0
@@ -190,7 +100,7 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
         _numbers(ax, grid.relative, colours((shown / math.asinh(10) + 1) / 2), 0 if widest >= 100 else 1)
         row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
         ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
-        ax.set_title(_title(grid.label) + (" [bits]" if grid.unit == "bits" else ""))
+        ax.set_title(_title(grid.label))
         ax.set_xticks(np.arange(len(grid.norm_bounds)) + 0.5, [short(b) for b in grid.norm_bounds])
         ax.set_yticks(np.arange(len(grid.gammas)) + 0.5, [short(g) for g in grid.gammas])
         ax.set(xlabel="B", ylabel="γ" if i % columns == 0 else "")
@@ -203,12 +113,12 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
     """Draw the share of expected mistakes against gamma, one panel per player, one line per B, with intervals."""
     columns = min(3, len(grids))
     rows = math.ceil(len(grids) / columns)
-    figure = _figure(0.6 + 2.5 * rows)
+    figure = new_figure(0.6 + 2.5 * rows)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False, sharey=True)).ravel()
     bounds = sorted({b for grid in grids for b in grid.norm_bounds if not math.isnan(b)})
     shades = dict(zip(bounds, sns.color_palette("flare", len(bounds)).as_hex(), strict=True)) if bounds else {}
@@ -244,14 +154,22 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0) -> None:
-    """Draw a curve and its band, each divided by `per`."""
+def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -math.inf) -> None:
+    """Draw a curve and its band, each divided by `per`; the band ends at `floor`, for an axis that has no 0."""
     x, y = curve.rounds, curve.mean / per
     every = max(1, len(x) // 20)  # markers, where checkpoints are many
     style = {"color": look.colour, "ls": look.dash, "lw": 1.8, "marker": look.marker, "ms": 4, "markeredgewidth": 0}
     ax.plot(x, y, markevery=every, zorder=3, **style)
     if np.isfinite(curve.low).all():
-        ax.fill_between(x, curve.low / per, curve.high / per, color=look.colour, alpha=0.14, lw=0, zorder=2)
+        ax.fill_between(
+            x,
+            np.maximum(curve.low / per, floor),
+            np.maximum(curve.high / per, floor),
+            color=look.colour,
+            alpha=0.14,
+            lw=0,
+            zorder=2,
+        )
 
 
 def _at_rounds(curve: Curve) -> bool:

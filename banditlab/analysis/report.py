@@ -19,13 +19,13 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from banditlab.analysis import plots, sentences, words
+from banditlab.analysis import look, plots, sentences, words
+from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
+from banditlab.analysis.exports import best_settings, paired_differences, ranking
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import (
-    Arena,
     Standing,
-    arenas,
     bounds_table,
     comparator_table,
     differences,
@@ -94,7 +94,7 @@ def _section(arena: Arena, stem: str) -> Section:
         arena=arena,
         headline=sentences.headline(rows, arena.paired),
         chosen=sentences.how_chosen(arena, rows),
-        comparator=sentences.about_comparator(arena),
+        comparator=sentences.about_comparator(arena, rows),
         rows=rows,
         scale=max([1e-9, *highs]),
         drawn=list(_drawn(arena, stem)),
@@ -115,22 +115,22 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     """Draw an arena's figures, write them as files, and yield them for the page."""
     results = arena.results
-    looks = plots.styles(results.labels())
+    looks = look.styles(results.labels())
 
     def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
         file = results.out / "figures" / f"{stem}-{name}"
-        plots.save(figure, f"{file}.png")
-        plots.save(figure, f"{file}.svg")
+        look.save(figure, f"{file}.png")
+        look.save(figure, f"{file}.svg")
         text = Path(f"{file}.svg").read_text(encoding="utf-8")
-        full = f"{title}, {arena.environment}"
+        full = f"{title}, {words.environment_title(arena.environment)}"
         return Drawn(inline_svg(text, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
 
     yield finish(
         plots.mistakes_against_rounds(mistake_curves(arena), looks),
         "mistakes",
         "Mistakes against rounds",
-        "Expected mistakes so far as a share of the rounds so far, each player at its chosen setting; bands are 95 % "
-        "intervals of the mean; the share at the last round stands in the legend.",
+        "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
+        "95 % intervals of the mean; the share at the last round stands in the legend.",
     )
     panels = relative_panels(arena)
     best = min(panels, key=lambda panel: panel.loss, default=None)
@@ -142,9 +142,9 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
             f"Relative mistakes against rounds, B = {bound}",
             f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
             f"({words.amount(panel.loss)} nats at the end, known to within {panel.gap:.1g}; the bands, 95 % intervals, "
-            "include this). Below 0: fewer mistakes than the model's loss. Players with a B stand at their best "
-            f"setting with B = {bound}. A bound is vacuous where it is the number of rounds or more; the scale is "
-            "linear around 0 and logarithmic beyond.",
+            "include this), the same loss for every player. Below 0: fewer mistakes than the model's loss. Players "
+            f"with a B stand at their best setting with B = {bound}. A bound is vacuous where it is the number of "
+            "rounds or more; the scale is linear around 0 and logarithmic beyond.",
             "" if panel is best else f"Relative mistakes against rounds, B = {bound}",
         )
     every = grids(arena)
@@ -154,9 +154,9 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
             plots.heat_maps(maps),
             "heat",
             "Relative mistakes over γ and B",
-            "Expected mistakes minus the loss of the best U in the player's own ball, at the last round, mean over "
-            "all repetitions; blue is below the comparator's loss. Balls differ from column to column, and a small "
-            "ball has a weak comparator: the frame marks the fewest mistakes.",
+            "Expected mistakes minus the loss, in nats for every player, of the best U in the player's own ball, at the "
+            "last round, mean over all repetitions; blue is below the comparator's loss. Balls differ from column to "
+            "column, and a small ball has a weak comparator: the frame marks the fewest mistakes.",
         )
     if every:
         yield finish(
@@ -177,18 +177,15 @@ def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text.rpartition("/")[2]).strip("-.").lower() or "x"
 
 
-# --------------------------------------------------------------------------------------------------------------- tables
-
-
 def _write_tables(folder: Path, sections: list[Section]) -> None:
     """Write the tidy tables, every environment and kind in one file."""
     tables: dict[str, list[pd.DataFrame]] = {}
     for section in sections:
         made = {
-            "ranking": pd.DataFrame([_flat(row) for row in section.rows]),
-            "best_settings": pd.DataFrame([_choice(section.arena, row) for row in section.rows]),
+            "ranking": ranking(section.rows),
+            "best_settings": best_settings(section.arena),
             "all_settings": section.settings,
-            "paired_differences": _pairs(section),
+            "paired_differences": paired_differences(section.arena, section.differences),
             "comparators": section.comparators,
             "bounds": section.bounds,
         }
@@ -200,52 +197,6 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
                 tables.setdefault(name, []).append(table)
     for name, parts in tables.items():
         pd.concat(parts, ignore_index=True).to_csv(folder / f"{name}.csv", index=False)
-
-
-def _flat(row: Standing) -> dict[str, Any]:
-    over = row.relative
-    return {
-        "rank": row.rank,
-        "label": row.label,
-        "settings": row.settings,
-        "mistakes": row.mistakes.mean,
-        "low": row.mistakes.low,
-        "high": row.mistakes.high,
-        "interval": row.mistakes.method,
-        "repetitions": row.mistakes.n,
-        "counted": row.counted.mean,
-        "behind_first": row.behind_first.mean,
-        "behind_first_low": row.behind_first.low,
-        "behind_first_high": row.behind_first.high,
-        "relative": over.mean if over else math.nan,
-        "relative_low": over.low if over else math.nan,
-        "relative_high": over.high if over else math.nan,
-        "ratio": row.ratio,
-        "comparator_bound": row.comparator_bound,
-        "seconds_per_round": row.seconds_per_round,
-    }
-
-
-def _choice(arena: Arena, row: Standing) -> dict[str, Any]:
-    chooses, reports = arena.halves
-    return {
-        "label": row.label,
-        "settings": row.settings,
-        "among": row.among,
-        "held_out": row.held_out,
-        "chosen_on": " ".join(map(str, chooses)),
-        "reported_on": " ".join(map(str, reports)),
-    }
-
-
-def _pairs(section: Section) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}
-            | {"repetitions": d.n, "paired": section.arena.paired, "interval": d.method}
-            for a, b, d in section.differences
-        ]
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- page
@@ -268,6 +219,8 @@ def _render(results: Results, sections: list[Section]) -> str:
         "hundred": lambda interval: interval.scaled(100),
         "mean": words.percent,
         "spread": words.spread,
+        "count": lambda items, noun: words.count(len(items), noun),
+        "title_of": words.environment_title,
     }
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(

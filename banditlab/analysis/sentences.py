@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pandas as pd
 
+from banditlab.analysis.arena import Arena
 from banditlab.analysis.statistics import LEVEL, Interval
-from banditlab.analysis.summary import Arena, Standing, comparator_table
+from banditlab.analysis.summary import Standing, comparator_table
 from banditlab.analysis.tables import Results
-from banditlab.analysis.words import amount, count, is_number, joined, percent, plain, short, sign, spread
+from banditlab.analysis.words import (
+    amount,
+    count,
+    environment_title,
+    is_number,
+    joined,
+    percent,
+    plain,
+    share,
+    short,
+    sign,
+    spread,
+)
 
 KINDS = {"bit": "told one bit: right or wrong", "label": "told the label"}
 ORDINALS = {1: "first", 2: "second", 3: "third"}
+FAR_FEWER = 0.8
+"""Below this share of the comparator's mistakes the first player's are "far fewer" (`_weak_comparator`)."""
+STILL_FALLING = 0.98
+"""A comparator's loss below this share of the next smaller ball's has not levelled off."""
 
 
 def what_was_run(results: Results) -> list[str]:
@@ -22,7 +40,8 @@ def what_was_run(results: Results) -> list[str]:
     players = count(runs[["kind", "label"]].drop_duplicates().shape[0], "player")
     repetitions = int(spec.get("repetitions", runs["repetition"].nunique()))
     said = [
-        f"{players} in {count(len(variants), 'setting')} met {joined(results.environments)}: "
+        f"{players} in {count(len(variants), 'setting')} met "
+        f"{joined([environment_title(name) for name in results.environments])}: "
         f"{count(repetitions, 'repetition')} of {count(results.last_round, 'round')} each, "
         f"{count(results.planned, 'run')} in all.",
         _axes(runs),
@@ -38,24 +57,40 @@ def state(results: Results) -> list[str]:
             f"Unfinished: {count(results.missing, 'run')} of {results.planned:,} "
             f"{'is' if results.missing == 1 else 'are'} missing; the same command continues."
         )
-    if results.failures:
-        said.append(f"{count(len(results.failures), 'run')} failed; they are listed below.")
+    comparators = sum(failure.is_comparator for failure in results.failures)
+    runs = len(results.failures) - comparators
+    failed = [count(runs, "run")] if runs else []
+    failed += [f"the comparators of {count(comparators, 'stream')}"] if comparators else []
+    if failed:
+        said.append(f"Failed: {joined(failed)}, listed below.")
     if results.unreadable:
         said.append(f"{count(results.unreadable, 'file')} could not be read, and what stood there counts as missing.")
     return said
 
 
 def _axes(runs: pd.DataFrame) -> str:
-    """Return "a and b over γ in {0.01, 0.1} and B in {1, 3}; c over B in {1, 3}; d as it is."."""
+    """Return "a and b over γ in {0.01, 0.1} and B in {1, 3}; c in one setting; d at its default settings."."""
     groups: dict[str, list[str]] = {}
     for label, rows in runs.groupby("label", sort=False):
         axes = [_axis(rows, name) for name in ("gamma", "norm_bound")]
         text = joined([axis for axis in axes if axis])
         settings = rows["settings"].nunique()
-        if not text:
-            text = "as it is" if settings == 1 else f"in {settings} settings"
-        groups.setdefault(text if text.startswith(("as", "in")) else f"over {text}", []).append(str(label))
-    return "; ".join(f"{joined(labels)} {text}" for text, labels in groups.items()) + "."
+        if text:
+            text = f"over {text}"
+        elif settings > 1:
+            text = f"in {settings} settings"
+        else:
+            text = "at WHOSE default settings" if _by_default(str(label), rows) else "in one setting"
+        groups.setdefault(text, []).append(str(label))
+    whose = {text: "its" if len(labels) == 1 else "their" for text, labels in groups.items()}
+    return "; ".join(f"{joined(who)} {text.replace('WHOSE', whose[text])}" for text, who in groups.items()) + "."
+
+
+def _by_default(label: str, rows: pd.DataFrame) -> bool:
+    """Return whether nobody wrote a setting of this player, but for the names in its label ("exploration(ogd)")."""
+    written = [rows[name].dropna() for name in rows.columns if name.startswith("setting.")]
+    named = set(re.split(r"[(), ]+", label)[1:])
+    return all(str(value) in named for column in written for value in set(column))
 
 
 def _axis(rows: pd.DataFrame, name: str) -> str:
@@ -76,6 +111,10 @@ def headline(listed: list[Standing], paired: bool) -> str:
         else:
             groups.append([row])
     first = groups[0]
+    if len(listed) > 1 and all(row.mistakes.n == 1 for row in listed):
+        order = joined([f"{row.name} {percent(row.mistakes.scaled(100))}" for row in listed[:3]])
+        more = f", then {count(len(listed) - 3, 'other')}" if len(listed) > 3 else ""
+        return f"One repetition: an order only, no intervals and no evidence for ranks. Mistakes: {order}{more}."
     if len(first) > 1:
         shares = joined([percent(row.mistakes.scaled(100)) for row in first])
         said = f"{joined([row.name for row in first])} are tied first with {shares} mistakes"
@@ -114,29 +153,44 @@ def _ordinal(position: int) -> str:
 
 def how_chosen(arena: Arena, listed: list[Standing]) -> str:
     """Return on which repetitions settings were chosen, on which they are reported, and what the intervals are."""
-    chooses, reports = arena.halves
-    if not chooses:
-        said = f"Nothing was chosen: each player has one setting, reported on {_repetitions(reports)}."
-    elif set(chooses) & set(reports):
+    first, second = arena.halves
+    several = [row for row in listed if row.among > 1]
+    if not several:
+        said = f"Nothing was chosen: each player has one setting, reported on {_repetitions(arena.repetitions)}."
+    elif not first:
         said = "There is one repetition, so the best setting of each player was chosen on the very run that is reported"
         said += ": these numbers flatter players with many settings."
     else:
-        said = f"The best setting of each player was chosen on {_repetitions(chooses)}; "
-        said += f"every number here comes from {_repetitions(reports)}."
-    loose = [row.name for row in listed if not row.held_out]
-    if loose and not set(chooses) & set(reports):
+        said = f"Settings were chosen for each half of the repetitions on the other half: {_repetitions(first)} are"
+        said = said if len(first) > 1 else said.removesuffix("are") + "is"
+        said += f" reported at the best setting on {_repetitions(second)}, and the other way round, so no run helped to"
+        said += f" choose the setting it is reported at. {_agreement([row for row in several if row.held_out])}"
+    loose = [row.name for row in several if not row.held_out]
+    if loose and first:
         said += f" Runs are missing, so {joined(loose)} {'is' if len(loose) == 1 else 'are'} reported on repetitions"
         said += " the setting was chosen on."
-    return f"{said} {_about_intervals(listed)}".strip()
+    return f"{said.strip()} {_about_intervals(listed)}".strip()
+
+
+def _agreement(several: list[Standing]) -> str:
+    """Return for how many players the two halves chose alike, and for which they did not."""
+    if not several:
+        return ""
+    differ = [row.label for row in several if not row.agree]
+    said = "The setting named is the best on all repetitions; both halves chose the same one for "
+    said += f"{len(several) - len(differ)} of {count(len(several), 'player')}"
+    return f"{said}, not for {joined(differ)}." if differ else f"{said}."
 
 
 def _about_intervals(listed: list[Standing]) -> str:
-    method = listed[0].mistakes.method
-    if method == "none":
-        return "With one repetition reported there are no intervals, and ranks follow the means alone."
-    kind = {"t": "Student's t", "BCa": "BCa bootstrap"}[method]
+    measured = [row.mistakes for row in listed if row.mistakes.method != "none"]
+    if not measured:
+        return (
+            "With one repetition there are no intervals: the order is that of the means, and no rank is asserted (?)."
+        )
+    kind = {"t": "Student's t", "BCa": "BCa bootstrap"}[measured[0].method]
     pairs = len(listed) - 1
-    said = f"Intervals: 95 %, {kind} over {count(listed[0].mistakes.n, 'repetition')}, each on its own."
+    said = f"Intervals: 95 %, {kind} over {count(measured[0].n, 'repetition')}, each on its own, cut at 0 and 100 %."
     if pairs > 1:
         missed = (1 - LEVEL) * pairs
         said += f" Of the {pairs} differences behind the ranks, {missed:.2g} would miss the truth by chance on average:"
@@ -150,21 +204,54 @@ def _repetitions(numbers: list[int]) -> str:
     return f"repetition{'s' if len(numbers) > 1 else ''} {joined([str(n) for n in numbers])}"
 
 
-def about_comparator(arena: Arena) -> str:
+def about_comparator(arena: Arena, listed: list[Standing]) -> str:
     """Return what the best logistic model in hindsight reaches, or that no comparator was asked for or is there."""
     table = comparator_table(arena)
     if table.empty:
-        asked = bool(arena.results.spec.get("norm_bounds"))
-        missing = (
-            "The comparators of these streams are not there yet"
-            if asked
-            else "No comparator was asked for (norm_bounds = [])"
-        )
-        return f"{missing}: no relative mistakes."
+        return f"{_no_comparator(arena)}: no relative mistakes."
     best = table.iloc[int(table["loss_nats"].argmin())]
     rounds = arena.results.last_round
-    return (
+    said = (
         f"The best logistic model in hindsight, rows of norm at most {short(best['norm_bound'])}, loses "
         f"{amount(best['loss_nats'])} nats and makes {amount(best['mistakes'])} mistakes "
         f"({plain(100 * best['mistakes'] / rounds, 1)} %) on these streams, each label known beforehand."
     )
+    return " ".join(part for part in (said, _weak_comparator(table, listed[0], rounds), _foreign(arena)) if part)
+
+
+def _no_comparator(arena: Arena) -> str:
+    if not arena.results.spec.get("norm_bounds"):
+        return "No comparator was asked for (norm_bounds = [])"
+    if any(failure.is_comparator and failure.environment == arena.environment for failure in arena.results.failures):
+        return "The comparators of these streams failed (see below)"
+    return "The comparators of these streams are not there yet"
+
+
+def _weak_comparator(table: pd.DataFrame, first: Standing, rounds: int) -> str:
+    """Return why the first player can make far fewer mistakes than the best model; nothing where it does not."""
+    best = table.iloc[int(table["loss_nats"].argmin())]
+    mistakes, bound = float(best["mistakes"]) / rounds, short(best["norm_bound"])
+    if not first.mistakes.mean < FAR_FEWER * mistakes:
+        return ""
+    said = f"{first.label} makes far fewer mistakes ({share(first.mistakes.mean)} against {share(mistakes)}): linear "
+    said += f"models with rows of norm at most {bound} are weak here"
+    smaller = table[table["norm_bound"] < best["norm_bound"]]
+    if smaller.empty:
+        return f"{said}; larger balls hold stronger ones or the same, and were not computed."
+    before = smaller.iloc[-1]
+    fell = f"from B = {short(before['norm_bound'])} to B = {bound} the loss fell from {amount(before['loss_nats'])} to"
+    fell += f" {amount(best['loss_nats'])} nats"
+    if best["loss_nats"] < STILL_FALLING * before["loss_nats"]:
+        return f"{said}; {fell}, so larger norm bounds should give a stronger comparator."
+    return f"{said}; {fell} only, so a larger norm bound would add little."
+
+
+def _foreign(arena: Arena) -> str:
+    """Return which players have a norm bound that is no comparator's; nothing where there is none."""
+    if not arena.foreign:
+        return ""
+    who = joined([f"{label} (B = {joined(list(map(short, b)))})" for label, b in arena.foreign.items()])
+    met = "it is compared with every ball, and its bound is not checked"
+    if len(arena.foreign) > 1:
+        met = "they are compared with every ball, and their bounds are not checked"
+    return f"No comparator was computed at the own norm bound of {who}: {met}."

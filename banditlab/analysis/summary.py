@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import pandas as pd
 
-from banditlab.analysis.statistics import (
-    Choice,
-    Interval,
-    choose,
-    difference,
-    mean_interval,
-    rank,
-    split,
-)
-from banditlab.analysis.tables import Results, relative
-
-VARIANT = ["label", "settings"]
+from banditlab.analysis.arena import VARIANT, Arena, arenas
+from banditlab.analysis.statistics import Interval, difference, mean_interval, rank
+from banditlab.analysis.tables import Results
 
 
 @dataclass(frozen=True)
@@ -29,13 +19,16 @@ class Standing:
     Attributes
     ----------
     rank
-        "1", "2="; players with feedback "bit" and "label" are ranked apart.
+        "1", "2=", or "?" where one repetition gives an order but no evidence for it; players with feedback "bit" and
+        "label" are ranked apart.
     settings, among
-        The settings that differ, as text, and of how many settings it was chosen.
+        The settings that differ, as text, chosen on all repetitions, and of how many it was chosen.
     held_out
-        Whether the repetitions reported are others than those the setting was chosen on.
+        Whether each repetition is reported at the settings chosen on the half of the repetitions it is not in.
+    agree
+        Whether both halves chose the same settings.
     mistakes, counted
-        Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds.
+        Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds, intervals cut to [0, 1].
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
@@ -43,7 +36,8 @@ class Standing:
     ratio
         Expected mistakes / loss of the same comparator; NaN without.
     behind_first, behind_group
-        Differences of `mistakes` to the first row and to the first row of the tie group (see `statistics.Place`).
+        Differences of `mistakes` to the first row and to the first row of the tie group (see `statistics.Place`), cut
+        to [-1, 1].
     """
 
     environment: str
@@ -54,6 +48,7 @@ class Standing:
     settings: str
     among: int
     held_out: bool
+    agree: bool
     mistakes: Interval
     counted: Interval
     conditional: bool
@@ -70,78 +65,6 @@ class Standing:
         return f"{self.label} {self.settings}".strip()
 
 
-@dataclass(frozen=True)
-class Arena:
-    """One environment and one kind of feedback: the runs that may be ranked together."""
-
-    results: Results
-    environment: str
-    kind: str
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """All rows of this environment and kind."""
-        runs = self.results.runs
-        return runs[(runs["environment"] == self.environment) & (runs["kind"] == self.kind)]
-
-    @cached_property
-    def final(self) -> pd.DataFrame:
-        """The rows of the last round."""
-        return self.runs[self.runs["round"] == self.results.last_round]
-
-    @cached_property
-    def relative(self) -> pd.DataFrame:
-        """This arena's rows joined with the comparators (see `tables.relative`)."""
-        table = relative(self.results)
-        return table[(table["environment"] == self.environment) & (table["kind"] == self.kind)]
-
-    @cached_property
-    def halves(self) -> tuple[list[int], list[int]]:
-        """The repetitions settings are chosen on, and those reported: all of them where there is nothing to choose."""
-        repetitions = sorted(int(r) for r in set(self.final["repetition"]))
-        several = self.final.groupby("label")["settings"].nunique().max() > 1
-        return split(repetitions) if several else ([], repetitions)
-
-    @cached_property
-    def paired(self) -> bool:
-        """Whether all runs of a repetition met the same stream."""
-        return bool((self.final.groupby("repetition")["stream_id"].nunique() == 1).all())
-
-    @cached_property
-    def chosen(self) -> dict[str, tuple[str, Choice]]:
-        """The chosen settings of each label, with how they were chosen."""
-        return self.best(self.final)
-
-    def best(self, final: pd.DataFrame) -> dict[str, tuple[str, Choice]]:
-        """Return the chosen settings of each label among the rows given, which are of the last round."""
-        chooses, reports = self.halves
-        found = {}
-        for label, group in final.groupby("label", sort=False):
-            table = group.pivot(index="settings", columns="repetition", values="expected_mistakes")
-            table = table.reindex(list(dict.fromkeys(group["settings"])))
-            choice = choose(table.to_numpy(), table.columns.isin(chooses), table.columns.isin(reports))
-            found[str(label)] = (str(table.index[choice.index]), choice)
-        return found
-
-    def reported(self, rows: pd.DataFrame, chosen: dict[str, tuple[str, Choice]]) -> pd.DataFrame:
-        """Return the rows of the chosen settings on the repetitions that are reported.
-
-        A player without a finished run there keeps those it has.
-        """
-        key = rows["label"].map({label: settings for label, (settings, _) in chosen.items()})
-        rows = rows[rows["settings"] == key]
-        held = rows["repetition"].isin(self.halves[1])
-        lacking = ~rows["label"].isin(set(rows.loc[held, "label"]))
-        return rows[held | lacking]
-
-
-def arenas(results: Results) -> list[Arena]:
-    """Return what may be ranked together: each environment's "bit" players, then its "label" players."""
-    kinds = sorted(set(results.runs["kind"]))
-    every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]
-    return [arena for arena in every if len(arena.final)]
-
-
 # -------------------------------------------------------------------------------------------------------------- ranking
 
 
@@ -155,7 +78,7 @@ def standings(arena: Arena) -> list[Standing]:
     listed = []
     for place in rank(table.to_numpy(), paired=arena.paired):
         label = str(table.index[place.index])
-        settings, choice = arena.chosen[label]
+        pick = arena.chosen[label]
         mine = rows[rows["label"] == label]
         listed.append(
             Standing(
@@ -164,17 +87,18 @@ def standings(arena: Arena) -> list[Standing]:
                 rank=place.text,
                 position=place.position,
                 label=label,
-                settings=settings,
-                among=choice.among,
-                held_out=choice.held_out,
-                mistakes=mean_interval(table.loc[label]),
-                counted=mean_interval(counted.loc[label]),
+                settings=pick.settings,
+                among=pick.among,
+                held_out=pick.held_out,
+                agree=pick.agree,
+                mistakes=mean_interval(table.loc[label]).cut(0, 1),
+                counted=mean_interval(counted.loc[label]).cut(0, 1),
                 conditional=bool((mine["expected_kind"] == "conditional").any()),
                 relative=over.get(label),
                 ratio=ratio.get(label, math.nan),
                 comparator_bound=best_bound,
-                behind_first=place.behind_first,
-                behind_group=place.behind_group,
+                behind_first=place.behind_first.cut(-1, 1),
+                behind_group=place.behind_group.cut(-1, 1),
                 seconds_per_round=float(mine["seconds"].mean()) / rounds,
             )
         )
@@ -192,14 +116,14 @@ def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     table = _by_label(rows, "expected_mistakes") / arena.results.last_round
     order = [str(table.index[place.index]) for place in rank(table.to_numpy(), paired=arena.paired)]
     return [
-        (_name(arena, a), _name(arena, b), difference(table.loc[a], table.loc[b], paired=arena.paired))
+        (_name(arena, a), _name(arena, b), difference(table.loc[a], table.loc[b], paired=arena.paired).cut(-1, 1))
         for i, a in enumerate(order)
         for b in order[i + 1 :]
     ]
 
 
 def _name(arena: Arena, label: str) -> str:
-    return f"{label} {arena.chosen[label][0]}".strip()
+    return f"{label} {arena.chosen[label].settings}".strip()
 
 
 def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
@@ -244,13 +168,14 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
 def bounds_table(arena: Arena) -> pd.DataFrame:
     """Return, for every setting whose theorem gives a number, what was measured beside what is promised, in means.
 
-    Agents: E[M] <= loss + bound. Forecasters: log loss <= loss + bound. `holds` takes the comparator's loss as it is;
-    the best loss in the ball is at most `gap` below.
+    Agents: E[M] <= loss + bound. Forecasters: log loss <= loss + bound. Loss and bound are in the unit of the theorem
+    (`unit`), and the comparator is the one of the player's own ball. `holds` takes the comparator's loss as it is; the
+    best loss in the ball is at most `gap` below.
     """
     table = arena.relative
-    table = table[(table["round"] == arena.results.last_round) & table["bound"].notna()]
+    table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
     measured = "expected_mistakes" if arena.kind == "bit" else "log_loss"
-    table = table.assign(measured=table[measured])
+    table = table.assign(measured=table[measured], loss=table["unit_loss"])
     means = ["measured", "loss", "bound", "bound_shown", "certificate"]
     keys = [*VARIANT, "norm_bound", "unit"]
     rows = table.groupby(keys, sort=False)[means].mean().reset_index()
@@ -267,9 +192,9 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
 def settings_table(arena: Arena) -> pd.DataFrame:
     """Return every setting with its mistakes and interval over all repetitions (not held out), least first."""
     rounds, rows = arena.results.last_round, []
-    chosen = {(label, settings) for label, (settings, _) in arena.chosen.items()}
+    chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
     for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
-        interval = mean_interval(group["expected_mistakes"] / rounds)
+        interval = mean_interval(group["expected_mistakes"] / rounds).cut(0, 1)
         rows.append(
             {
                 "label": label,

@@ -6,7 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
-from banditlab.analysis.plots import FAINT, INK, RULE
+from banditlab.analysis.look import FAINT, INK, RULE
 
 THEMED = {INK: "var(--ink)", FAINT: "var(--faint)", RULE: "var(--rule)"}
 

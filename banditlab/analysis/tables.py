@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -37,13 +35,18 @@ class Skip:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised."""
+    """A run that raised, or (player "comparator", `run_id` its stream's) a comparator that did."""
 
     run_id: str
     environment: str
     player: str
     repetition: int
     error: str
+
+    @property
+    def is_comparator(self) -> bool:
+        """Whether a stream's comparators failed, not a run."""
+        return self.player == "comparator"
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Results:
     unreadable
         How many files could not be read (cut in half by a crash); their runs count as missing.
     skipped, failures
-        Pairs that cannot meet, runs that raised.
+        Pairs that cannot meet; runs that raised, and comparators.
     """
 
     out: Path
@@ -113,10 +116,11 @@ def load(out: str | os.PathLike[str]) -> Results:
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = with_settings(runs.drop(columns="_seat").reset_index(drop=True))
     done = set(runs["run_id"])
-    failures = [failure for failure in _read_failures(out, set(wanted)) if failure.run_id not in done]
+    streams = set(plan.get("streams", []))
+    failures = [failure for failure in _read_failures(out, set(wanted) | streams) if failure.run_id not in done]
     missing = len(set(wanted) - done - {failure.run_id for failure in failures})
     skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan.get("skipped", [])]
-    comparators, broken = _read_comparators(out, set(plan.get("streams", [])))
+    comparators, broken = _read_comparators(out, streams)
     return Results(out, spec, runs, comparators, len(wanted), missing, unreadable + broken, skipped, failures)
 
 
@@ -214,55 +218,3 @@ def _combined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     columns = list(dict.fromkeys(name for frame in frames for name in frame.columns))
     filled = [frame.dropna(axis=1, how="all") for frame in frames]
     return pd.concat(filled, ignore_index=True).reindex(columns=columns)
-
-
-# ------------------------------------------------------------------------------------------------------------ relative
-
-
-def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
-    """Join runs with the comparators of the same stream and round: relative mistakes, in the unit of the theorem.
-
-    A player with a norm bound meets the comparator of its own ball; a player without one meets every comparator. A
-    number keeps the rows of that ball only. Runs whose comparator is not there are left out.
-
-    Returns
-    -------
-    The rows of `results.runs`, with `norm_bound` now the comparator's and, per row:
-    `unit` ("nats", or "bits" where the player's theorem is stated in them); `loss` and `loss_low` = loss - gap, so the
-    best loss in the ball lies in [loss_low, loss]; `relative_mistakes` = mistakes - loss up to
-    `relative_mistakes_high` = mistakes - loss_low, and the same two of `relative_expected`; `ratio` = mistakes / loss;
-    `comparator_mistakes`; `bound_shown` = min(bound, round) and `vacuous` where bound >= round.
-    """
-    comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
-    comparators = comparators.drop(columns=["environment", "repetition", "seconds"])
-    runs = results.runs
-    owns = runs["norm_bound"].notna()
-    keys = ["stream_id", "round"]
-    table = pd.concat(
-        [
-            runs[owns].merge(comparators, on=[*keys, "norm_bound"]),
-            runs[~owns].drop(columns="norm_bound").merge(comparators, on=keys),
-        ],
-        ignore_index=True,
-    )
-    if norm_bound != "own":
-        table = table[np.isclose(table["norm_bound"].astype(float), float(norm_bound), rtol=1e-12)].reset_index(
-            drop=True
-        )
-    bits = table["bound_unit"].eq("bits").to_numpy()
-    loss = np.where(bits, table["loss_bits"], table["loss_nats"]).astype(float)
-    loss_low = loss - np.where(bits, 1 / math.log(2), 1.0) * table["gap"].to_numpy(dtype=float)
-    bound, rounds = table["bound"].to_numpy(dtype=float), table["round"].to_numpy(dtype=float)
-    mistakes, expected = (table[c].to_numpy(dtype=float) for c in ("mistakes", "expected_mistakes"))
-    return table.assign(
-        unit=np.where(bits, "bits", "nats"),
-        loss=loss,
-        loss_low=loss_low,
-        relative_mistakes=mistakes - loss,
-        relative_mistakes_high=mistakes - loss_low,
-        relative_expected=expected - loss,
-        relative_expected_high=expected - loss_low,
-        ratio=np.divide(mistakes, loss, out=np.full(len(loss), np.nan), where=loss > 0),
-        bound_shown=np.minimum(bound, rounds),
-        vacuous=bound >= rounds,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from banditlab.analysis.statistics import Interval
@@ -33,6 +34,22 @@ def is_number(text: str) -> bool:
     return True
 
 
+def environment_title(label: str) -> str:
+    """Return an environment's label, the file it reads first: "wine.csv · banditlab/Table-v0(label=target)".
+
+    A path with folders stays in the brackets too, so that nothing is lost.
+    """
+    found = re.search(r"(?<=[(\s])path=(.*?)(?=, \w+=|\)$)", label)
+    if found is None:
+        return label
+    path, rest = found.group(1), label
+    if not re.search(r"[/\\]", path):
+        rest = re.sub(r", (?=\)$)", "", label.replace(f"{found.group()}, ", "", 1).replace(found.group(), "", 1))
+        rest = rest.removesuffix("()")
+    name = re.split(r"[/\\]", path)[-1]
+    return f"{name} · {rest}"
+
+
 def joined(parts: Sequence[str]) -> str:
     """Return "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
@@ -52,12 +69,12 @@ def decimals(interval: Interval) -> int:
 
 def percent(interval: Interval) -> str:
     """Return the mean of an interval that is in percent already: "4.1 %", or a dash for NaN."""
-    return f"{plain(interval.mean, decimals(interval))} %" if math.isfinite(interval.mean) else MISSING
+    return MISSING if math.isnan(interval.mean) else f"{plain(interval.mean, decimals(interval))} %"
 
 
 def share(value: float) -> str:
     """Return a fraction in percent, "4.1 %", or a dash for NaN."""
-    return f"{plain(100 * value, 1)} %" if math.isfinite(value) else MISSING
+    return MISSING if math.isnan(value) else f"{plain(100 * value, 1)} %"
 
 
 def spread(interval: Interval, digits: int | None = None) -> str:
@@ -69,8 +86,10 @@ def spread(interval: Interval, digits: int | None = None) -> str:
 
 
 def plain(value: float, digits: int = 0) -> str:
-    """Return a number with thousands separated and a true minus sign, or a dash for NaN."""
-    if not math.isfinite(value):
+    """Return a number with thousands separated and a true minus sign, "∞", or a dash for NaN."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if math.isnan(value):
         return MISSING
     text = f"{value:,.{digits}f}"
     return text.lstrip("-") if float(text.replace(",", "")) == 0 else text.replace("-", "−")

@@ -11,7 +11,8 @@ import pytest
 
 from banditlab.analysis import write_report
 from banditlab.analysis.curves import grids, mistake_curves
-from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds, save, styles
+from banditlab.analysis.look import save, styles
+from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds
 from banditlab.analysis.report import runnable_spec
 from banditlab.analysis.summary import arenas
 from banditlab.analysis.svg import inline_svg
@@ -101,10 +102,12 @@ def test_the_page_says_what_was_run_and_what_came_first(finished):
     said = " ".join(page.text.split())
     assert "3 players in 6 settings met banditlab/Digits-v0 and banditlab/Logistic-v0(n_classes=3)" in said
     assert "4 repetitions of 100 rounds each, 48 runs in all" in said
-    assert "exploration(ogd) over γ in {0.1, 0.3} and B in {1, 3}; uniform and ftrl as it is" in said
-    assert "exploration(ogd) γ=0.1 B=1 made 12.5 % mistakes (95 % interval 6.1 to 18.9), ahead of uniform" in said
+    assert "exploration(ogd) over γ in {0.1, 0.3} and B in {1, 3}; uniform and ftrl at their default settings" in said
+    assert "exploration(ogd) γ=0.1 B=1 made 11.5 % mistakes (95 % interval 9.4 to 13.6), ahead of uniform" in said
     assert "by 70.0 points (70.0 to 70.0) on the same streams" in said
-    assert "chosen on repetitions 0 and 1" in said
+    assert "repetitions 0 and 1 are reported at the best setting on repetitions 2 and 3, and the other way" in said
+    assert "both halves chose the same one for 1 of 1 player." in said
+    assert "cut at 0 and 100 %" in said
     assert "bound: vacuous" in said
     assert "4 settings with a bound, 4 of them vacuous, 0 exceeded" in said
     assert "Unfinished" not in said
@@ -123,7 +126,7 @@ def test_unfinished_skipped_and_failed_are_listed(new_folder, page_of):
     (out / "failed" / f"{ids[0]}.json").write_text(json.dumps(record))
     _, page = page_of(folder)
     assert "Unfinished: 1 run of 4 is missing" in page.text
-    assert "1 run failed" in page.text
+    assert "Failed: 1 run, listed below." in page.text
     assert "ValueError: nope" in page.text
     assert "it is binary" in page.text
 
@@ -170,8 +173,10 @@ def test_csv_tables_are_tidy(finished):
     assert len(tables["ranking"]) == 2 * 3
     assert len(tables["all_settings"]) == 2 * 6
     assert len(tables["paired_differences"]) == 2
-    assert tables["best_settings"]["chosen_on"].tolist()[0] == "0 1"
-    assert tables["ranking"]["mistakes"].iloc[0] == pytest.approx(0.125)
+    best = tables["best_settings"]
+    assert len(best) == 2 * 3 * 4
+    assert set(best.loc[best["label"] == "exploration(ogd)", "reported_at"]) == {"γ=0.1 B=1"}
+    assert tables["ranking"]["mistakes"].iloc[0] == pytest.approx(0.115)
 
 
 def test_twice_the_same_page(new_folder, page_of):
@@ -230,6 +235,50 @@ def test_files_of_like_names_do_not_meet(new_folder, page_of):
     assert len(page.ids) == len(set(page.ids))
 
 
+def test_inline_svg_needs_nothing_outside(new_folder, tmp_path):
+    folder = sweep(new_folder)
+    results = load(folder.write())
+    save(mistakes_against_rounds(mistake_curves(arenas(results)[0]), styles(results.labels())), tmp_path / "a.svg")
+    raw = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    one, two = (inline_svg(raw, key, "T<", "D") for key in ("one", "two"))
+    ids = [set(re.findall(r'\bid="([^"]*)"', text)) for text in (one, two)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert "T&lt;" in one
+    assert "var(--ink)" in one
+    assert "DejaVu" not in one
+
+
+def test_runnable_spec_leaves_out_what_the_store_added():
+    text = 'rounds = 3\n[[agent]]\nid = "a"\n[store]\nformat = 1\n[versions]\nnumpy = "2"\n[[agent]]\nid = "b"\n'
+    assert runnable_spec(text) == 'rounds = 3\n[[agent]]\nid = "a"\n[[agent]]\nid = "b"'
+
+
+def test_failed_comparators_are_listed(new_folder, page_of):
+    folder = new_folder(repetitions=2)
+    for repetition in range(2):
+        folder.add_run("a", repetition, 10.0)
+    stream = folder.streams[1]
+    out = folder.write()
+    (out / "failed").mkdir()
+    record = {"run_id": stream, "environment": "Toy-v0", "player": "comparator", "repetition": 1, "error": "E: no loss"}
+    (out / "failed" / f"{stream}.json").write_text(json.dumps(record))
+    (out / "failed" / "old.json").write_text(json.dumps(record | {"run_id": "old", "error": "E: of an older spec"}))
+    assert load(out).missing == 0
+    text = page_of(folder)[1].text
+    assert "Failed: the comparators of 1 stream, listed below." in text
+    assert "E: no loss" in text
+    assert "older spec" not in text
+    assert "The comparators of these streams failed (see below): no relative mistakes." in text
+
+
+def test_a_file_stands_first_in_titles(new_folder, page_of):
+    folder = new_folder(repetitions=1)
+    folder.add_run("a", 0, 1.0, environment="banditlab/Table-v0(decimal=., label=target, path=wine.csv)")
+    folder.write()
+    assert "wine.csv · banditlab/Table-v0(decimal=., label=target)" in page_of(folder)[1].text
+
+
 def test_colours_follow_the_player_from_figure_to_figure(new_folder):
     folder = sweep(new_folder)
     results = load(folder.write())
@@ -264,22 +313,3 @@ def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
     # expected 9 + B + 1.5, minus the loss 30 / B + 1.5, mean over four repetitions
     assert numbers == ["−20.0", "2.0", "−2.0"]
     assert mistakes_against_gamma(grids(arena)).axes[0].get_xticks().tolist() == [0.1, 0.3]
-
-
-def test_inline_svg_needs_nothing_outside(new_folder, tmp_path):
-    folder = sweep(new_folder)
-    results = load(folder.write())
-    save(mistakes_against_rounds(mistake_curves(arenas(results)[0]), styles(results.labels())), tmp_path / "a.svg")
-    raw = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    one, two = (inline_svg(raw, key, "T<", "D") for key in ("one", "two"))
-    ids = [set(re.findall(r'\bid="([^"]*)"', text)) for text in (one, two)]
-    assert ids[0]
-    assert not ids[0] & ids[1]
-    assert "T&lt;" in one
-    assert "var(--ink)" in one
-    assert "DejaVu" not in one
-
-
-def test_runnable_spec_leaves_out_what_the_store_added():
-    text = 'rounds = 3\n[[agent]]\nid = "a"\n[store]\nformat = 1\n[versions]\nnumpy = "2"\n[[agent]]\nid = "b"\n'
-    assert runnable_spec(text) == 'rounds = 3\n[[agent]]\nid = "a"\n[[agent]]\nid = "b"'

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, ttest_ind, ttest_rel
 
-from banditlab.analysis.statistics import choose, difference, mean_interval, mean_intervals, rank, split
+from banditlab.analysis.statistics import Choice, choose, difference, first_half, mean_interval, mean_intervals, rank
 
 
 def test_t_interval_by_hand():
@@ -124,34 +124,102 @@ def test_a_tie_group_is_measured_from_its_own_first():
     assert [p.text for p in rank(np.stack([a, b, c]))] == ["1=", "1=", "3"]
 
 
-def test_one_repetition_ranks_by_the_mean_and_ties_only_equal_ones():
-    assert [(p.index, p.text) for p in rank([[2.0], [1.0], [2.0]])] == [(1, "1"), (0, "2="), (2, "2=")]
+def test_one_repetition_gives_an_order_and_asserts_no_rank():
+    places = rank([[2.0], [1.0], [2.0]])
+    assert [(p.index, p.position, p.text) for p in places] == [(1, 1, "?"), (0, 2, "?"), (2, 2, "?")]
+    assert [p.text for p in rank([[2.0]])] == ["1"]
+
+
+def test_only_the_places_without_evidence_are_unsure():
+    nan = math.nan
+    x = [[1.0, 1.1, 1.0, nan], [5.0, 5.1, 5.0, nan], [nan, nan, 9.0, 9.0]]
+    assert [p.text for p in rank(x)] == ["1", "?", "?"]
+
+
+def test_an_infinite_value_makes_the_mean_infinite_and_leaves_no_interval():
+    for n in (3, 25):
+        interval = mean_interval([1.0, 2.0, math.inf] * (n // 3) + [1.0] * (n % 3))
+        assert (interval.mean, interval.n, interval.method) == (math.inf, n, "none")
+        assert math.isnan(interval.low)
+        assert math.isnan(interval.high)
+    assert math.isnan(mean_interval([math.inf, -math.inf]).mean)
+    mean, low, high, _ = mean_intervals([[1.0, math.inf, 2.0], [1.0, 2.0, 3.0]])
+    assert mean.tolist() == [math.inf, 2.0]
+    assert math.isnan(low[0])
+    assert high[1] == mean_interval([1.0, 2.0, 3.0]).high
+
+
+def test_an_infinite_value_is_in_differences_and_ranks_last():
+    inf, finite = [1.0, math.inf, math.nan], [1.0, 2.0, 3.0]
+    assert (difference(inf, finite).mean, difference(inf, finite).n) == (math.inf, 2)
+    assert difference(inf, finite, paired=False).mean == math.inf
+    assert math.isnan(difference(inf, inf).mean)
+    assert [p.index for p in rank([inf, finite])] == [1, 0]
+
+
+def test_cut_leaves_the_mean():
+    cut = mean_interval([0.1, 0.9]).cut(0, 1)
+    assert (cut.mean, cut.low, cut.high) == (0.5, 0.0, 1.0)
+    assert math.isnan(mean_interval([0.5]).cut(0, 1).low)
 
 
 def test_rows_without_a_run_are_left_out():
     assert [p.index for p in rank([[math.nan, math.nan], [1.0, 2.0]])] == [1]
 
 
-@pytest.mark.parametrize(
-    ("n", "chosen_on", "reported_on"), [(1, [0], [0]), (2, [0], [1]), (5, [0, 1], [2, 3, 4]), (4, [0, 1], [2, 3])]
-)
-def test_split(n: int, chosen_on: list[int], reported_on: list[int]):
-    assert split(range(n)) == (chosen_on, reported_on)
+@pytest.mark.parametrize(("n", "first"), [(1, []), (2, [0]), (5, [0, 1]), (4, [0, 1])])
+def test_first_half(n: int, first: list[int]):
+    assert first_half(range(n)) == first
 
 
-def test_choice_looks_at_its_own_repetitions_only():
+def test_each_half_is_reported_at_the_choice_of_the_other():
     x = np.array([[1.0, 1.0, 9.0, 9.0], [2.0, 2.0, 0.0, 0.0]])
-    choice = choose(x, [True, True, False, False], [False, False, True, True])
-    assert (choice.index, choice.held_out, choice.among) == (0, True, 2)
+    choice = choose(x, [True, True, False, False])
+    assert choice.reported == (1, 1, 0, 0)
+    assert (choice.index, choice.held_out, choice.agree, choice.among) == (1, True, False, 2)
+
+
+def test_what_a_repetition_is_reported_at_does_not_depend_on_it():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(6, 5))
+    first = np.array([True, True, False, False, False])
+    before = choose(x, first)
+    for r in range(5):
+        changed = x.copy()
+        changed[:, r] = rng.normal(size=6) * 100
+        after = choose(changed, first)
+        assert [after.reported[i] for i in range(5) if first[i] == first[r]] == [
+            before.reported[i] for i in range(5) if first[i] == first[r]
+        ]
+
+
+def test_the_cross_fitted_interval_covers_where_settings_are_alike():
+    # the worst case for the dependence between halves: four equal settings, so that the choice is pure noise
+    rng, first, hits = np.random.default_rng(0), np.arange(5) < 2, 0
+    for _ in range(1000):
+        x = rng.normal(size=(4, 5))
+        chosen = choose(x, first).reported
+        hits += mean_interval(x[list(chosen), range(5)]).contains(0.0)
+    assert 0.91 <= hits / 1000 <= 0.97
 
 
 def test_choice_does_not_prefer_a_setting_with_fewer_runs():
     x = np.array([[1.0, math.nan, 1.0], [2.0, 2.0, 2.0]])
-    assert choose(x, [True, True, False], [False, False, True]).index == 1
+    assert choose(x, [True, True, False]).reported[2] == 1
 
 
 def test_choice_on_reported_runs_says_so():
-    one = choose([[2.0], [1.0]], [True], [True])
-    assert (one.index, one.held_out) == (1, False)
-    unfinished = choose([[math.nan, 2.0], [math.nan, 1.0]], [True, False], [False, True])
-    assert (unfinished.index, unfinished.held_out) == (1, False)
+    one = choose([[2.0], [1.0]], [False])
+    assert (one.index, one.reported, one.held_out) == (1, (1,), False)
+    unfinished = choose([[math.nan, 2.0], [math.nan, 1.0]], [True, False])
+    assert (unfinished.index, unfinished.reported[1], unfinished.held_out) == (1, 1, False)
+
+
+def test_runs_that_do_not_meet_the_choice_of_the_other_half_are_reported_all_the_same():
+    nan = math.nan
+    crossed = choose([[1.0, 1.0, nan, nan], [nan, nan, 3.0, 3.0]], [True, True, False, False])
+    assert (crossed.reported, crossed.held_out) == ((0, 0, 0, 0), False)
+
+
+def test_one_setting_needs_no_choice():
+    assert choose([[1.0, math.nan, 2.0]], [True, False, False]) == Choice(0, (0, 0, 0), True, True, 1)

@@ -1,4 +1,4 @@
-"""Rankings, the choose/report split, curves, grids and bounds of folders with known numbers."""
+"""Rankings, cross-fitted choices, curves, grids and bounds of folders with known numbers."""
 
 from __future__ import annotations
 
@@ -33,17 +33,23 @@ def two_settings(new_folder):
     return folder
 
 
-def test_settings_are_chosen_on_the_first_half_and_reported_on_the_rest(new_folder):
+def test_each_half_is_reported_at_the_settings_chosen_on_the_other(new_folder):
     rows = {row.label: row for row in summary_rows(load(two_settings(new_folder).write()))}
     tuned = rows["tuned"]
-    assert (tuned.settings, tuned.among, tuned.held_out) == ("γ=0.1", 2, True)
-    assert tuned.mistakes.mean == pytest.approx(0.41)
-    assert rows["steady"].mistakes.mean == pytest.approx(0.145)
+    # named: the best on all four (20 against 25.5); reported: 20, 20 at b, then 40, 42 at a
+    assert (tuned.settings, tuned.among, tuned.held_out, tuned.agree) == ("γ=0.2", 2, True, False)
+    assert (tuned.mistakes.mean, tuned.mistakes.n) == (pytest.approx(0.305), 4)
+    assert rows["steady"].mistakes.mean == pytest.approx(0.1325)
     assert (rows["steady"].rank, tuned.rank) == ("1", "2")
-    assert tuned.behind_first.mean == pytest.approx(0.265)
-    # differences 0.26 and 0.27: s = 0.00707, t(0.975, 1) = 12.7062, half width 12.7062 * 0.005
-    assert tuned.behind_first.high - tuned.behind_first.mean == pytest.approx(12.7062 * 0.005, rel=1e-4)
-    assert tuned.seconds_per_round == pytest.approx(0.005)
+    assert tuned.behind_first.mean == pytest.approx(0.1725)
+    # differences 8, 8, 26, 27: s^2 = 342.75 / 3, t(0.975, 3) = 3.182446
+    half = 3.182446 * math.sqrt(342.75 / 3 / 4) / 100
+    assert tuned.behind_first.high - tuned.behind_first.mean == pytest.approx(half, rel=1e-6)
+    assert tuned.seconds_per_round == pytest.approx((2 * 0.01 + 2 * 0.5) / 4 / 100)
+    arena = arenas(load(two_settings(new_folder).write()))[0]
+    assert arena.chosen["tuned"].reported == {0: "γ=0.2", 1: "γ=0.2", 2: "γ=0.1", 3: "γ=0.1"}
+    said = sentences.how_chosen(arena, standings(arena))
+    assert "both halves chose the same one for 0 of 1 player, not for tuned." in said
 
 
 def test_nothing_to_choose_reports_every_repetition(new_folder):
@@ -52,7 +58,6 @@ def test_nothing_to_choose_reports_every_repetition(new_folder):
         folder.add_run("a", repetition, 10.0 + repetition)
         folder.add_run("b", repetition, 30.0 + repetition)
     arena = arena_of(folder)
-    assert arena.halves == ([], [0, 1, 2, 3])
     assert standings(arena)[0].mistakes.n == 4
     assert "Nothing was chosen" in sentences.how_chosen(arena, standings(arena))
 
@@ -78,10 +83,14 @@ def test_one_repetition_says_what_it_is(new_folder):
     arena = arena_of(folder)
     rows = standings(arena)
     assert [(row.name, row.rank, row.held_out) for row in rows] == [
-        ("tuned γ=0.1", "1", False),
-        ("other", "2", True),
+        ("tuned γ=0.1", "?", False),
+        ("other", "?", True),
     ]
-    assert "one repetition, so no interval" in sentences.headline(rows, arena.paired)
+    assert sentences.headline(rows, arena.paired) == (
+        "One repetition: an order only, no intervals and no evidence for ranks. "
+        "Mistakes: tuned γ=0.1 10.0 % and other 30.0 %."
+    )
+    assert "no rank is asserted (?)" in sentences.how_chosen(arena, rows)
     assert "chosen on the very run that is reported" in sentences.how_chosen(arena, rows)
 
 
@@ -116,19 +125,21 @@ def test_streams_that_differ_are_not_paired(new_folder):
 
 def test_unfinished_sweeps_are_ranked_on_what_is_there(new_folder):
     folder = two_settings(new_folder)
-    late = [i for i, rows in folder.rows.items() if rows[0]["label"] == "tuned" and rows[0]["repetition"] >= 2]
+    first = {i: rows[0] for i, rows in folder.rows.items()}
+    late = [i for i, row in first.items() if (row["label"] == "tuned") == (row["repetition"] >= 2)]
     plan = list(folder.rows)
     for run_id in late:
         del folder.rows[run_id]
     results = load(folder.write(plan=plan))
-    assert results.missing == 4
+    assert results.missing == 6
     [arena] = arenas(results)
     tuned, steady = standings(arena)
     assert (tuned.label, tuned.held_out) == ("tuned", False)
     assert tuned.mistakes.mean == pytest.approx(0.10)
+    assert (tuned.rank, steady.rank) == ("?", "?")
     assert (steady.behind_first.n, math.isnan(steady.behind_first.mean)) == (0, True)
     assert "ahead of steady (no stream has met both yet)" in sentences.headline([tuned, steady], arena.paired)
-    assert "4 runs of 12 are missing" in sentences.state(results)[0]
+    assert "6 runs of 12 are missing" in sentences.state(results)[0]
     assert "tuned γ=0.1 is reported on repetitions the setting was chosen on" in sentences.how_chosen(
         arena, standings(arena)
     )
@@ -137,8 +148,8 @@ def test_unfinished_sweeps_are_ranked_on_what_is_there(new_folder):
 def test_differences_of_every_pair(new_folder):
     arena = arena_of(two_settings(new_folder))
     [(first, second, gap)] = differences(arena)
-    assert (first, second) == ("steady", "tuned γ=0.1")
-    assert gap.mean == pytest.approx(-0.265)
+    assert (first, second) == ("steady", "tuned γ=0.2")
+    assert gap.mean == pytest.approx(-0.1725)
 
 
 # ------------------------------------------------------------------------------------------- curves, grids and bounds
@@ -159,12 +170,12 @@ def with_comparators(new_folder):
     return folder
 
 
-def test_curves_take_the_chosen_setting_on_the_reported_half(new_folder):
+def test_curves_take_the_chosen_settings(new_folder):
     arena = arena_of(with_comparators(new_folder))
     worst, best = mistake_curves(arena)
     assert (worst.name, best.name) == ("free", "grid γ=0.1 B=1")
     assert best.rounds.tolist() == [1, 2, 5, 10, 20, 50, 100]
-    assert best.mean[-1] == pytest.approx(10 + 1 + 2.5)
+    assert best.mean[-1] == pytest.approx(10 + 1 + 1.5)
     assert best.low[-1] < best.mean[-1] < best.high[-1]
     assert best.bound.size == 0
 
@@ -174,10 +185,10 @@ def test_relative_panels_per_ball_with_the_comparators_interval(new_folder):
     assert (small.norm_bound, small.loss, small.gap) == (1.0, 30.0, 2.0)
     curves = {curve.label: curve for curve in small.curves}
     assert curves["grid"].settings == "γ=0.1 B=1"
-    assert curves["grid"].mean[-1] == pytest.approx(13.5 - 30)
-    # half width of the t interval over (2, 3) is 6.3531; the upper edge has the gap on top
-    assert curves["grid"].low[-1] == pytest.approx(-16.5 - 6.3531, abs=1e-4)
-    assert curves["grid"].high[-1] == pytest.approx(-16.5 + 6.3531 + 2.0, abs=1e-4)
+    assert curves["grid"].mean[-1] == pytest.approx(12.5 - 30)
+    # half width of the t interval over (0, 1, 2, 3) is 2.0543; the upper edge has the gap on top
+    assert curves["grid"].low[-1] == pytest.approx(-17.5 - 2.0543, abs=1e-4)
+    assert curves["grid"].high[-1] == pytest.approx(-17.5 + 2.0543 + 2.0, abs=1e-4)
     assert curves["grid"].bound[-1] == 50.0
     assert not curves["grid"].vacuous
     assert curves["free"].bound.size == 0
@@ -190,9 +201,9 @@ def test_relative_panels_per_ball_with_the_comparators_interval(new_folder):
 def test_relative_mistakes_of_the_ranking_take_the_best_comparator(new_folder):
     rows = {row.label: row for row in standings(arena_of(with_comparators(new_folder)))}
     assert rows["grid"].comparator_bound == 3.0
-    assert rows["grid"].relative.mean == pytest.approx(13.5 - 22.5)
-    assert rows["grid"].ratio == pytest.approx(13.5 / 22.5)
-    assert rows["free"].relative.low == pytest.approx(62.5 - 22.5)
+    assert rows["grid"].relative.mean == pytest.approx(12.5 - 21.5)
+    assert rows["grid"].ratio == pytest.approx(12.5 / 21.5)
+    assert rows["free"].relative.low == pytest.approx(61.5 - 21.5)
 
 
 def test_grids(new_folder):
@@ -238,9 +249,13 @@ def test_no_comparator_is_said(new_folder):
     folder.add_run("a", 0, 10.0)
     arena = arena_of(folder)
     assert standings(arena)[0].relative is None
-    assert sentences.about_comparator(arena).startswith("No comparator was asked for (norm_bounds = [])")
+    assert sentences.about_comparator(arena, standings(arena)).startswith(
+        "No comparator was asked for (norm_bounds = [])"
+    )
     folder.norm_bounds = (1.0,)
-    assert sentences.about_comparator(arena_of(folder)).startswith("The comparators of these streams are not there yet")
+    arena = arena_of(folder)
+    said = sentences.about_comparator(arena, standings(arena))
+    assert said.startswith("The comparators of these streams are not there yet")
 
 
 def test_axes_are_said_as_they_were_written(new_folder):
@@ -253,3 +268,12 @@ def test_axes_are_said_as_they_were_written(new_folder):
         row["param.gamma"] = 0.4247  # resolved, as the store writes it
     said = sentences.what_was_run(load(folder.write()))
     assert said[1] == "g over γ in {theory, 0.1}; h in 2 settings."
+
+
+def test_one_setting_and_defaults_are_told_apart(new_folder):
+    folder = new_folder(repetitions=1)
+    folder.add_run("set", 0, 10.0, written={"gamma": 0.1})
+    folder.add_run("exploration(ogd)", 0, 10.0, written={"forecaster": "ogd"})
+    folder.add_run("other", 0, 10.0)
+    said = sentences.what_was_run(load(folder.write()))
+    assert said[1] == "set in one setting; exploration(ogd) and other at their default settings."

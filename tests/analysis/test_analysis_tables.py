@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from banditlab.analysis import load, relative
+from banditlab.analysis import load, relative, words
 from banditlab.errors import UsageError
 
 
@@ -148,8 +148,9 @@ def test_relative_joins_the_same_stream_round_and_ball(new_folder):
     assert (own["bound_shown"], own["vacuous"]) == (30.0, False)
     bits = last.loc[("bits", 1.0)]
     assert bits["unit"] == "bits"
-    assert bits["relative_expected"] == pytest.approx(60 - 51 / math.log(2))
-    assert bits["relative_expected_high"] - bits["relative_expected"] == pytest.approx(0.5 / math.log(2))
+    assert bits["unit_loss"] == pytest.approx(51 / math.log(2))
+    assert bits["relative_expected"] == pytest.approx(60 - 51)  # nats, as for every player
+    assert bits["relative_expected_high"] - bits["relative_expected"] == pytest.approx(0.5)
     assert (bits["bound_shown"], bits["vacuous"]) == (100.0, True)
     assert last.loc[("free", 1.0), "relative_expected"] == pytest.approx(70 - 51)
     assert math.isnan(last.loc[("free", 1.0), "bound_shown"])
@@ -168,6 +169,39 @@ def test_relative_at_one_norm_bound(new_folder):
     table = relative(load(relative_folder(new_folder).write()), 3.0)
     assert set(table["label"]) == {"nats", "free"}
     assert set(table["norm_bound"]) == {3.0}
+
+
+def test_a_ball_without_a_comparator_meets_every_one_and_checks_no_bound(new_folder):
+    folder = relative_folder(new_folder)
+    folder.add_run("lost", 0, 20.0, resolved={"norm_bound": 0.5}, bound=5.0, bound_unit="nats")
+    results = load(folder.write())
+    table = relative(results)
+    rows = table[(table["label"] == "lost") & (table["round"] == 100)]
+    assert rows["norm_bound"].tolist() == [1.0, 3.0]
+    assert rows["relative_expected"].tolist() == [20.0 - 50, 20.0 - 40]
+    assert rows["bound_shown"].isna().all()
+    assert not (rows["vacuous"] | rows["own_ball"]).any()
+    assert set(relative(results, 3.0)["label"]) == {"nats", "free", "lost"}
+    assert table.loc[table["label"] != "lost", "own_ball"].all()
+
+
+@pytest.mark.parametrize(
+    ("label", "title"),
+    [
+        ("banditlab/Digits-v0", "banditlab/Digits-v0"),
+        ("b/Table-v0(decimal=., label=y, path=wine.csv)", "wine.csv · b/Table-v0(decimal=., label=y)"),
+        ("b/Table-v0(path=wine.csv)", "wine.csv · b/Table-v0"),
+        ("b/Table-v0(path=a, b.csv, label=y)", "a, b.csv · b/Table-v0(label=y)"),
+        ("b/Table-v0(label=y, path=data/wine.csv)", "wine.csv · b/Table-v0(label=y, path=data/wine.csv)"),
+        ("b/Table-v0(subpath=x)", "b/Table-v0(subpath=x)"),
+    ],
+)
+def test_titles_begin_with_the_file(label: str, title: str):
+    assert words.environment_title(label) == title
+
+
+def test_infinite_numbers_are_no_dashes():
+    assert (words.plain(math.inf), words.plain(-math.inf), words.plain(math.nan)) == ("∞", "−∞", "–")
 
 
 def test_comparators_of_other_streams_are_left_out(new_folder):

@@ -1,0 +1,118 @@
+"""What may be ranked together, and at which settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from banditlab.analysis.joins import has_own_comparator, relative
+from banditlab.analysis.statistics import choose, first_half
+from banditlab.analysis.tables import Results
+
+VARIANT = ["label", "settings"]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A player's chosen settings.
+
+    Attributes
+    ----------
+    settings
+        Chosen on all repetitions: the one that is named.
+    reported
+        The settings each repetition is reported at, chosen on the other half (see `statistics.choose`).
+    among, held_out, agree
+        Of how many settings; whether no repetition chose for itself; whether both halves chose the same.
+    """
+
+    settings: str
+    reported: dict[int, str]
+    among: int
+    held_out: bool
+    agree: bool
+
+
+@dataclass(frozen=True)
+class Arena:
+    """One environment and one kind of feedback: the runs that may be ranked together."""
+
+    results: Results
+    environment: str
+    kind: str
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """All rows of this environment and kind."""
+        return self._mine(self.results.runs)
+
+    @cached_property
+    def final(self) -> pd.DataFrame:
+        """The rows of the last round."""
+        return self.runs[self.runs["round"] == self.results.last_round]
+
+    @cached_property
+    def relative(self) -> pd.DataFrame:
+        """This arena's rows joined with the comparators (see `joins.relative`)."""
+        return self._mine(relative(self.results))
+
+    @cached_property
+    def foreign(self) -> dict[str, list[float]]:
+        """The norm bounds, per player, that no comparator has: these settings meet every ball."""
+        rows = self._mine(self.results.runs[~has_own_comparator(self.results)])
+        rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
+        return {str(label): sorted(set(group)) for label, group in rows.groupby("label", sort=False)["norm_bound"]}
+
+    def _mine(self, table: pd.DataFrame) -> pd.DataFrame:
+        return table[(table["environment"] == self.environment) & (table["kind"] == self.kind)]
+
+    @cached_property
+    def repetitions(self) -> list[int]:
+        """The repetitions with a finished run."""
+        return sorted(int(r) for r in set(self.final["repetition"]))
+
+    @cached_property
+    def halves(self) -> tuple[list[int], list[int]]:
+        """The two halves of the repetitions; the first is empty with one repetition."""
+        first = first_half(self.repetitions)
+        return first, [r for r in self.repetitions if r not in first]
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether all runs of a repetition met the same stream."""
+        return bool((self.final.groupby("repetition")["stream_id"].nunique() == 1).all())
+
+    @cached_property
+    def chosen(self) -> dict[str, Pick]:
+        """The chosen settings of each label."""
+        return self.best(self.final)
+
+    def best(self, final: pd.DataFrame) -> dict[str, Pick]:
+        """Return the chosen settings of each label among the rows given, which are of the last round."""
+        found = {}
+        for label, group in final.groupby("label", sort=False):
+            table = group.pivot(index="settings", columns="repetition", values="expected_mistakes")
+            table = table.reindex(list(dict.fromkeys(group["settings"])))
+            choice = choose(table.to_numpy(), table.columns.isin(self.halves[0]))
+            names = [str(name) for name in table.index]
+            reported = {int(r): names[i] for r, i in zip(table.columns, choice.reported, strict=True)}
+            found[str(label)] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
+        return found
+
+    def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
+        """Return, of every player and repetition, the rows at the settings it is reported at."""
+        wanted = [chosen[label].reported.get(r) if label in chosen else None for label, r in _seats(rows)]
+        return rows[rows["settings"].to_numpy() == pd.Series(wanted, dtype=object).to_numpy()]
+
+
+def _seats(rows: pd.DataFrame) -> zip[tuple[str, int]]:
+    return zip(rows["label"].astype(str), rows["repetition"].astype(int))
+
+
+def arenas(results: Results) -> list[Arena]:
+    """Return what may be ranked together: each environment's "bit" players, then its "label" players."""
+    kinds = sorted(set(results.runs["kind"]))
+    every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]
+    return [arena for arena in every if len(arena.final)]

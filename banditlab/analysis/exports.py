@@ -1,0 +1,65 @@
+"""The CSV tables of a report, one row per thing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from banditlab.analysis.arena import Arena
+from banditlab.analysis.statistics import Interval
+from banditlab.analysis.summary import Standing
+
+
+def ranking(rows: Sequence[Standing]) -> pd.DataFrame:
+    """Return the ranked table, shares as fractions of the rounds."""
+    return pd.DataFrame([_flat(row) for row in rows])
+
+
+def _flat(row: Standing) -> dict[str, Any]:
+    over = row.relative
+    return {
+        "rank": row.rank,
+        "label": row.label,
+        "settings": row.settings,
+        "mistakes": row.mistakes.mean,
+        "low": row.mistakes.low,
+        "high": row.mistakes.high,
+        "interval": row.mistakes.method,
+        "repetitions": row.mistakes.n,
+        "counted": row.counted.mean,
+        "behind_first": row.behind_first.mean,
+        "behind_first_low": row.behind_first.low,
+        "behind_first_high": row.behind_first.high,
+        "relative": over.mean if over else math.nan,
+        "relative_low": over.low if over else math.nan,
+        "relative_high": over.high if over else math.nan,
+        "ratio": row.ratio,
+        "comparator_bound": row.comparator_bound,
+        "seconds_per_round": row.seconds_per_round,
+    }
+
+
+def best_settings(arena: Arena) -> pd.DataFrame:
+    """Return, per player and repetition, the settings it is reported at, beside those chosen on all repetitions."""
+    return pd.DataFrame(
+        [
+            {"label": label, "settings": pick.settings, "among": pick.among, "held_out": pick.held_out}
+            | {"halves_agree": pick.agree, "repetition": repetition, "reported_at": settings}
+            for label, pick in arena.chosen.items()
+            for repetition, settings in pick.reported.items()
+        ]
+    )
+
+
+def paired_differences(arena: Arena, differences: Sequence[tuple[str, str, Interval]]) -> pd.DataFrame:
+    """Return first - second of every pair, as fractions of the rounds."""
+    return pd.DataFrame(
+        [
+            {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}
+            | {"repetitions": d.n, "paired": arena.paired, "interval": d.method}
+            for a, b, d in differences
+        ]
+    )

@@ -1,0 +1,83 @@
+"""Runs joined with the comparators of the same stream: relative mistakes."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis.tables import Results
+
+
+def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
+    """Join runs with the comparators of the same stream and round: relative mistakes.
+
+    A player with a norm bound meets the comparator of its own ball. Every comparator is met by a player without one,
+    by a player whose ball has no comparator on its stream, and by a player whose norm bound was written as "auto" (a
+    knob of practice, no statement about U). A number keeps the rows of that ball only. Runs on streams without
+    comparators are left out.
+
+    Returns
+    -------
+    The rows of `results.runs`, with `norm_bound` now the comparator's and, per row, in nats for every player:
+    `loss` and `loss_low` = loss - gap, so the best loss in the ball lies in [loss_low, loss]; `relative_mistakes` =
+    mistakes - loss up to `relative_mistakes_high` = mistakes - loss_low, and the same two of `relative_expected`;
+    `ratio` = mistakes / loss; `comparator_mistakes`.
+
+    For the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit` ("nats",
+    or "bits" where it is stated in them); `unit_loss`, the comparator's loss in that unit; `bound_shown` =
+    min(bound, round) and `vacuous` where bound >= round. In another ball than the player's own the theorem says
+    nothing: `bound_shown` is NaN.
+    """
+    comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
+    comparators = comparators.drop(columns=["environment", "repetition", "seconds"])
+    runs, keys = results.runs, ["stream_id", "round"]
+    own = has_own_comparator(results)
+    everywhere = runs[~own].assign(own_ball=runs.loc[~own, "norm_bound"].isna()).drop(columns="norm_bound")
+    table = pd.concat(
+        [
+            runs[own].assign(own_ball=True).merge(comparators, on=[*keys, "norm_bound"]),
+            everywhere.merge(comparators, on=keys),
+        ],
+        ignore_index=True,
+    )
+    if norm_bound != "own":
+        table = table[np.isclose(table["norm_bound"].astype(float), float(norm_bound), rtol=1e-12)]
+        table = table.reset_index(drop=True)
+    return _with_differences(table)
+
+
+def has_own_comparator(results: Results) -> pd.Series:
+    """Return, per row of `results.runs`, whether the player has a B and the comparator of that ball is there."""
+    runs, comparators = results.runs, results.comparators
+    balls = set(zip(comparators["stream_id"], comparators["norm_bound"]))
+    own = pd.Series(
+        [pair in balls for pair in zip(runs["stream_id"], runs["norm_bound"])], index=runs.index, dtype=bool
+    )
+    for name in runs.columns:
+        if name.startswith("setting.") and name.endswith("norm_bound"):
+            own &= runs[name].ne("auto").fillna(True)
+    return own
+
+
+def _with_differences(table: pd.DataFrame) -> pd.DataFrame:
+    bits, own = table["bound_unit"].eq("bits").to_numpy(), table["own_ball"].to_numpy(dtype=bool)
+    loss = table["loss_nats"].to_numpy(dtype=float)
+    loss_low = loss - table["gap"].to_numpy(dtype=float)
+    bound, rounds = table["bound"].to_numpy(dtype=float), table["round"].to_numpy(dtype=float)
+    mistakes, expected = (table[c].to_numpy(dtype=float) for c in ("mistakes", "expected_mistakes"))
+    return table.assign(
+        loss=loss,
+        loss_low=loss_low,
+        relative_mistakes=mistakes - loss,
+        relative_mistakes_high=mistakes - loss_low,
+        relative_expected=expected - loss,
+        relative_expected_high=expected - loss_low,
+        ratio=np.divide(mistakes, loss, out=np.full(len(loss), np.nan), where=loss > 0),
+        unit=np.where(bits, "bits", "nats"),
+        unit_loss=np.where(bits, table["loss_bits"].to_numpy(dtype=float), loss),
+        bound_shown=np.where(own, np.minimum(bound, rounds), math.nan),
+        vacuous=own & (bound >= rounds),
+    )

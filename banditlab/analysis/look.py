@@ -1,0 +1,106 @@
+"""How figures look: size, colours, dashes, markers; and how they become files.
+
+Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
+figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
+WIDTH = 10.0
+# seaborn's colour-blind safe set without its yellow and pale pink, which vanish on white
+COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161", "#949494"]
+DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
+MARKERS = "osD^vPX*"
+THIN = (0, (4, 3))
+LOOK = {
+    "font.size": 10.5,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "axes.grid": True,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "banditlab",
+}
+
+P = ParamSpec("P")
+
+
+class Style(NamedTuple):
+    """How one player is drawn."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+def styles(labels: Sequence[str]) -> dict[str, Style]:
+    """Return one style per label; from the ninth on colours return with another dash and marker."""
+    n = len(COLOURS)
+    return {
+        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[(i + 3 * (i // n)) % len(MARKERS)])
+        for i, label in enumerate(labels)
+    }
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
+    with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script DejaVu Sans does not have
+        if str(path).endswith(".svg"):
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            figure.savefig(path, dpi=150, facecolor="white")
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Make a function draw in this look, and lay its figure out."""
+
+    @functools.wraps(draw)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context(LOOK):  # type: ignore[arg-type]
+            figure = draw(*args, **kwargs)
+            # lay out once, not again for every file; what is laid out stays
+            engine = figure.get_layout_engine()
+            if engine is not None:
+                engine.execute(figure)
+            figure.set_layout_engine("none")
+            return figure
+
+    return inside
+
+
+def new_figure(height: float) -> Figure:
+    """Return an empty figure of that height in inches."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure

@@ -1,0 +1,73 @@
+"""What the figures show: one unit for every player, and bands that stay where the quantity can be."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from banditlab.analysis import load, write_report
+from banditlab.analysis.arena import arenas
+from banditlab.analysis.curves import grids, mistake_curves, relative_panels
+from banditlab.analysis.look import styles
+from banditlab.analysis.plots import relative_against_rounds
+
+
+def text_of(folder) -> str:
+    page = write_report(folder.out).read_text(encoding="utf-8")
+    return " ".join(re.sub("<[^>]*>", " ", page).split())
+
+
+def in_two_units(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        for bound in (1.0, 3.0):
+            folder.add_comparator(repetition, bound, 60.0)
+        for gamma in (0.1, 0.2):
+            for bound in (1.0, 3.0):
+                settings = {"gamma": gamma, "norm_bound": bound}
+                folder.add_run("bits", repetition, 80.0, written=settings, bound=7.0, bound_unit="bits")
+                folder.add_run("nats", repetition, 80.0, written=settings, bound=7.0, bound_unit="nats")
+    folder.write()
+    return folder
+
+
+def test_figures_measure_every_player_in_nats(new_folder):
+    arena = arenas(load(in_two_units(new_folder).out))[0]
+    for panel in relative_panels(arena):
+        assert [curve.mean[-1] for curve in panel.curves] == pytest.approx([20.0, 20.0])
+        assert {curve.label: (curve.bound.size > 0, curve.bound_in_bits) for curve in panel.curves} == {
+            "bits": (False, True),
+            "nats": (True, False),
+        }
+        legend = relative_against_rounds(panel, styles(["bits", "nats"])).legends[0]
+        assert {text.get_text() for text in legend.get_texts()} == {
+            f"bits γ=0.1 B={panel.norm_bound:.0f}\n   bound in bits: see the table",
+            f"nats γ=0.1 B={panel.norm_bound:.0f}\n   bound: 7.0",
+            "min(bound, rounds)",
+        }
+    for grid in grids(arena):
+        assert grid.relative.ravel().tolist() == pytest.approx([20.0] * 4)
+
+
+def test_only_the_bounds_table_speaks_of_bits(new_folder):
+    text = text_of(in_two_units(new_folder))
+    assert "[bits]" not in text
+    assert "where it says bits, loss(U) is the same model's loss divided by ln 2" in text
+    assert "80.0 86.6 bits −6.6 7.0 holds" in text
+    assert "80.0 60.0 nats 20.0 7.0 exceeded" in text
+
+
+def test_bands_and_whiskers_stay_between_nothing_and_everything(new_folder):
+    folder = new_folder(repetitions=2)
+    for repetition, value in enumerate((10.0, 90.0)):
+        folder.add_run("wild", repetition, value)
+        folder.add_comparator(repetition, 1.0, 30.0, gap=1.0)
+    folder.write()
+    arena = arenas(load(folder.out))[0]
+    [curve] = mistake_curves(arena)
+    assert (curve.low >= 0).all()
+    assert (curve.high <= curve.rounds).all()
+    [panel] = relative_panels(arena)
+    assert (panel.curves[0].low[-1], panel.curves[0].high[-1]) == pytest.approx((0 - 30, 100 - 29))
+    assert "95 % interval 0.0 to 100.0" in text_of(folder)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from banditlab import __version__
 from banditlab.errors import BanditlabError, UsageError
 
 app = typer.Typer(
@@ -23,8 +24,17 @@ app.add_typer(new, name="new")
 
 Lab = Annotated[list[str] | None, typer.Option("--lab", help="Lab folder whose agents/ and envs/ are loaded.")]
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")]
-Jobs = Annotated[int, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
+Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
+# As the table environment has them; written again because importing it takes longer than printing --help.
+Format = Literal["auto", "csv", "parquet", "libsvm"]
+Missing = Literal["error", "mean", "indicator", "drop_rows"]
+Scaling = Literal["auto", "none", "minmax"]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
+
+
+# What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
+ClickException: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
 def _cores() -> int:
@@ -33,14 +43,27 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"banditlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Contextual bandits with one bit of feedback: sweeps, certified comparators, reports."""
+
+
 @app.command()
 def run(
     spec: Annotated[Path, typer.Argument(help="Sweep specification (TOML).")],
     out: Out = None,
-    jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, skips and an estimate, and stop.")] = False,
+    jobs: Jobs = None,
+    dry_run: DryRun = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
     lab: Lab = None,
     backend: Annotated[str | None, typer.Option(hidden=True)] = None,
@@ -51,14 +74,9 @@ def run(
         if value is not None:
             raise UsageError(f"{name} comes with a later version; a sweep runs on this machine with -j")
     _open_labs(lab)
-    from banditlab.console import Console, print_dry_run
-    from banditlab.engine import Sweep, read_spec
+    from banditlab.engine import read_spec
 
-    sweep = Sweep(read_spec(spec, overrides), where=str(spec))
-    if dry_run:
-        print_dry_run(sweep, jobs or _cores())
-        return
-    raise typer.Exit(Console().run_sweep(sweep, out or default_folder(sweep.spec.name), jobs or _cores()))
+    _run_or_estimate(read_spec(spec, overrides), str(spec), out, jobs, dry_run)
 
 
 @app.command()
@@ -66,29 +84,52 @@ def compare(
     data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet or LIBSVM, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Out = None,
-    jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")
-    ] = None,
+    jobs: Jobs = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds a run; by default max(5 n, 5,000).")] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
+    format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
     separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
-    decimal: Annotated[str, typer.Option(help="Decimal sign.")] = ".",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, skips and an estimate, and stop.")] = False,
+    decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
+    drop_rows: Annotated[
+        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
+    ] = None,
+    drop_columns: Annotated[
+        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
+    ] = None,
+    max_categories: Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")] = None,
+    missing: Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")] = None,
+    scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")] = None,
+    dry_run: DryRun = False,
     lab: Lab = None,
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
     from banditlab.compare import comparison
+
+    settings = {
+        "format": format_,
+        "separator": separator,
+        "decimal": decimal,
+        "drop_rows": drop_rows or None,
+        "drop_columns": drop_columns or None,
+        "max_categories": max_categories,
+        "missing": missing,
+        "scaling": scaling,
+    }
+    spec = comparison(data, label, rounds=rounds, repetitions=repetitions, **settings)
+    _run_or_estimate(spec, str(data), out, jobs, dry_run)
+
+
+def _run_or_estimate(spec: Any, where: str, out: Path | None, jobs: int | None, dry_run: bool) -> None:
     from banditlab.console import Console, print_dry_run
     from banditlab.engine import Sweep
 
-    settings = {"separator": separator, "decimal": decimal}
-    spec = comparison(data, label, rounds=rounds, repetitions=repetitions, **settings)
-    sweep = Sweep(spec, where=str(data))
+    sweep = Sweep(spec, where=where)
+    folder = out or default_folder(spec.name)
     if dry_run:
-        print_dry_run(sweep, jobs or _cores())
-        return
-    raise typer.Exit(Console().run_sweep(sweep, out or default_folder(spec.name), jobs or _cores()))
+        print_dry_run(sweep, jobs or _cores(), folder)
+    else:
+        raise typer.Exit(Console().run_sweep(sweep, folder, jobs or _cores()))
 
 
 @app.command()
@@ -183,15 +224,30 @@ def default_folder(name: str) -> Path:
     return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
 
 
+def _say(message: object) -> None:
+    typer.echo(f"banditlab: {' '.join(str(message).split())}", err=True)
+
+
 def main() -> None:
-    """Entry point of the `banditlab` command."""
+    """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
+    command = typer.main.get_command(app)
     try:
-        app()
+        # Not app(): that prints a wrong option in four lines, and turns an interrupt into an exit without a word.
+        with command.make_context("banditlab", sys.argv[1:]) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for: what there is to ask for
+            error.show()
+        else:
+            _say(error.format_message())
+        sys.exit(2)
     except BanditlabError as error:
-        typer.echo(f"banditlab: {' '.join(str(error).split())}", err=True)
+        _say(error)
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("banditlab: interrupted; finished runs are stored, the same command does the rest", err=True)
+        _say("interrupted; finished runs are stored, the same command does the rest")
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away (`| head`): nothing is left to say

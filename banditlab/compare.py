@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
+from banditlab.envs._files import SUFFIXES
 
 TABLE = "banditlab/Table-v0"
 GAMMAS = [0.01, 0.03, 0.1, 0.3]
@@ -19,7 +22,7 @@ def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, 
     Parameters
     ----------
     data, label
-        The file and the column to predict ("" for a LIBSVM file, which brings its own).
+        The file and the column to predict ("" for a LIBSVM file, which brings its own labels).
     rounds
         Rounds a run; None for max(5 n, 5,000), n the number of rows.
     table
@@ -37,7 +40,7 @@ def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, 
     size = env.unwrapped.problem.n_classes * env.unwrapped.problem.n_features
     return make_spec(
         {
-            "name": data.name.split(".")[0] or "table",
+            "name": plain_name(data),
             "rounds": rounds or max(5 * n, 5000),
             "repetitions": repetitions,
             "norm_bounds": [10.0],
@@ -46,6 +49,15 @@ def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, 
         },
         str(data),
     )
+
+
+def plain_name(data: Path) -> str:
+    """Return a file's name without its endings, fit for a sweep and a folder: "my table.csv.gz" gives "my-table"."""
+    name = unicodedata.normalize("NFC", data.name).removesuffix(".gz")
+    stem, dot, ending = name.rpartition(".")
+    if f"{dot}{ending}".lower() in SUFFIXES:
+        name = stem
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.+") or "table"
 
 
 def _agents(size: int) -> list[dict[str, Any]]:

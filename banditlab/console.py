@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import textwrap
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from banditlab.annotations import shown_types
 from banditlab.engine import Progress, Result, Sweep
-from banditlab.engine.store import Store
+from banditlab.engine.describe import HORIZON
+from banditlab.engine.store import Store, check_format, finished_runs
 from banditlab.errors import UsageError, nearest
 from banditlab.registry import KINDS, Entry, registry
 
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
+UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
+INDENT = "    "
 
 
 class Console:
@@ -67,11 +73,14 @@ class Console:
         environments = len({run.environment_label for run in plan.runs})
         players = len({(run.label, str(run.written)) for run in plan.runs})
         self.out.print(
-            f"{sweep.spec.name}: {len(plan.runs):,} runs = {environments} environments x {players} player settings x "
-            f"{sweep.spec.repetitions} repetitions, {sweep.spec.rounds:,} rounds each"
+            f"{sweep.spec.name}: {_many(len(plan.runs), 'run')} = {_many(environments, 'environment')} x "
+            f"{_many(players, 'player setting')} x {_many(sweep.spec.repetitions, 'repetition')}, "
+            f"{_many(sweep.spec.rounds, 'round')} each",
+            soft_wrap=True,
         )
         for pair in plan.skipped:
-            self.out.print(escape(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}"))
+            line = _one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
+            self.out.print(escape(line), soft_wrap=True)
 
     def _with_bar(self, sweep: Sweep, folder: Path, jobs: int) -> Result:
         columns = (
@@ -99,9 +108,12 @@ class Console:
 
     def _say_result(self, result: Result) -> None:
         if result.redone:
-            self.out.print(f"notice: {len(result.redone)} stored files were cut in half and have been done again")
+            n = len(result.redone)
+            have = "was cut in half and has" if n == 1 else "were cut in half and have"
+            self.out.print(f"notice: {_many(n, 'stored file')} {have} been done again")
+        were = "was" if result.present == 1 else "were"
         self.out.print(
-            f"{result.present:,} runs were there already, {result.played:,} played now in {result.seconds:.0f} s"
+            f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s"
         )
 
     def _say_failures(self, result: Result) -> int:
@@ -109,7 +121,7 @@ class Console:
             settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
             what = f"{failure['player']}({settings})" if settings else failure["player"]
             where = f"{failure['environment']}, repetition {failure['repetition']}"
-            self.out.print(escape(f"failed: {what} on {where}: {failure['error']}"), soft_wrap=True)
+            self.out.print(escape(_one_line(f"failed: {what} on {where}: {failure['error']}")), soft_wrap=True)
         if result.failures:
             self.out.print(
                 f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
@@ -172,36 +184,57 @@ def _rate(progress: Progress) -> str:
     return f"{progress.rounds_done / max(progress.seconds, 1e-9):,.0f}"
 
 
-def print_dry_run(sweep: Sweep, jobs: int) -> None:
-    """Print what a sweep would do, and how long it should take."""
+def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
+    """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
     console = Console()
     console._announce(sweep)
+    check_format(folder)
+    finished = finished_runs(folder) if folder.is_dir() else set()
+    done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
+    if finished:
+        console.out.print(
+            escape(f"{done.total():,} of {_many(len(sweep.plan.runs), 'run')} done already in {folder}"), soft_wrap=True
+        )
     table = Table()
-    for name, side in (
-        ("environment", "left"),
-        ("player", "left"),
-        ("runs", "right"),
-        ("s/run", "right"),
-        ("core-min", "right"),
-    ):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for name in ("environment", "player"):
+        table.add_column(name)
+    for name in ("runs", *(["done"] if finished else []), "s/run", "core-min"):
+        table.add_column(name, justify="right")
     total = 0.0
     for row in sweep.estimate():
-        seconds = row.runs * row.seconds_per_run
+        n_done = done[row.environment, row.label]
+        seconds = (row.runs - n_done) * row.seconds_per_run
         total += seconds
-        cells = (row.environment, row.label, f"{row.runs:,}", f"{row.seconds_per_run:.3g}", f"{seconds / 60:.2f}")
+        counts = (f"{row.runs:,}", f"{n_done:,}") if finished else (f"{row.runs:,}",)
+        cells = (row.environment, row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
         table.add_row(*map(escape, cells))
     console.out.print(table)
-    n = len(sweep.plan.streams()) * len(sweep.spec.balls()) * len(sweep.spec.checkpoint_rounds())
+    n = len(sweep.plan.streams()) * len(sweep.balls) * len(sweep.spec.checkpoint_rounds())
     console.out.print(
-        f"about {total / 60:.1f} core-minutes of play ({total / 60 / jobs:.1f} minutes with -j {jobs}), "
-        f"and {n:,} comparators, not estimated"
+        f"estimate: {_minutes(total)} core-minutes of play ({_minutes(total / jobs)} minutes with -j {jobs}), "
+        f"and {_many(n, 'comparator')}, not estimated",
+        soft_wrap=True,
     )
+
+
+def _minutes(seconds: float) -> str:
+    """Return minutes with two digits, and a little as "<0.01": 0.00 would read as nothing at all."""
+    minutes = seconds / 60
+    return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
+
+
+def _many(n: int, what: str) -> str:
+    """Return "1 run", "2,000 runs"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 def print_status(folder: Path) -> int:
     """Print what a results folder holds; return 1 if runs are missing or failed."""
-    from banditlab.engine.store import FORMAT, check_format, finished_runs
+    from banditlab.engine.store import FORMAT
 
     plan_file = folder / "runs.json"
     if not plan_file.exists():
@@ -213,42 +246,56 @@ def print_status(folder: Path) -> int:
     wanted = plan["runs"]
     n_done, n_failed = sum(r in done for r in wanted), sum(r in failed for r in wanted + plan["streams"])
     out = rich.console.Console(highlight=False)
-    out.print(f"{folder}: {n_done:,} of {len(wanted):,} runs done, {n_failed:,} failed, store format {FORMAT}")
-    out.print(f"{len(plan['skipped'])} pairs skipped, {len(done - set(wanted)):,} runs of other specs in the folder")
+    summary = f"{folder}: {n_done:,} of {_many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
+    out.print(escape(summary), soft_wrap=True)
+    others = _many(len(done - set(wanted)), "run")
+    out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):
         record = json.loads((folder / "failed" / f"{run_id}.json").read_text())
-        out.print(escape(f"failed: {record['player']} on {record['environment']}: {record['error']}"), soft_wrap=True)
+        line = _one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
+        out.print(escape(line), soft_wrap=True)
     return 0 if n_done == len(wanted) and not n_failed else 1
 
 
 def print_list(kind: str) -> None:
-    """Print every registered thing of a kind, a line each."""
-    out = rich.console.Console(highlight=False)
+    """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
     if kind not in (*KINDS, "bounds"):
         raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
-    table = Table(box=None, pad_edge=False)
+    out = rich.console.Console(highlight=False)
+    if not out.is_terminal:
+        out = rich.console.Console(highlight=False, width=UNWRAPPED)
     if kind == "bounds":
-        from banditlab.bounds import THEOREMS
-
-        for name in ("bound", "unit", "summary", "source"):
-            table.add_column(name)
-        for t in THEOREMS.values():
-            table.add_row(*map(escape, (t.name, t.unit, t.summary, t.source)))
-    else:
-        for name in ("id", "group" if kind == "agents" else "", "summary", "from"):
-            table.add_column(name)
-        for entry in registry().entries(kind):
-            try:
-                cls = entry.load()
-                row = (entry.id, getattr(cls, "group", ""), getattr(cls, "summary", ""), entry.origin)
-            except UsageError as error:
-                row = (entry.id, "", str(error), entry.origin)
-            table.add_row(*map(escape, row))
+        _list_bounds(out)
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "group" if kind == "agents" else "", "summary", "from"):
+        table.add_column(name)
+    broken = []
+    for entry in registry().entries(kind):
+        try:
+            cls = entry.load()
+            row = (entry.id, getattr(cls, "group", ""), getattr(cls, "summary", ""), entry.origin)
+        except UsageError as error:
+            row = (entry.id, "", "cannot be loaded, see below", entry.origin)
+            broken.append(_one_line(error))
+        table.add_row(*map(escape, row))
     out.print(table)
+    for reason in broken:
+        out.print(escape(reason), soft_wrap=True)
+
+
+def _list_bounds(out: rich.console.Console) -> None:
+    """Print two paragraphs a bound: name, unit and source, then the summary, indented."""
+    from banditlab.bounds import THEOREMS
+
+    for t in THEOREMS.values():
+        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (t.summary, INDENT)):
+            lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
+            out.print(escape(lines), soft_wrap=True)
 
 
 def print_description(id_: str) -> None:
-    """Print a thing's docstring, settings, source and version; a player and a bound of one name are both printed."""
+    """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
     from banditlab.bounds import THEOREMS
 
     out = rich.console.Console(highlight=False, soft_wrap=True)
@@ -256,28 +303,30 @@ def print_description(id_: str) -> None:
     if id_ not in known and id_ not in THEOREMS:
         raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
     if id_ in known:
-        _print_entry(out, known[id_])
+        _describe_entry(out, known[id_])
     if id_ in known and id_ in THEOREMS:
-        out.print()
+        out.print("\nThe bound of this name\n")
     if id_ in THEOREMS:
         t = THEOREMS[id_]
         out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{inspect.getdoc(t.function)}\n"))
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
 
 
-def _print_entry(out: rich.console.Console, entry: Entry) -> None:
-    """Print a player's or an environment's docstring, settings, source and version."""
-    id_ = entry.id
+def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     cls = entry.load()
-    out.print(escape(f"{id_} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
+    out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
     out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
     parameters = inspect.signature(cls.__init__).parameters.values()
-    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "horizon"]
+    types = shown_types(cls)
+    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     if settings:
         out.print("\nSettings and defaults")
-        for p in settings:
-            default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
-            out.print(escape(f"  {p.name}: {p.annotation} = {default}"))
+    for p in settings:
+        default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
+        by_sweep = entry.kind == "envs" and p.name == HORIZON
+        out.print(
+            escape(f"  {p.name}: " + ("set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"))
+        )
     if getattr(cls, "reference", ""):
         out.print(escape(f"\nReference: {cls.reference}"))
 

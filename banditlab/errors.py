@@ -26,13 +26,20 @@ class PlayerError(BanditlabError):
     """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1."""
 
 
-class EnvironmentError_(BanditlabError):
+class EnvironmentContractError(BanditlabError):
     """An environment broke its contract during a run."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the nearest known name, then the list of all of them."""
-    known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+CLOSE = 0.6
+"""Likeness, of 1, from which a name is suggested for another: "fastbc" for "fastcb", never "envs" for "nonsense"."""
+
+
+def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
+    """Return "; did you mean 'x'?" if a known name is close, then the list of all of them, each once.
+
+    The list is sorted, or in the order given where that order means something (`keep_order`).
+    """
+    names = list(dict.fromkeys(known)) if keep_order else sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=CLOSE)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{hint} (known: {', '.join(known) or 'none'})"
+    return f"{hint} (known: {', '.join(names) or 'none'})"

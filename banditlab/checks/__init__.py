@@ -123,6 +123,8 @@ def check_file(path: str | Path) -> list[CheckResult]:
     file = Path(path)
     if not file.is_file():
         raise UsageError(f"{path}: no such file")
+    if file.suffix != ".py":
+        raise UsageError(f"{path}: is not a Python file")
     try:
         module = load_file(file)
     except Exception as error:

@@ -54,8 +54,8 @@ def _wrong(decision: Any, K: int) -> str:
     if not isinstance(decision, Decision):
         return f"act returned a {type(decision).__name__}: it must return a Decision"
     a, p = decision.action, decision.probabilities
-    if isinstance(a, bool) or not isinstance(a, int):
-        return f"the action is {a!r}: it must be an int"
+    if isinstance(a, bool) or not isinstance(a, int | np.integer):
+        return f"the action is {a!r}: it must be an int or a numpy integer"
     if not 0 <= a < K:
         return f"the action is {a}: it must lie in 0 ... {K - 1}"
     if not isinstance(p, np.ndarray) or p.shape != (K,) or p.dtype != np.float64:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from banditlab.errors import UsageError
+from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -113,7 +113,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._round = 0
         self._labels = np.empty(self.horizon, dtype=np.int64)
         self._begin(self._streams())
-        self._pending = self._next()
+        self._pending = self._take()
         return self._pending[0].copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
@@ -123,6 +123,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         ------
         UsageError
             Before the first reset, after the episode has ended, or for an action outside 0 ... K-1.
+        EnvironmentContractError
+            The next round's label lies outside 0 ... K-1.
         """
         if self._pending is None:
             state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
@@ -135,9 +137,22 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._round += 1
         self._played(context, int(action), label)
         terminated = self._round == self.horizon
-        self._pending = None if terminated else self._next()
+        self._pending = None if terminated else self._take()
         shown = np.zeros(self.problem.n_features) if self._pending is None else self._pending[0].copy()
         return shown, reward, terminated, False, {}
+
+    def _take(self) -> tuple[Floats, int]:
+        """Return the next round, its label checked: a wrong one would make every action a mistake, silently."""
+        context, label = self._next()
+        if not 0 <= label < self.problem.n_classes:
+            self._refuse_label(label)
+        return context, label
+
+    def _refuse_label(self, label: int) -> NoReturn:
+        K = self.problem.n_classes
+        raise EnvironmentContractError(
+            f"{type(self).__name__} gave the label {label}: with {K} classes, labels lie in 0 ... {K - 1}"
+        )
 
     def label(self) -> int:
         """Return the label of the round just finished (for the runner; no player ever sees it).

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,15 +64,17 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the ending {name.suffix!r} tells no format; give format = 'csv', 'parquet' or 'libsvm' "
+            f"{path}: the ending {name.suffix!r} tells no format; give format (--format) as csv, parquet or libsvm "
             f"(known endings: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
 
 
 def unpacked(path: str, data: bytes) -> bytes:
-    """Return the content, gunzipped if it is gzipped (by its first bytes, whatever the name)."""
+    """Return the content, gunzipped if it is gzipped (by its first bytes); a name in .gz must be."""
     if not data.startswith(b"\x1f\x8b"):
+        if path.endswith(".gz"):
+            raise UsageError(f"{path}: not a gzip file")
         return data
     try:
         data = gzip.decompress(data)
@@ -92,7 +95,7 @@ def sniff_separator(path: str, data: bytes) -> str:
             return separator
     best = max(SEPARATORS, key=lambda separator: min(counts[separator]))
     if min(counts[best]) == 0:
-        raise UsageError(f"{path}: no separator among , ; and tab fits; give separator")
+        raise UsageError(f"{path}: no separator among , ; and tab fits; give separator (--separator)")
     return best
 
 
@@ -113,8 +116,25 @@ def read_csv(path: str, data: bytes, separator: str, decimal: str, drop_rows: li
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); is it a CSV file?") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
+    _refuse_duplicates(_header(data, separator), path)
     frame = dropped(frame, drop_rows, path)
     return pd.DataFrame({name: _numbers(frame[name], decimal, path) for name in frame.columns}, index=frame.index)
+
+
+def _header(data: bytes, separator: str) -> list[str]:
+    """Return the column names as they are written: pandas renames the second of two that are equal."""
+    import pandas as pd
+
+    line = pd.read_csv(
+        io.BytesIO(data), sep=separator, header=None, nrows=1, dtype=str, na_filter=False, encoding="utf-8-sig"
+    )
+    return [name for name in line.iloc[0] if name]
+
+
+def _refuse_duplicates(names: list[str], path: str) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise UsageError(f"{path}: two columns are called {twice[0]!r}; rename one in the file")
 
 
 def _numbers(text: pd.Series, decimal: str, path: str) -> pd.Series:
@@ -127,7 +147,9 @@ def _numbers(text: pd.Series, decimal: str, path: str) -> pd.Series:
         return numbers.astype(np.float64)
     commas = pd.to_numeric(text.str.replace(",", ".", regex=False), errors="coerce")
     if decimal == "." and (commas.isna() == text.isna()).all():
-        raise UsageError(f"{path}: column {text.name!r} holds numbers with a decimal comma; give decimal = ','")
+        raise UsageError(
+            f"{path}: column {text.name!r} holds numbers with a decimal comma; give decimal (--decimal) as ,"
+        )
     # A column of numbers with slips keeps plain spelling, so that `_check_nominal` finds the slips.
     return plain if numbers.notna().sum() > 0.5 * len(text) else text
 
@@ -142,6 +164,7 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
     frame.columns = [str(name) for name in frame.columns]
+    _refuse_duplicates(list(frame.columns), path)
     return dropped(frame, drop_rows, path)
 
 
@@ -168,5 +191,5 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
         raise UsageError(f"{path}: the table has no data rows")
     wrong = [row for row in rows if not 0 <= row < len(frame)]
     if wrong:
-        raise UsageError(f"{path}: drop_rows: there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
+        raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
     return frame.drop(index=rows)

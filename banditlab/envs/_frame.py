@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MALFORMED_SHARE = 0.1
 """A text column of which at most this share of the values is no number counts as a numeric column with slips."""
+MAX_FRACTIONS = 20
+"""More different labels than this that are not all whole numbers, or more than a third of the rows, are a measurement."""
+SHOWN_COLUMNS = 30
 
 
 def table_rows(
@@ -35,9 +38,12 @@ def table_rows(
         `label` or a dropped column does not exist (the nearest name is given), labels are missing, of one class, or so
         many that they are no classes; a text column is an identifier or a numeric column with slips; see `prepare`.
     """
-    for key, name in [("label", label), *(("drop_columns", name) for name in drop_columns)]:
+    if not label:
+        raise UsageError(f"{source}: give label (--label), the column to predict{_columns('', list(frame.columns))}")
+    keys = [("label (--label)", label), *(("drop_columns (--drop-column)", name) for name in drop_columns)]
+    for key, name in keys:
         if name not in frame.columns:
-            raise UsageError(f"{source}: {key}: there is no column {name!r}{_nearest(name, list(frame.columns))}")
+            raise UsageError(f"{source}: {key}: there is no column {name!r}{_columns(name, list(frame.columns))}")
     y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing == "drop_rows")
     features = frame.drop(columns=[label, *(name for name in drop_columns if name != label)])[y >= 0]
     columns = [_column(features[name], max_categories, f"{source}: column {name!r}") for name in features.columns]
@@ -50,8 +56,8 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
     if missing.any() and not drop_missing:
         first = labels.index[int(np.argmax(missing))]
         raise UsageError(
-            f"{source} has {int(missing.sum())} missing entries (the first in row {first}); "
-            'drop those rows with drop_rows or give missing = "drop_rows"'
+            f"{source} has {int(missing.sum())} missing entries (the first in row {first}, counted from 0); "
+            "drop those rows with drop_rows (--drop-row) or give missing (--missing) as drop_rows"
         )
     known = labels[~missing]
     if len(known) == 0:
@@ -60,15 +66,18 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
     names, codes = np.unique(values, return_inverse=True)
     if len(names) == 1:
         raise UsageError(f"{source} has one class only, {names[0]!s}; at least 2 are needed")
-    if len(names) > max(2, len(known) // 2) or (not integral and len(names) > 50):
-        raise UsageError(f"{source} has {len(names)} different values in {len(known)} rows: these are no classes")
+    many = f"{source} has {len(names)} different values in {len(known)} rows"
+    if not integral and len(names) > max(2, min(MAX_FRACTIONS, len(known) // 3)):
+        raise UsageError(f"{many}: it looks like a measurement, not like classes")
+    if len(names) > max(2, len(known) // 2):
+        raise UsageError(f"{many}: these are no classes")
     y = np.full(len(labels), -1, dtype=np.int64)
     y[~missing] = codes
     return y, names.tolist()
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
-    """Return label values to be sorted, numbers as numbers, the rest as text; and False for fractions."""
+    """Return label values to be sorted, numbers as numbers, the rest as text; and False if some are fractions."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(known):
@@ -89,7 +98,7 @@ def _column(series: pd.Series, max_categories: int, source: str) -> Column:
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
         return Column(name, series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
     if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
-        raise UsageError(f"{source} holds dates, which have no rule; leave it out with drop_columns")
+        raise UsageError(f"{source} holds dates, which have no rule; leave it out with drop_columns (--drop-column)")
     text = series.astype("str")
     codes, names = pd.factorize(text, sort=True)
     _check_nominal(text, len(names), int((codes >= 0).sum()), max_categories, source)
@@ -105,22 +114,27 @@ def _check_nominal(text: pd.Series, n_names: int, n_known: int, max_categories: 
     odd = known[pd.to_numeric(known, errors="coerce").isna()]
     if 0 < len(odd) <= MALFORMED_SHARE * n_known:
         raise UsageError(
-            f"{source} is numeric but for {len(odd)} of {n_known} entries (the first in row {odd.index[0]}: "
-            f"{str(odd.iloc[0])!r}); drop those rows with drop_rows or the column with drop_columns"
+            f"{source} is numeric but for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
+            f"{odd.index[0]}, counted from 0); drop those rows with drop_rows (--drop-row) or the column with "
+            "drop_columns (--drop-column)"
         )
     if n_known > 2 and n_names == n_known:
         raise UsageError(
-            f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns"
+            f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
+            "(--drop-column)"
         )
     if n_names > max_categories:
         raise UsageError(
             f"{source} is text with {n_names} different values, more than max_categories = {max_categories}; leave it "
-            "out with drop_columns or raise max_categories"
+            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)"
         )
 
 
-def _nearest(name: str, columns: list[str]) -> str:
-    """Return the hint of `nearest`, with at most 30 names even for a wide table."""
+def _columns(name: str, columns: list[str]) -> str:
+    """Return the hint of `nearest`, in the file's order; of a wide table the columns that are likest, or the first."""
     columns = [str(column) for column in columns]
-    close = difflib.get_close_matches(name, columns, n=30, cutoff=0.0)
-    return nearest(name, close if len(columns) > 30 else columns)
+    if len(columns) <= SHOWN_COLUMNS:
+        return nearest(name, columns, keep_order=True)
+    close = set(difflib.get_close_matches(name, columns, n=SHOWN_COLUMNS, cutoff=0.0)) if name else columns
+    shown = [column for column in columns if column in close][:SHOWN_COLUMNS]
+    return nearest(name, [*shown, f"... {len(columns) - len(shown)} more"], keep_order=True)

@@ -132,7 +132,8 @@ def _refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) ->
         if gaps.any():
             raise UsageError(
                 f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "
-                f'{row_numbers[int(np.argmax(gaps))]}); give missing = "mean", "indicator" or "drop_rows"'
+                f"{row_numbers[int(np.argmax(gaps))]}, counted from 0); give missing (--missing) as mean, indicator or "
+                "drop_rows"
             )
 
 

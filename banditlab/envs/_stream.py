@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
-from banditlab.errors import EnvironmentError_, UsageError
+from banditlab.errors import EnvironmentContractError, UsageError
 
 CHUNK = 1024
 """Rounds that `_draw` yields at a time. A constant: drawing in other portions could draw other streams."""
@@ -44,7 +44,7 @@ class StreamEnv(BanditEnv):
         ------
         UsageError
             Before the first reset; rounds or size below 1.
-        EnvironmentError_
+        EnvironmentContractError
             `_draw` yielded arrays of a wrong shape or type, or a label outside 0 ... K-1.
         """
         if rounds < 1 or size < 1:
@@ -77,17 +77,18 @@ class StreamEnv(BanditEnv):
         d, K = self.problem.n_features, self.problem.n_classes
         for X, y in self._draw(streams, CHUNK):
             if X.shape != (CHUNK, d) or X.dtype != np.float64 or not X.flags.c_contiguous:
-                raise EnvironmentError_(
+                raise EnvironmentContractError(
                     f"{type(self).__name__}._draw must yield contexts ({CHUNK}, {d}) float64 in C order, "
                     f"got {X.shape} {X.dtype}"
                 )
-            if y.shape != (CHUNK,) or y.dtype != np.int64 or y.min() < 0 or y.max() >= K:
-                raise EnvironmentError_(
-                    f"{type(self).__name__}._draw must yield labels ({CHUNK},) int64 in 0 ... {K - 1}, "
-                    f"got {y.shape} {y.dtype}"
+            if y.shape != (CHUNK,) or y.dtype != np.int64:
+                raise EnvironmentContractError(
+                    f"{type(self).__name__}._draw must yield labels ({CHUNK},) int64, got {y.shape} {y.dtype}"
                 )
+            if y.min() < 0 or y.max() >= K:
+                self._refuse_label(int(y[(y < 0) | (y >= K)][0]))
             yield X, y
-        raise EnvironmentError_(f"{type(self).__name__}._draw ended; it must yield for ever")
+        raise EnvironmentContractError(f"{type(self).__name__}._draw ended; it must yield for ever")
 
     def _begin(self, streams: Streams) -> None:
         self._rows = self._one_by_one(self._portions(streams))

@@ -39,7 +39,7 @@ class Adversary(AdaptiveEnv):
     radius
         R.
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
     """
 
     id: ClassVar[str] = "banditlab/Adversary-v0"

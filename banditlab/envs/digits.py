@@ -25,7 +25,7 @@ class Digits(DataSetEnv):
     intercept
         Append a constant column; d = 65 with it, 64 without.
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
     """
 
     id: ClassVar[str] = "banditlab/Digits-v0"

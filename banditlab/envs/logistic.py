@@ -34,7 +34,7 @@ class Logistic(StreamEnv):
     noise
         Probability in [0, 1] that the label is replaced.
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
     """
 
     id: ClassVar[str] = "banditlab/Logistic-v0"

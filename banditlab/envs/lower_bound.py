@@ -35,7 +35,7 @@ class LowerBound(StreamEnv):
     epsilon
         e above 0; so small that the probability lies in [0, 1] and both contexts in [0, 1].
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
     """
 
     id: ClassVar[str] = "banditlab/LowerBound-v0"

@@ -51,7 +51,7 @@ class OpenML(DataSetEnv):
         Folder that holds the cache; "" for the environment variable BANDITLAB_DATA_HOME or else scikit-learn's own. It
         is no part of a run's identity.
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
 
     Raises
     ------
@@ -92,8 +92,9 @@ class OpenML(DataSetEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings without the cache's place."""
-        return {name: value for name, value in settings.items() if name != "data_home"}
+        """Return the settings without the cache's place; an empty list of columns to drop is as good as none."""
+        rest = {name: value for name, value in settings.items() if name != "data_home"}
+        return rest | ({"drop_columns": rest["drop_columns"] or None} if "drop_columns" in rest else {})
 
     def _load(self) -> Rows:
         from sklearn.datasets import get_data_home

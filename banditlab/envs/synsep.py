@@ -62,7 +62,7 @@ class SynSep(SynBase):
     Parameters
     ----------
     horizon
-        T, rounds of an episode; the paper's is 1,000,000.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
     """
 
     id: ClassVar[str] = "banditlab/SynSep-v0"
@@ -89,7 +89,7 @@ class SynNonSep(SynBase):
     noise
         "other": by one of the other 8 classes, uniformly. "any": by any of the 9, so that 8/9 of the rate is felt.
     horizon
-        T, rounds of an episode; the paper's is 1,000,000.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
     """
 
     id: ClassVar[str] = "banditlab/SynNonSep-v0"

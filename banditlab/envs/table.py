@@ -29,7 +29,7 @@ class Table(DataSetEnv):
     path
         The file. A run's identity contains its content (sha256), not its place.
     label
-        Name of the label column. A LIBSVM file needs none.
+        Name of the label column; for a LIBSVM file, which brings its own labels, nothing.
     format
         "csv", "parquet", "libsvm", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, each also with .gz).
@@ -55,7 +55,7 @@ class Table(DataSetEnv):
     intercept
         Append a constant column.
     horizon
-        T, rounds of an episode.
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
 
     Raises
     ------
@@ -96,15 +96,19 @@ class Table(DataSetEnv):
         self.max_categories = at_least("max_categories", max_categories, 2)
         self.scaling, self.missing = scaling, missing
         self.normalize, self.intercept = bool(normalize), bool(intercept)
-        if self.format != "libsvm" and not self.label_column:
-            raise UsageError(f"{self.path}: label: give the name of the label column")
+        if self.format == "libsvm" and self.label_column:
+            raise UsageError(f"{self.path}: label (--label): a LIBSVM file brings its own labels; leave it out")
         super().__init__(horizon)
         self.scaling = "minmax" if self._table.scaled else "none"
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings with the file's content hash, and its format, in the place of its path."""
+        """Return the settings with the file's content hash, and its format, in the place of its path.
+
+        An empty list of rows or columns to drop is as good as none.
+        """
         rest = {name: value for name, value in settings.items() if name != "path"}
+        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns") if name in rest}
         path = str(settings["path"])
         found = _files.format_of(path, settings.get("format", "auto"))
         return rest | {"format": found, "content": _files.content_hash(_files.read_bytes(path))}

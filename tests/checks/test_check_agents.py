@@ -224,9 +224,17 @@ class PlainTuple(Good):
 
 
 class NumpyAction(Good):
+    """Keeps the contract: numpy's integers are integers."""
+
     def act(self, context: Any) -> Decision:
         decision = super().act(context)
         return decision._replace(action=np.int64(decision.action))  # type: ignore[arg-type]
+
+
+class FloatAction(Good):
+    def act(self, context: Any) -> Decision:
+        decision = super().act(context)
+        return decision._replace(action=np.float64(decision.action))  # type: ignore[arg-type]
 
 
 class OutOfRange(Good):
@@ -418,7 +426,7 @@ BROKEN = [
     (NegativeBound, "bounds", "bound(1) is -1.0: it must be a number that is 0 or above, or None"),
     (CertificateNone, "bounds", "certificate() is None: it must be a float, NaN where there is none"),
     (PlainTuple, "decisions", "at round 0 act returned a tuple: it must return a Decision"),
-    (NumpyAction, "decisions", "at round 0 the action is np.int64(2): it must be an int"),
+    (FloatAction, "decisions", "at round 0 the action is np.float64(2.0): it must be an int or a numpy integer"),
     (OutOfRange, "decisions", "at round 0 the action is 3: it must lie in 0 ... 2"),
     (
         WrongShape,
@@ -540,3 +548,7 @@ def test_a_malformed_exclusion_fails(exclusions: dict[str, str], message: str) -
     [result] = run_checks(subject)
     assert (result.name, result.status) == ("construction", "failed")
     assert result.reason.startswith(message)
+
+
+def test_numpy_integers_are_actions() -> None:
+    assert {result.status for result in run_checks(NumpyAction)} <= {"passed", "excluded"}

@@ -390,7 +390,10 @@ def test_labels_out_of_range_are_seen() -> None:
             return x, y + 1
 
     result = outcome(OutOfRange, "label_guards")
-    assert (result.status, result.reason) == ("failed", "labels range over 1 ... 3: they must lie in 0 ... 2")
+    assert (result.status, result.reason) == (
+        "failed",
+        "raised EnvironmentContractError: OutOfRange gave the label 3: with 3 classes, labels lie in 0 ... 2",
+    )
 
 
 def test_every_check_has_a_broken_subject() -> None:

@@ -159,6 +159,12 @@ def test_a_result_prints_as_one_line() -> None:
 # -------------------------------------------------------------------------------------------------------------- files
 
 
+def test_a_file_that_is_no_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text("rounds = 3")
+    with pytest.raises(UsageError, match=r"base\.toml: is not a Python file$"):
+        check_file(tmp_path / "base.toml")
+
+
 def test_a_file_is_checked_class_by_class(tmp_path: Path) -> None:
     file = tmp_path / "two.py"
     file.write_text(

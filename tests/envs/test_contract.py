@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from banditlab import envs
 from banditlab.envs import ENVIRONMENTS, AdaptiveEnv, StreamEnv, Streams
 from banditlab.envs._stream import CHUNK
-from banditlab.errors import EnvironmentError_, UsageError
+from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
 
 SETTINGS = {
@@ -232,19 +232,19 @@ GOOD_X, GOOD_Y = np.zeros((CHUNK, 2)), np.zeros(CHUNK, dtype=np.int64)
         (np.asfortranarray(GOOD_X), GOOD_Y, "must yield contexts"),
         (GOOD_X, GOOD_Y[:-1], "must yield labels"),
         (GOOD_X, GOOD_Y.astype(float), "must yield labels"),
-        (GOOD_X, GOOD_Y + 3, r"must yield labels \(1024,\) int64 in 0 \.\.\. 2"),
-        (GOOD_X, GOOD_Y - 1, "must yield labels"),
+        (GOOD_X, GOOD_Y + 3, r"Broken gave the label 3: with 3 classes, labels lie in 0 \.\.\. 2"),
+        (GOOD_X, GOOD_Y - 1, r"Broken gave the label -1: with 3 classes, labels lie in 0 \.\.\. 2"),
     ],
 )
 def test_a_broken_stream_is_refused(X, y, message):
-    with pytest.raises(EnvironmentError_, match=message):
+    with pytest.raises(EnvironmentContractError, match=message):
         Broken(X, y).reset(seed=0)
 
 
 def test_a_stream_that_ends_is_refused():
     env = Broken(GOOD_X, GOOD_Y, end=True)
     env.reset(seed=0)
-    with pytest.raises(EnvironmentError_, match="must yield for ever"):
+    with pytest.raises(EnvironmentContractError, match="must yield for ever"):
         whole(env, CHUNK + 1)
 
 
@@ -267,3 +267,27 @@ def test_even_a_careless_draw_gives_one_stream():
         blocks = list(env.blocks(3000, size))
         assert np.array_equal(np.concatenate([b[0] for b in blocks]), X)
         assert np.array_equal(np.concatenate([b[1] for b in blocks]), y)
+
+
+def test_an_adaptive_environment_with_a_wrong_label_is_refused():
+    class Wrong(AdaptiveEnv):
+        def __init__(self):
+            super().__init__(Problem(2, 3, 1.0, 5))
+
+        def _begin(self, streams):
+            self.round = 0
+
+        def _next(self):
+            self.round += 1
+            return np.zeros(2), 1 if self.round < 3 else 7
+
+        def _played(self, context, action, label):
+            pass
+
+    env = Wrong()
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(
+        EnvironmentContractError, match=r"^Wrong gave the label 7: with 3 classes, labels lie in 0 \.\.\. 2$"
+    ):
+        env.step(0)

@@ -110,11 +110,13 @@ def test_other_label_and_dropped_columns(home):
     assert env.params()["label"] == "colour"
 
 
-def test_identity_leaves_the_place_out():
+def test_identity_leaves_the_place_and_an_empty_list_out():
     settings = {"data_id": 7, "missing": "mean"}
     assert (
         OpenML.identity(settings | {"data_home": "here"}) == OpenML.identity(settings | {"data_home": ""}) == settings
     )
+    none, empty = ({**settings, "drop_columns": value} for value in (None, []))
+    assert OpenML.identity(none) == OpenML.identity(empty) == none
 
 
 def test_offline_and_not_cached_is_one_line(home):
@@ -130,10 +132,19 @@ def test_offline_and_not_cached_is_one_line(home):
     ("settings", "message"),
     [
         ({"data_id": 0}, "data_id must be at least 1"),
-        ({"label": "kinds"}, r"OpenML data set 7: label: there is no column 'kinds'; did you mean 'kind'\?"),
-        ({"drop_columns": ["color"]}, "drop_columns: there is no column 'color'; did you mean 'colour'"),
-        ({}, r"OpenML data set 7: column 'colour' has 1 missing or infinite entries \(the first in row 1\)"),
-        ({"label": "weight", "missing": "mean"}, "4 different values in 4 rows: these are no classes"),
+        (
+            {"label": "kinds"},
+            r"OpenML data set 7: label \(--label\): there is no column 'kinds'; did you mean 'kind'\?",
+        ),
+        (
+            {"drop_columns": ["color"]},
+            r"drop_columns \(--drop-column\): there is no column 'color'; did you mean 'colour'",
+        ),
+        (
+            {},
+            r"OpenML data set 7: column 'colour' has 1 missing or infinite entries \(the first in row 1, counted from 0\)",
+        ),
+        ({"label": "weight", "missing": "mean"}, "4 different values in 4 rows: it looks like a measurement"),
     ],
 )
 def test_errors(home, settings, message):

@@ -116,7 +116,7 @@ def test_parquet_types(tmp_path):
     env = Table(path=path, label="c", missing="mean", normalize=False, intercept=False)
     assert np.allclose(env._table.X, [[1, 1, 0, 0, 1], [0, 0, 1, 0, 2], [1, 1, 0, 0, 3], [0, 0, 0, 1, 2]])
     assert env.classes == [False, True]
-    with pytest.raises(UsageError, match=r"column 'count' has 1 missing or infinite entries \(the first in row 3\)"):
+    with pytest.raises(UsageError, match=r"column 'count' has 1 missing .* \(the first in row 3, counted from 0\)"):
         Table(path=path, label="c")
 
 
@@ -129,10 +129,12 @@ def test_nominal_and_missing_spellings(write):
 def test_dropped_rows_do_not_decide_types_and_others_keep_their_numbers(write):
     text = "x,z,c\n1,2,a\n2,3-oops,b\n3,5,a\n4,6,b\n5,,a\n6,7,b\n" + "".join(f"{i},{i},a\n" for i in range(20))
     path = write(text)
-    message = r"column 'z' is numeric but for 1 of 25 entries \(the first in row 1: '3-oops'\); drop those rows"
+    message = (
+        r"column 'z' is numeric but for 1 of 25 entries \(the first, '3-oops', in row 1, counted from 0\); drop those"
+    )
     with pytest.raises(UsageError, match=message):
         Table(path=path, label="c")
-    with pytest.raises(UsageError, match=r"column 'z' has 1 missing .* \(the first in row 4\)"):
+    with pytest.raises(UsageError, match=r"column 'z' has 1 missing .* \(the first in row 4, counted from 0\)"):
         Table(path=path, label="c", drop_rows=[1])
     env = Table(path=path, label="c", drop_rows=[1, 4])
     assert env.n_rows == 24
@@ -142,7 +144,9 @@ def test_dropped_rows_do_not_decide_types_and_others_keep_their_numbers(write):
 
 def test_missing_labels(write):
     path = write("x,c\n1,a\n2,b\n3,\n4,a\n5,b\n")
-    with pytest.raises(UsageError, match=r"label column 'c' has 1 missing entries \(the first in row 2\)"):
+    with pytest.raises(
+        UsageError, match=r"label column 'c' has 1 missing entries \(the first in row 2, counted from 0\)"
+    ):
         Table(path=path, label="c")
     assert Table(path=path, label="c", missing="drop_rows").n_rows == 4
     assert Table(path=path, label="c", drop_rows=[2]).n_rows == 4
@@ -159,6 +163,10 @@ def test_identity_is_the_content_not_the_place(iris, write):
     assert identity == Table.identity({"path": moved, **settings})
     assert identity != Table.identity({"path": edited, **settings})
     assert identity != Table.identity({"path": one, **settings, "missing": "mean"})
+    assert identity == Table.identity({"path": one, **settings})
+    nothing = Table.identity({"path": one, **settings, "drop_rows": None, "drop_columns": None})
+    assert nothing == Table.identity({"path": one, **settings, "drop_rows": [], "drop_columns": []})
+    assert nothing != Table.identity({"path": one, **settings, "drop_rows": [0], "drop_columns": []})
     assert "path" not in identity
     assert len(identity["content"]) == 64
     with pytest.raises(UsageError, match="there is no file"):
@@ -189,24 +197,34 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("", {}, r"t\.csv: the file is empty"),
         ("  \n\n", {}, "the file is empty"),
         ("x,y,c\n", {}, "the table has no data rows"),
-        (SMALL, {"label": ""}, "label: give the name of the label column"),
-        (SMALL, {"label": "C"}, r"label: there is no column 'C'.*known: c, x, y"),
+        (SMALL, {"label": ""}, r"give label \(--label\), the column to predict \(known: x, y, c\)"),
+        (SMALL, {"label": "C"}, r"label \(--label\): there is no column 'C' \(known: x, y, c\)"),
         (SMALL.replace("c\n", "species\n"), {"label": "specis"}, "did you mean 'species'"),
-        (SMALL, {"drop_columns": ["yy"]}, r"drop_columns: there is no column 'yy'; did you mean 'y'\?"),
+        (
+            SMALL,
+            {"drop_columns": ["yy"]},
+            r"drop_columns .*: there is no column 'yy'; did you mean 'y'\? \(known: x, y, c\)",
+        ),
         (SMALL.replace("b", "a"), {}, "label column 'c' has one class only, a; at least 2"),
         (SMALL, {"label": "x"}, "has 4 different values in 4 rows: these are no classes"),
         (SMALL, {"drop_columns": ["x", "y"]}, "no feature column is left"),
-        (SMALL, {"drop_rows": [4]}, r"drop_rows: there is no row 4, rows are 0 \.\.\. 3"),
-        (SMALL, {"drop_rows": [-1]}, "drop_rows: there is no row -1"),
+        (SMALL, {"drop_rows": [4]}, r"drop_rows \(--drop-row\): there is no row 4, rows are 0 \.\.\. 3"),
+        (SMALL, {"drop_rows": [-1]}, "there is no row -1"),
         (SMALL, {"drop_rows": [0, 2]}, "one class only, b"),
         (SMALL, {"drop_rows": [0, 1, 2, 3]}, "no row is left"),
-        (SMALL.replace("3,4", "3,"), {}, r"column 'y' has 1 missing or infinite entries \(the first in row 1\)"),
+        (
+            SMALL.replace("3,4", "3,"),
+            {},
+            r"column 'y' has 1 missing .* \(the first in row 1, counted from 0\)",
+        ),
         (SMALL.replace("3,4", "3,nan"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,inf"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,-Infinity"), {}, "column 'y' has 1 missing or infinite"),
         ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\nu4,4,b\n", {}, "column 'id' is text that is different in every row"),
-        (SMALL, {"separator": ";"}, "label: there is no column 'c'"),
-        ("abc\n1\n2\n", {}, "no separator among , ; and tab fits; give separator"),
+        (SMALL, {"separator": ";"}, "there is no column 'c'"),
+        ("x,x,c\n1,2,a\n3,4,b\n", {}, "two columns are called 'x'; rename one in the file"),
+        (SMALL, {"format": "libsvm"}, r"label \(--label\): a LIBSVM file brings its own labels; leave it out"),
+        ("abc\n1\n2\n", {}, r"no separator among , ; and tab fits; give separator \(--separator\)"),
         ("x,c\n1,a\n1,2,3,b\n", {"separator": ","}, r"not a table separated by ','"),
         ("x;y;c\n1,5;2;a\n2,5;3;b\n1;1;a\n2;5;b\n", {}, "column 'x' holds numbers with a decimal comma; give decimal"),
         (SMALL, {"decimal": "x"}, "decimal must be one of '.', ','"),
@@ -219,9 +237,9 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (b"\x1f\x8b\x08\x00broken", {}, "the gzip file is damaged"),
         (gzip.compress(b" \n"), {}, "the file is empty"),
         (SMALL, {"format": "parquet"}, "not a Parquet file"),
-        (SMALL, {"format": "libsvm"}, "not a LIBSVM file"),
-        ("1 1:1\n1 1:2\n", {"format": "libsvm"}, "one class only, 1"),
-        ("1 1:1\n2 1:nan\n1 1:2\n2 1:3\n", {"format": "libsvm"}, "column '0' has 1 missing or infinite"),
+        (SMALL, {"format": "libsvm", "label": ""}, "not a LIBSVM file"),
+        ("1 1:1\n1 1:2\n", {"format": "libsvm", "label": ""}, "one class only, 1"),
+        ("1 1:1\n2 1:nan\n1 1:2\n2 1:3\n", {"format": "libsvm", "label": ""}, "column '0' has 1 missing or infinite"),
     ],
 )
 def test_one_line_that_names_the_file_or_the_key(write, text, settings, message):
@@ -240,6 +258,15 @@ def test_files_that_are_not_there(tmp_path, write):
     with pytest.raises(UsageError, match=r"the ending '\.xls' tells no format"):
         Table(path=write(SMALL, "t.xls"), label="c")
     assert Table(path=write(SMALL, "t.xls"), label="c", format="csv").n_rows == 4
+    with pytest.raises(UsageError, match=r"t\.csv\.gz: not a gzip file$"):
+        Table(path=write("garbage", "t.csv.gz"), label="c")
+
+
+def test_duplicate_columns_of_a_quoted_header_and_columns_without_a_name(write):
+    with pytest.raises(UsageError, match="two columns are called 'a;b'"):
+        Table(path=write('"a;b";"a;b";c\n1;2;u\n3;4;v\n'), label="c", separator=";")
+    # Two columns without a name are no clash: pandas numbers them.
+    assert Table(path=write(",,x,c\n1,2,3,u\n4,5,6,v\n"), label="c").problem.n_features == 4
 
 
 def test_too_many_categories_and_fractions_as_labels(write):
@@ -249,9 +276,21 @@ def test_too_many_categories_and_fractions_as_labels(write):
     with pytest.raises(UsageError, match="'word' is text with 60 different values, more than max_categories = 59"):
         Table(path=write(text), label="c", max_categories=59)
     assert Table(path=write(text), label="c", max_categories=60).problem.n_features == 62
-    target = "x,c\n" + "".join(f"{i},{(i % 60) + 0.5}\n" for i in range(180))
-    with pytest.raises(UsageError, match="60 different values in 180 rows: these are no classes"):
-        Table(path=write(target), label="c")
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "refused"), [(20, 180, False), (21, 180, True), (9, 20, True), (6, 20, False)]
+)
+def test_a_measurement_is_no_label(write, values, rows, refused):
+    fractions = write("x,c\n" + "".join(f"{i},{(i % values) + 0.5}\n" for i in range(rows)))
+    whole = write("x,c\n" + "".join(f"{i},{i % values}\n" for i in range(rows)), "whole.csv")
+    assert Table(path=whole, label="c").problem.n_classes == values
+    if refused:
+        message = f"'c' has {values} different values in {rows} rows: it looks like a measurement, not like classes"
+        with pytest.raises(UsageError, match=message):
+            Table(path=fractions, label="c")
+    else:
+        assert Table(path=fractions, label="c").problem.n_classes == values
 
 
 def test_dates_have_no_rule(tmp_path):
@@ -267,3 +306,5 @@ def test_a_wide_table_gets_a_short_hint(write):
     with pytest.raises(UsageError, match="did you mean 'outcome'") as caught:
         Table(path=write(text), label="outcom")
     assert len(str(caught.value)) < 1000
+    with pytest.raises(UsageError, match=r"the column to predict \(known: feature_0, feature_1, .*\.\.\. 471 more\)"):
+        Table(path=write(text))

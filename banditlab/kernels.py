@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.errors import UsageError
+
 PACKAGE = Path(__file__).parent
 _KERNEL_ROOMS = ("kernels.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
 
@@ -111,6 +113,60 @@ def as_contexts(contexts: Any) -> NDArray[np.float64]:
     return array
 
 
+# ------------------------------------------------------------------- what callers hand over: compiled code checks no bounds
+
+
+def as_context(context: Any, d: int) -> NDArray[np.float64]:
+    """Return one context (d,) as kernels take it, or raise a UsageError."""
+    x = _as_floats("the context", as_contexts, context)
+    if x.shape != (d,):
+        raise UsageError(f"the context must be of shape ({d},), got {x.shape}")
+    return x
+
+
+def as_rows(contexts: Any, d: int) -> NDArray[np.float64]:
+    """Return contexts (n, d) as kernels take them, or raise a UsageError."""
+    X = _as_floats("the contexts", as_contexts, contexts)
+    if X.ndim != 2 or X.shape[1] != d:
+        raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
+    return X
+
+
+def as_block(contexts: Any, labels: Any, d: int, K: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them, or raise a UsageError."""
+    X, y = as_rows(contexts, d), np.asarray(labels)
+    if y.shape != (len(X),):
+        raise UsageError(f"the labels must be of shape ({len(X)},), one for every context, got {y.shape}")
+    if y.dtype.kind not in "iu":
+        raise UsageError(f"the labels must be integers in 0 ... {K - 1}, got an array of {y.dtype}")
+    if len(y) and not (y.min() >= 0 and y.max() < K):
+        raise UsageError(f"the labels must lie in 0 ... {K - 1}, got {y.min()} ... {y.max()}")
+    return X, np.ascontiguousarray(y, dtype=np.int64)
+
+
+def as_class(name: str, value: Any, K: int) -> int:
+    """Return a label or an action in 0 ... K-1 (`name` says which) as an int, or raise a UsageError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < K:
+        raise UsageError(f"{name} must be an integer in 0 ... {K - 1}, got {value!r}")
+    return int(value)
+
+
+def as_vector(name: str, values: Any, size: int) -> NDArray[np.float64]:
+    """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError; None is no number."""
+    given = () if values is None else values
+    vector = _as_floats(name, lambda a: np.ascontiguousarray(a, dtype=np.float64), given)
+    if vector.shape != (size,):
+        raise UsageError(f"{name} must be of shape ({size},), got {None if values is None else vector.shape}")
+    return vector
+
+
+def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
+    try:
+        return convert(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be an array of numbers, got a {type(given).__name__}") from None
+
+
 # ------------------------------------------------------------------------------------------- draws shared by all agents
 
 
@@ -133,6 +189,18 @@ def draw_uniform(n_classes: int, u: float) -> int:
     """Return a uniform draw over 0 ... n_classes-1 from u in [0, 1)."""
     k = int(u * n_classes)
     return min(k, n_classes - 1)
+
+
+@inline
+def is_answer(a, p):  # type: ignore[no-untyped-def]
+    """Whether action a may come with probabilities p (K,): in range, a distribution (NaN is none), p[a] above 0."""
+    if not 0 <= a < p.shape[0]:
+        return False
+    total, signs = 0.0, True
+    for k in range(p.shape[0]):
+        signs &= p[k] >= 0.0
+        total += p[k]
+    return signs and abs(total - 1.0) <= 1e-9 and p[a] > 0.0
 
 
 # ------------------------------------------------------------------------------------------------------- loop templates
@@ -164,7 +232,10 @@ borrow: Any = intrinsic(_borrow)
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
-    """Play one block: X (n, d), y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`."""
+    """Play one block: X (n, d), y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
+
+    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
+    """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     for t in range(X.shape[0]):
         a, e = act_kernel(state, X[t], U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
@@ -173,7 +244,10 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored): 
         correct[t] = hit
         p_true[t] = p[y[t]]
         explored[t] = e
+        if not is_answer(a, p):
+            return t
         learn_kernel(state, X[t], a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
+    return X.shape[0]
 
 
 def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]

@@ -82,7 +82,10 @@ class Player:
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators.
+
+        Arrays and generators are the player's own, which go on changing with it: `copy.deepcopy` makes a snapshot.
+        """
         skip = {"problem", *self.own_settings()}
         return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
 

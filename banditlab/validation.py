@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 
 from banditlab.errors import UsageError
 
 
-def positive(name: str, value: float) -> float:
+def positive(name: str, value: object) -> float:
     """Return a finite number above 0."""
-    value = float(value)
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{name} must be a number above 0, got {value:g}")
-    return value
+    x = _real(name, value, "a number above 0")
+    if not (math.isfinite(x) and x > 0):
+        raise UsageError(f"{name} must be a number above 0, got {x:g}")
+    return x
 
 
-def nonnegative(name: str, value: float) -> float:
+def nonnegative(name: str, value: object) -> float:
     """Return a finite number that is 0 or above."""
-    value = float(value)
-    if not (math.isfinite(value) and value >= 0):
-        raise UsageError(f"{name} must be a number that is 0 or above, got {value:g}")
-    return value
+    x = _real(name, value, "a number that is 0 or above")
+    if not (math.isfinite(x) and x >= 0):
+        raise UsageError(f"{name} must be a number that is 0 or above, got {x:g}")
+    return x
 
 
-def probability(name: str, value: float) -> float:
+def probability(name: str, value: object) -> float:
     """Return a number in [0, 1]."""
-    value = float(value)
-    if not 0.0 <= value <= 1.0:
-        raise UsageError(f"{name} must lie in [0, 1], got {value:g}")
-    return value
+    x = _real(name, value, "a number in [0, 1]")
+    if not 0.0 <= x <= 1.0:
+        raise UsageError(f"{name} must lie in [0, 1], got {x:g}")
+    return x
 
 
-def at_least(name: str, value: int, least: int) -> int:
-    """Return an integer that is `least` or above."""
+def at_least(name: str, value: object, least: int) -> int:
+    """Return an integer that is `least` or above; a float is none, whatever its value."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise UsageError(f"{name} must be an integer, got {value!r}")
     if value < least:
         raise UsageError(f"{name} must be at least {least}, got {value}")
     return int(value)
@@ -47,7 +50,10 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 def number(name: str, value: object, *words: str) -> float:
     """Return a number; `words` are the strings the caller has already dealt with, named in the message."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        allowed = "".join(f" or {word!r}" for word in words)
-        raise UsageError(f"{name} must be a number{allowed}, got {value!r}")
+    return _real(name, value, "a number" + "".join(f" or {word!r}" for word in words))
+
+
+def _real(name: str, value: object, allowed: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} must be {allowed}, got {value!r}")
     return float(value)

@@ -12,7 +12,21 @@ import numpy as np
 import pytest
 
 from banditlab import kernels
-from banditlab.kernels import as_contexts, bind, draw, draw_uniform, njit
+from banditlab.errors import UsageError
+from banditlab.kernels import (
+    as_block,
+    as_class,
+    as_context,
+    as_contexts,
+    as_rows,
+    as_vector,
+    bind,
+    draw,
+    draw_uniform,
+    is_answer,
+    njit,
+    play_rounds,
+)
 
 # --------------------------------------------------------------------------------------------------------------- draws
 
@@ -77,6 +91,100 @@ def test_a_kernel_that_writes_to_a_context_does_not_compile() -> None:
 
     with pytest.raises(Exception, match=r"readonly|read-only|Cannot modify"):
         writes(as_contexts(np.zeros(2)))
+
+
+# ----------------------------------------------------------------------------------------------- what callers hand over
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("a", "p", "expected"),
+    [
+        (0, [0.5, 0.5], True),
+        (1, [0.0, 1.0], True),
+        (1, [0.5 + 5e-10, 0.5], True),
+        (0, [0.0, 1.0], False),
+        (-1, [0.5, 0.5], False),
+        (2, [0.5, 0.5], False),
+        (0, [0.5 + 2e-9, 0.5], False),
+        (0, [0.5 - 2e-9, 0.5], False),
+        (0, [1.5, -0.5], False),
+        (0, [0.5, NAN], False),
+        (0, [NAN, 1.0], False),
+        (0, [0.5, INF], False),
+        (0, [INF, -INF], False),
+    ],
+)
+def test_what_an_answer_is(a: int, p: list[float], expected: bool) -> None:
+    assert is_answer(a, np.array(p)) == expected
+
+
+@njit
+def answers_from_the_stream(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    p[0], p[1] = x[0], 1.0 - x[0]
+    return int(x[1]), False
+
+
+@njit
+def counts(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    state[0] += 1
+
+
+def test_the_loop_stops_before_it_learns_from_a_bad_answer() -> None:
+    loop = bind(play_rounds, "test", act_kernel=answers_from_the_stream, learn_kernel=counts)
+    for column, bad in ((0, 1.5), (0, NAN), (1, 2.0), (1, -1.0)):
+        X = np.tile([0.5, 1.0], (9, 1))
+        for at in (9, 8, 4, 0):
+            X[at:, column] = bad
+            learnt, p = np.zeros(1, np.int64), np.empty(2)
+            trace = np.empty(9, np.int64), np.empty(9, np.bool_), np.empty(9), np.empty(9, np.bool_)
+            stopped = loop(learnt, as_contexts(X), np.zeros(9, np.int64), np.zeros((9, 2)), p, np.empty(0), *trace)
+            assert (stopped, learnt[0]) == (at, at)
+
+
+def test_good_inputs_pass_as_kernels_take_them() -> None:
+    assert as_context([1, 2], 2).dtype == np.float64
+    assert as_rows(np.zeros((0, 2)), 2).shape == (0, 2)
+    X, y = as_block(np.zeros((2, 3), np.float32), np.array([0, 3], np.uint8), 3, 4)
+    assert (X.dtype, y.dtype, y.tolist()) == (np.float64, np.int64, [0, 3])
+    assert [as_class("k", value, 3) for value in (0, 2, np.int32(1), np.uint8(2))] == [0, 2, 1, 2]
+    assert as_vector("v", None, 0).shape == (0,)
+    assert as_vector("v", [1, 2], 2).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: as_context(np.zeros(3), 2), r"the context must be of shape \(2,\), got \(3,\)"),
+        (lambda: as_context(np.zeros((1, 2)), 2), r"the context must be of shape \(2,\), got \(1, 2\)"),
+        (lambda: as_context("ab", 2), "the context must be an array of numbers, got a str"),
+        (lambda: as_context([[1.0], [1.0, 2.0]], 2), "the context must be an array of numbers, got a list"),
+        (lambda: as_rows(np.zeros(2), 2), r"the contexts must be of shape \(n, 2\), got \(2,\)"),
+        (lambda: as_rows(np.zeros((4, 3)), 2), r"the contexts must be of shape \(n, 2\), got \(4, 3\)"),
+        (lambda: as_block(np.zeros((2, 2)), [0], 2, 3), r"the labels must be of shape \(2,\)"),
+        (lambda: as_block(np.zeros((1, 2)), [3], 2, 3), r"the labels must lie in 0 ... 2, got 3 ... 3"),
+        (lambda: as_block(np.zeros((1, 2)), [-1], 2, 3), r"the labels must lie in 0 ... 2, got -1"),
+        (
+            lambda: as_block(np.zeros((1, 2)), [1.0], 2, 3),
+            "the labels must be integers in 0 ... 2, got an array of float64",
+        ),
+        (lambda: as_block(np.zeros((1, 2)), [True], 2, 3), "the labels must be integers"),
+        (lambda: as_class("the label", 3, 3), "the label must be an integer in 0 ... 2, got 3"),
+        (lambda: as_class("the label", -1, 3), "the label must be an integer in 0 ... 2, got -1"),
+        (lambda: as_class("the label", 1.0, 3), "the label must be an integer"),
+        (lambda: as_class("the label", np.float64(1), 3), "the label must be an integer"),
+        (lambda: as_class("the label", True, 3), "the label must be an integer in 0 ... 2, got True"),
+        (lambda: as_class("the label", np.True_, 3), "the label must be an integer"),
+        (lambda: as_class("the label", None, 3), "the label must be an integer in 0 ... 2, got None"),
+        (lambda: as_vector("the payload", None, 1), r"the payload must be of shape \(1,\), got None"),
+        (lambda: as_vector("the payload", np.zeros(2), 1), r"the payload must be of shape \(1,\), got \(2,\)"),
+    ],
+)
+def test_bad_inputs_are_refused_in_one_line(call: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
 
 
 # ---------------------------------------------------------------------------------------------------------- disk cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from typing import Any, Literal, NamedTuple
@@ -245,3 +246,15 @@ def test_defaults(problem: Problem) -> None:
     assert np.isnan(player.certificate())
     with pytest.raises(AttributeError, match="Counter wraps no player"):
         _ = player.inner
+
+
+def test_a_deep_copy_of_the_state_is_a_snapshot() -> None:
+    """What get_state returns goes on changing with the player; a copy of it does not."""
+    player = Counter(Problem(3, 2, 1.0), np.random.default_rng(3))
+    live, snapshot = player.get_state(), copy.deepcopy(player.get_state())
+    player.state.W[:] = 7.0
+    drawn = player.rng.random(4)
+    assert live["state"].W is player.state.W
+    player.set_state(snapshot)
+    assert not player.state.W.any()
+    assert np.array_equal(player.rng.random(4), drawn)

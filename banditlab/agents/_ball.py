@@ -39,7 +39,7 @@ TOLERANCE = 1e-12
 CHECK = 256
 """Rounds between two checks of the kept inverses against the C_k themselves."""
 DRIFT = 1e-11
-"""Largest error of W, relative to D, such a check may find before the inverses are computed anew."""
+"""Largest error of W, relative to min(D, ||W||), such a check may find before the inverses are computed anew."""
 
 ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
 """Slots of `Ball.tally`: solves; those with nu > 0; applications of G; moves of nu0; solves that ran out of moves; the
@@ -316,7 +316,8 @@ def check_drift(ball):  # type: ignore[no-untyped-def]
         for j in range(d):
             V[0, k, j] = -ball.b[k, j] - nu[1] * W[k, j] - V[0, k, j]  # mu drops out under G
     apply(ball, V[0], V[1])
-    scale = ball.D[0] if ball.D[0] < math.inf else math.sqrt(inner(W, W))
+    norm = math.sqrt(inner(W, W))
+    scale = min(ball.D[0], norm) if norm > 0.0 else ball.D[0]  # a slack ball may be far larger than W
     drift = math.sqrt(inner(V[1], V[1]))
     if scale > 0.0:
         nu[2] = max(nu[2], drift / scale)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts, bind, play_rounds
+from banditlab.errors import PlayerError, UsageError
+from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, is_answer, play_rounds
 from banditlab.player import Player
 from banditlab.problem import Decision, Problem
 
@@ -37,6 +37,32 @@ class Trace(NamedTuple):
     def part(self, rounds: slice) -> Trace:
         """Return the trace of some of the rounds, as views."""
         return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
+
+    def holds(self, n: int) -> Trace:
+        """Return the trace itself if it has room for n rounds, or raise a UsageError."""
+        shapes = [column.shape for column in self]
+        if shapes != [(n,)] * 4:
+            raise UsageError(
+                f"the trace must have room for {n} rounds, Trace.empty({n}), got columns of shapes {shapes}"
+            )
+        return self
+
+
+def checked(decision: Decision, K: int, agent: Player) -> Decision:
+    """Return the decision, or raise a PlayerError that names the agent and what it answered."""
+    name = agent.id or type(agent).__name__
+    try:
+        action, p = decision.action, np.ascontiguousarray(decision.probabilities, dtype=np.float64)
+    except AttributeError:
+        raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
+    if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
+        raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
+    if p.shape == (K,) and is_answer(int(action), p):
+        return decision._replace(action=int(action))
+    if p.shape == (K,) and is_answer(int(np.argmax(p)), p):
+        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
+    shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
+    raise PlayerError(f"{name}: probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})")
 
 
 class Agent(Player, ABC):
@@ -97,26 +123,54 @@ class KernelAgent(Agent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
     def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,)."""
+        """Choose a class for `context` (d,).
+
+        Raises
+        ------
+        UsageError
+            A context of another shape.
+        """
+        x = as_context(context, self.problem.n_features)
         u = self.rng.random(2)
         p = np.empty(self.problem.n_classes)
         payload = np.empty(self.payload_size)
-        action, explored = self.kernels()[0](self.state, as_contexts(context), u, p, payload)
+        action, explored = self.kernels()[0](self.state, x, u, p, payload)
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Learn whether the decision taken at `context` (d,) was right."""
-        action, p, _, payload = decision
-        self.kernels()[1](self.state, as_contexts(context), action, p, payload, bool(correct))
+        """Learn whether the decision taken at `context` (d,) was right.
+
+        Raises
+        ------
+        UsageError
+            A context of another shape, or a decision that is none of this agent's: its action, probabilities, payload.
+        """
+        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
+        action = as_class("the decision's action", decision.action, K)
+        p = as_vector("the decision's probabilities", decision.probabilities, K)
+        payload = as_vector("the decision's payload", decision.payload, self.payload_size)
+        self.kernels()[1](self.state, x, action, p, payload, bool(correct))
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds at compiled speed: X (n, d) from `as_contexts`, y (n,) int64; fills `trace`, each (n,).
+        """Play n rounds at compiled speed: X (n, d), y (n,); fills `trace`, each (n,).
 
         The labels stand outside the agent: the loop hands `learn_kernel` the bit only.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            The agent's kernels answered an action out of range or probabilities that are no distribution.
         """
+        K = self.problem.n_classes
+        X, y = as_block(X, y, self.problem.n_features, K)
+        columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
-        scratch = np.empty(self.problem.n_classes), np.empty(self.payload_size)
-        _loop(*self.kernels(), self.kernel_owner())(self.state, X, y, U, *scratch, *trace)
+        p, payload = np.empty(K), np.empty(self.payload_size)
+        played = _loop(*self.kernels(), self.kernel_owner())(self.state, X, y, U, p, payload, *columns)
+        if played < len(y):
+            checked(Decision(int(trace.action[played]), p), K, self)
 
 
 @cache

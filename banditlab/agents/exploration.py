@@ -9,12 +9,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import Agent, Floats, Trace
+from banditlab.agents._base import Agent, Floats, Trace, checked
 from banditlab.bounds.exploration import exploration, theorem_9_gamma
 from banditlab.errors import UsageError, nearest
 from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.forecasters._quadratic import softmax_into
-from banditlab.kernels import bind, borrow, draw, draw_uniform, njit
+from banditlab.kernels import (
+    as_block,
+    as_class,
+    as_context,
+    as_vector,
+    bind,
+    borrow,
+    draw,
+    draw_uniform,
+    is_answer,
+    njit,
+)
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 from banditlab.validation import number, probability
@@ -36,7 +47,10 @@ def decide(z, u, gamma, p):  # type: ignore[no-untyped-def]
 
 
 def rounds_one_by_one(state, X, y, U, gamma, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
-    """Play one block; at gamma = 1 no forecast is ever looked at."""
+    """Play one block; at gamma = 1 no forecast is ever looked at.
+
+    Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
+    """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(X.shape[0]):
         if gamma < 1.0:
@@ -46,8 +60,11 @@ def rounds_one_by_one(state, X, y, U, gamma, z, p, action, correct, p_true, expl
         action[t] = a
         correct[t] = hit
         p_true[t] = p[y[t]]
+        if not is_answer(a, p):
+            return t
         if explored[t] and hit:
             update_kernel(state, X[t], a, z)  # type: ignore[name-defined]  # noqa: F821
+    return X.shape[0]
 
 
 def rounds_in_stretches(state, X, y, U, gamma, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
@@ -55,6 +72,7 @@ def rounds_in_stretches(state, X, y, U, gamma, Z, z, p, action, correct, p_true,
 
     Coins and uniform actions do not depend on the state, so this loop, which stands outside the agent and holds the
     labels, sees in advance which round will be explored and correct: the state changes after that round only.
+    Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
     n, K = X.shape[0], p.shape[0]
@@ -71,9 +89,12 @@ def rounds_in_stretches(state, X, y, U, gamma, Z, z, p, action, correct, p_true,
             action[t] = a
             correct[t] = a == y[t]
             p_true[t] = p[y[t]]
+            if not is_answer(a, p):
+                return t
         if learns:
             update_kernel(state, X[stop - 1], action[stop - 1], z)  # type: ignore[name-defined]  # noqa: F821
         start = stop
+    return n
 
 
 class Exploration(Agent):
@@ -176,17 +197,20 @@ class Exploration(Agent):
 
     def act(self, context: Floats) -> Decision:
         """Choose a class for `context` (d,)."""
+        x = as_context(context, self.problem.n_features)
         u = self.rng.random(2)
         K = self.problem.n_classes
         p = np.empty(K)
-        z = self._inner.predict(context) if self.gamma < 1.0 else np.zeros(K)
-        action, explored = decide(np.ascontiguousarray(z, dtype=np.float64), u, self.gamma, p)
+        z = as_vector("the forecaster's logits", self._inner.predict(x), K) if self.gamma < 1.0 else np.zeros(K)
+        action, explored = decide(z, u, self.gamma, p)
         return Decision(int(action), p, bool(explored))
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
         """Pass (context, action) to the forecaster if the action was explored and right."""
+        x = as_context(context, self.problem.n_features)
+        action = as_class("the decision's action", decision.action, self.problem.n_classes)
         if decision.explored and correct:
-            self._inner.update(context, decision.action)
+            self._inner.update(x, action)
 
     @property
     def play_block(self) -> Callable[[Floats, NDArray[np.int64], Trace], None]:
@@ -196,6 +220,10 @@ class Exploration(Agent):
         ------
         AttributeError
             The forecaster has no kernels.
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            The forecaster's logits are not finite.
         """
         if not self.compiled:
             raise AttributeError(f"the forecaster {self.forecaster!r} has no kernels: play with act and learn")
@@ -204,10 +232,14 @@ class Exploration(Agent):
     def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
         assert isinstance(inner, KernelForecaster)
+        X, y = as_block(X, y, self.problem.n_features, K)
+        columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)
         scratch = (z, p) if type(inner).predict_many_kernel is None else (np.zeros((STRETCH, K)), z, p)
-        _loop(type(inner))(inner.state, X, y, U, self.gamma, *scratch, *trace)
+        played = _loop(type(inner))(inner.state, X, y, U, self.gamma, *scratch, *columns)
+        if played < len(y):
+            checked(Decision(int(trace.action[played]), p), K, self)
 
     def bound(self, rounds: int) -> float | None:
         """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none."""

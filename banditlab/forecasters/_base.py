@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.kernels import as_contexts, bind, forecast_rounds
+from banditlab.errors import UsageError
+from banditlab.kernels import as_block, as_class, as_context, as_rows, bind, forecast_rounds
 from banditlab.player import Player
 
 Floats = NDArray[np.float64]
@@ -56,28 +57,42 @@ class KernelForecaster(Forecaster):
     state: Any
 
     def predict(self, context: Floats) -> Floats:
-        """Return the logits (K,) for `context` (d,)."""
+        """Return the logits (K,) for `context` (d,); a UsageError if it is of another shape."""
         z = np.empty(self.problem.n_classes)
-        type(self).predict_kernel(self.state, as_contexts(context), z)
+        type(self).predict_kernel(self.state, as_context(context, self.problem.n_features), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), the state held fixed."""
-        if type(self).predict_many_kernel is None:
-            return super().predict_many(contexts)
-        logits = np.empty((len(contexts), self.problem.n_classes))
-        type(self).predict_many_kernel(self.state, as_contexts(contexts), logits)  # type: ignore[misc]
+        """Return the logits (n, K) for `contexts` (n, d), the state held fixed; a UsageError for another shape."""
+        X = as_rows(contexts, self.problem.n_features)
+        logits = np.empty((len(X), self.problem.n_classes))
+        if type(self).predict_many_kernel is not None:
+            type(self).predict_many_kernel(self.state, X, logits)  # type: ignore[misc]
+            return logits
+        for x, z in zip(X, logits, strict=True):
+            type(self).predict_kernel(self.state, x, z)
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
-        z = np.empty(self.problem.n_classes)
-        type(self).update_kernel(self.state, as_contexts(context), int(label), z)
+        """Learn that `context` (d,) has the class `label`; a UsageError for another shape or a label out of range."""
+        x = as_context(context, self.problem.n_features)
+        y = as_class("the label", label, self.problem.n_classes)
+        type(self).update_kernel(self.state, x, y, np.empty(self.problem.n_classes))
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, each label revealed after its round; fills logits (n, K)."""
+        """Forecast n rounds at compiled speed, each label revealed after its round; fills logits (n, K).
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or logits of other shapes, or labels out of range.
+        """
+        K = self.problem.n_classes
+        X, y = as_block(X, y, self.problem.n_features, K)
+        if logits.shape != (len(y), K):
+            raise UsageError(f"the logits must be of shape ({len(y)}, {K}), got {logits.shape}")
         owner = f"{type(self).__module__}.{type(self).__qualname__}"
-        _loop(type(self).update_kernel, owner)(self.state, X, y, np.empty(self.problem.n_classes), logits)
+        _loop(type(self).update_kernel, owner)(self.state, X, y, np.empty(K), logits)
 
 
 @cache

@@ -194,6 +194,24 @@ def test_a_spoilt_inverse_is_found_and_repaired():
     np.testing.assert_allclose(ball.W, exact, atol=1e-11)
 
 
+@pytest.mark.parametrize("D", [2.0, 1e8, np.inf])
+def test_a_slightly_spoilt_inverse_is_repaired_however_large_the_ball(D):
+    """An error is small beside W, not beside the radius of a ball that W is far from."""
+    rng = np.random.default_rng(6)
+    ball = ball_state(3, 5, 0.5, D)
+    for _ in range(50):
+        add(ball, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
+        solve(ball)
+    exact = ball.W.copy()
+    ball.N[1] *= 1.0 + 1e-6
+    ball.h[1] = ball.N[1] @ ball.b[1]
+    solve(ball)
+    check_drift(ball)
+    assert ball.nu[2] > 1e-8
+    solve(ball)
+    np.testing.assert_allclose(ball.W, exact, atol=1e-11 * np.linalg.norm(exact))
+
+
 @pytest.mark.parametrize("beta", ["theory", 0.1])
 def test_drift_over_many_rounds(beta):
     K, d, T = 4, 5, 20_000

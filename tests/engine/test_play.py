@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from banditlab.agents import Agent
+from banditlab.agents import Agent, KernelAgent, exploration
 from banditlab.agents.banditron import Banditron
 from banditlab.agents.uniform import Uniform
-from banditlab.engine import play
+from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs import Digits, Logistic
 from banditlab.errors import PlayerError, UsageError
+from banditlab.forecasters import KernelForecaster
+from banditlab.kernels import njit
 from banditlab.problem import Decision
 
 
@@ -134,3 +139,187 @@ def test_bad_blocks_are_refused(X, y, message):
     env = Logistic(horizon=1, n_features=2, n_classes=3)
     with pytest.raises(UsageError, match=message):
         play(env, banditron(env), seed=0, blocks=[(X, y)])
+
+
+# ------------------------------------------------------------------------- compiled players: compiled code checks nothing
+
+
+class Rounds(NamedTuple):
+    acted: np.ndarray
+    learnt: np.ndarray
+    fault: np.ndarray
+
+
+FAULTS = {
+    "beyond": "action 12 is not an integer in 0 ... 11",
+    "below": "action -1 is not an integer in 0 ... 11",
+    "sum": "no distribution over 12 classes \\(sum 0.6\\)",
+    "almost": "no distribution over 12 classes",
+    "negative": "no distribution over 12 classes \\(sum 1\\)",
+    "nan": "no distribution over 12 classes \\(sum nan\\)",
+    "infinite": "no distribution over 12 classes \\(sum inf\\)",
+    "impossible": "played class 0, to which it gave probability 0",
+}
+
+
+@njit
+def bad_act(state, x, u, p, payload):
+    K, fault = p.shape[0], state.fault[0]
+    p[:] = 1.0 / K
+    state.acted[0] += 1
+    if state.acted[0] <= 5:
+        return 0, False
+    if fault == 0:
+        return K, False
+    if fault == 1:
+        return -1, False
+    if fault == 2:
+        p[:] = 0.05
+    elif fault == 3:
+        p[K - 1] += 1e-8
+    elif fault == 4:
+        p[1] -= 0.25
+        p[2] += 0.25
+    elif fault == 5:
+        p[K - 1] = np.nan
+    elif fault == 6:
+        p[K - 1] = np.inf
+    else:
+        p[0], p[1] = 0.0, 2.0 / K
+    return 0, False
+
+
+@njit
+def count_learn(state, x, action, p, payload, correct):
+    state.learnt[0] += 1
+
+
+class BadKernel(KernelAgent):
+    """Answers well for five rounds, then badly."""
+
+    id = "test-bad-kernel"
+    act_kernel = bad_act
+    learn_kernel = count_learn
+
+    def __init__(self, problem, fault):
+        super().__init__(problem, np.random.default_rng(0))
+        self.state = Rounds(np.zeros(1, int), np.zeros(1, int), np.array([list(FAULTS).index(fault)]))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_compiled_player_s_bad_answer_is_refused_in_the_same_words_on_both_paths(fault):
+    env = Logistic(horizon=20, n_classes=12)
+    messages = []
+    for path in ("blocks", "steps"):
+        agent = BadKernel(env.problem, fault)
+        with pytest.raises(PlayerError, match=FAULTS[fault]) as refusal:
+            play(env, agent, seed=0, path=path)
+        assert agent.state.acted[0] == 6
+        assert agent.state.learnt[0] == 5  # the bad answer was not learnt from
+        messages.append(str(refusal.value))
+    assert messages[0] == messages[1]
+    assert messages[0].startswith("test-bad-kernel: ")
+    assert "\n" not in messages[0]
+
+
+@njit
+def nan_after_two_updates(state, x, z):
+    z[:] = np.nan if state[0] >= 2 else 0.0
+
+
+@njit
+def nan_rows_after_two_updates(state, X, Z):
+    Z[:] = np.nan if state[0] >= 2 else 0.0
+
+
+@njit
+def count_update(state, x, y, z):
+    state[0] += 1
+
+
+class OneByOne(KernelForecaster):
+    predict_kernel = nan_after_two_updates
+    update_kernel = count_update
+
+    def __init__(self, problem, rng):
+        super().__init__(problem, rng)
+        self.state = np.zeros(1, int)
+
+
+class InStretches(OneByOne):
+    predict_many_kernel = nan_rows_after_two_updates
+
+
+@pytest.mark.parametrize("forecaster", [OneByOne, InStretches])
+def test_exploration_around_logits_that_are_not_finite_is_refused(forecaster, monkeypatch):
+    monkeypatch.setattr(exploration, "registry", lambda: SimpleNamespace(load=lambda kind, id_: forecaster))
+    env = Logistic(horizon=1000, n_classes=3)
+    for path in ("blocks", "steps"):
+        agent = exploration.Exploration(env.problem, np.random.default_rng(0), gamma=0.3)
+        with pytest.raises(PlayerError, match=r"exploration: probabilities \[nan nan nan\] are no distribution"):
+            play(env, agent, seed=0, path=path)
+        assert agent.inner.state[0] == 2
+
+
+BAD_LAB = """
+    from typing import NamedTuple
+    import numpy as np
+    from banditlab.agents import KernelAgent
+    from banditlab.kernels import njit
+
+    class State(NamedTuple):
+        K: np.ndarray
+
+    @njit
+    def act_kernel(state, x, u, p, payload):
+        p[:] = 0.9
+        return 0, False
+
+    @njit
+    def learn_kernel(state, x, action, p, payload, correct):
+        pass
+
+    class Compiled(KernelAgent):
+        id = "bad-compiled"
+        summary = "its probabilities sum to too much"
+        act_kernel = act_kernel
+        learn_kernel = learn_kernel
+
+        def __init__(self, problem, rng):
+            super().__init__(problem, rng)
+            self.state = State(np.zeros(1))
+"""
+
+
+def test_a_sweep_records_a_compiled_player_s_bad_answer(tmp_path, fresh_registry):
+    (tmp_path / "lab" / "agents").mkdir(parents=True)
+    (tmp_path / "lab" / "agents" / "compiled.py").write_text(textwrap.dedent(BAD_LAB))
+    fresh_registry.open_lab(tmp_path / "lab")
+    spec = {
+        "name": "bad",
+        "rounds": 50,
+        "environment": [{"id": "banditlab/Logistic-v0", "n_classes": 3}],
+        "agent": [{"id": "bad-compiled"}, {"id": "uniform"}],
+    }
+    result = Sweep(make_spec(spec, "test")).run(tmp_path / "out", jobs=1)
+    assert {failure["player"] for failure in result.failures} == {"bad-compiled"}
+    assert all("no distribution over 3 classes (sum 2.7)" in failure["error"] for failure in result.failures)
+    assert result.played == len(result.failures)  # uniform's runs
+
+
+class Cracked(Logistic):
+    """Shows a context that is not finite in the third round."""
+
+    def step(self, action):
+        context, *rest = super().step(action)
+        if self._round == 2:
+            context[0] = np.nan
+        return context, *rest
+
+
+def test_a_context_that_is_not_finite_is_refused_on_the_step_path_too():
+    env = Cracked(horizon=5)
+    agent = banditron(env)
+    with pytest.raises(UsageError, match="gave a context that is not finite"):
+        play(env, agent, seed=0, path="steps")
+    assert np.isfinite(agent.weights).all()

@@ -1,0 +1,75 @@
+"""Every agent of the registry refuses what its compiled kernels would read or write out of bounds with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.agents import Trace
+from banditlab.errors import UsageError
+from banditlab.problem import Decision, Problem
+from banditlab.registry import registry
+
+PROBLEM = Problem(3, 3, 1.0, 100)
+X = np.eye(3)
+IDS = sorted(entry.id for entry in registry().entries("agents"))
+
+
+@pytest.fixture(params=IDS)
+def agent(request):
+    return registry().load("agents", request.param)(PROBLEM, np.random.default_rng(0))
+
+
+def refuses(call, *arguments, match):
+    with pytest.raises(UsageError, match=match) as refusal:
+        call(*arguments)
+    assert "\n" not in str(refusal.value)
+
+
+def test_contexts_of_another_shape(agent):
+    before = agent.rng.bit_generator.state
+    for context in (np.ones(4000), np.ones(2), np.ones((1, 3)), np.ones((3, 1)), 1.0):
+        refuses(agent.act, context, match=r"the context must be of shape \(3,\), got")
+    assert agent.rng.bit_generator.state == before  # nothing was drawn
+    decision = agent.act(X[0])
+    for context in (np.ones(4000), np.ones(2)):
+        refuses(agent.learn, context, decision, True, match=r"the context must be of shape \(3,\), got")
+    agent.learn(X[0].tolist(), decision, True)
+
+
+def test_decisions_that_are_none(agent):
+    decision = agent.act(X[0])
+    for action in (3, -1, 700_000, 1.0, True, None):
+        bad = decision._replace(action=action, explored=True)
+        refuses(agent.learn, X[0], bad, True, match="the decision's action must be an integer in 0 ... 2, got")
+    agent.learn(X[0], decision._replace(action=np.int64(decision.action)), True)
+
+
+def test_decisions_of_another_agent(agent):
+    if not hasattr(agent, "payload_size"):
+        pytest.skip("an agent without a payload")
+    decision = agent.act(X[0])
+    size = agent.payload_size
+    for payload in (np.zeros(size + 1), None if size else np.zeros(3)):
+        refuses(agent.learn, X[0], decision._replace(payload=payload), True, match="the decision's payload must be of")
+    other = Decision(1, np.full(4, 0.25), decision.explored, decision.payload)
+    refuses(agent.learn, X[0], other, True, match=r"the decision's probabilities must be of shape \(3,\), got \(4,\)")
+
+
+def test_blocks(agent):
+    y, trace = np.array([0, 1, 2]), Trace.empty(3)
+    bad = [
+        (np.ones((3, 4)), y, trace, r"the contexts must be of shape \(n, 3\), got"),
+        (np.ones(3), y, trace, r"the contexts must be of shape \(n, 3\), got"),
+        (X, y[:2], trace, "the labels must be of shape"),
+        (X, np.array([0, 1, 3]), trace, "the labels must lie in 0 ... 2, got 0 ... 3"),
+        (X, np.array([-1, 1, 2]), trace, "the labels must lie in 0 ... 2, got -1"),
+        (X, y.astype(float), trace, "the labels must be integers"),
+        (X, y > 0, trace, "the labels must be integers"),
+        (X, y, Trace.empty(2), "the trace must have room for 3 rounds"),
+        (X, y, trace._replace(p_true=np.empty(2)), "the trace must have room for 3 rounds"),
+    ]
+    for *arguments, message in bad:
+        refuses(agent.play_block, *arguments, match=message)
+    agent.play_block(np.asfortranarray(X, dtype=np.float32), y.astype(np.int32), trace)
+    assert ((trace.action >= 0) & (trace.action < 3)).all()

@@ -173,8 +173,9 @@ class Registry:
 
     def _read(self, file: Path, room: str) -> list[Entry]:
         """Return the entries of a lab file; one that fails to import is listed with its reason."""
-        source = source_hash(file)
+        source = ""
         try:
+            source = source_hash(file)
             module = load_file(file)
         except (Exception, SystemExit) as error:  # a user's file may raise anything; it stays listed with its reason
             reason = " ".join(f"{type(error).__name__}: {error}".split())
@@ -187,7 +188,7 @@ def _ids_written_in(file: Path) -> list[str]:
     """Return the `id = "..."` of every class in a file that cannot be imported, as far as it can be parsed."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, OSError):
         return []
     bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
     return [

@@ -18,6 +18,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from banditlab import __version__, cli, console
+from banditlab.annotations import shown_types
 from banditlab.compare import plain_name
 from banditlab.registry import registry
 
@@ -166,6 +167,14 @@ def test_a_lab_file_that_fails_to_import_matters_only_when_selected(banditlab, r
     line = refused("run", "tiny.toml", "--lab", ".")
     assert "broken.py cannot be loaded" in line
     assert "No module named 'a_module_that_is_not_there'" in line
+
+
+def test_a_lab_entry_that_cannot_be_read_is_listed_with_its_reason(banditlab, here):
+    (here / "agents" / "folder.py").mkdir(parents=True)
+    code, text = banditlab("list", "agents", "--lab", ".")
+    assert code == 0
+    assert text.splitlines()[-1].startswith("agent 'folder' from ")
+    assert "Is a directory" in text.splitlines()[-1]
 
 
 def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
@@ -384,6 +393,15 @@ def test_describe_spells_types_out(banditlab, here):
     code, text = banditlab("describe", "plain", "--lab", ".")
     assert code == 0
     assert "  step: float = 1.0\n  mode: float | 'theory' = 2.0\n  odd: anything = None\n" in text
+
+
+def test_annotations_that_cannot_be_resolved_are_shown_as_they_are_written():
+    class Odd:
+        def __init__(self, *, size: OnlyForTypeCheckers = 1, step: float = 1.0):  # noqa: F821
+            pass
+
+    assert shown_types(Odd)["size"] == "OnlyForTypeCheckers"
+    assert shown_types(Odd)["step"] == "float"
 
 
 # ----------------------------------------------------------------------------------------------------- help and version

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from banditlab.errors import UsageError
+from banditlab.errors import UsageError, nearest
 from banditlab.forecasters import Forecaster, KernelForecaster
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -24,7 +24,7 @@ BLOCK = 4096
 """Rows forecast in one call while fitting, which bounds the scratch memory."""
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
     """A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
 
     Problem: n examples drawn independently from one law; small expected logistic loss on a new one.
@@ -111,7 +111,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         forecaster: str = "folklore",
         *,
-        norm_bound: float = 30.0,
+        norm_bound: float = 100.0,
         settings: dict[str, Any] | None = None,
         passes: int = 1,
         average: Literal["last", "sample"] = "last",
@@ -139,30 +139,34 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learnt, then run the forecaster over the sample X (n, d), y (n,)."""
         self._check_settings()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        contexts = self._begin(X, classes, horizon=self.passes * len(X))
+        rows, targets = self._examples(X, y, reset=True)
+        classes, labels = np.unique(targets, return_inverse=True)
+        contexts = self._begin(rows, classes, horizon=self.passes * len(rows))
         for _ in range(self.passes):
-            order = self._order.permutation(len(X)) if self.shuffle else slice(None)
+            order = self._order.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
             self._run(contexts[order], labels[order])
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Go on with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`."""
         self._check_settings()
-        first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_classification_targets(y)
-        known = None if classes is None else unique_labels(classes)
-        if first and known is None:
+        first = not self.__sklearn_is_fitted__()
+        if first and classes is None:
             raise UsageError("classes must be passed on the first call to partial_fit")
-        if not first and known is not None and not np.array_equal(known, self.classes_):
+        rows, targets = self._examples(X, y, reset=first)
+        known: NDArray[Any] = self.classes_ if classes is None else unique_labels(classes)
+        if not first and not np.array_equal(known, self.classes_):
             raise UsageError(f"classes = {known} is not the same as on the last call to partial_fit, {self.classes_}")
-        labels = _positions(y, known if first else self.classes_)
-        contexts = self._begin(X, known, horizon=None) if first else self._contexts(X)
+        labels = _positions(targets, known)
+        contexts = self._begin(rows, known, horizon=None) if first else self._contexts(rows)
         self._run(contexts, labels)
         return self
+
+    def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Floats, NDArray[Any]]:
+        """Return rows (n, d) and targets (n,), checked; `reset` for the first data this estimator sees."""
+        rows, targets = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
+        check_classification_targets(targets)
+        return rows, targets
 
     def _check_settings(self) -> None:
         at_least("passes", self.passes, 1)
@@ -186,13 +190,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         contexts = self._contexts(X)
         norm = float(self.radius) if self.radius is not None else _largest_norm(contexts)
         problem = Problem(contexts.shape[1], K, norm, horizon)
-        settings = {"norm_bound": self.norm_bound} | (self.settings or {})
-        self.forecaster_: Forecaster = registry().load("forecasters", self.forecaster)(problem, own, **settings)
+        self.forecaster_ = self._make(problem, own)
         self.classes_ = classes
         self.n_rounds_ = 0
         self._kept: list[Forecaster] = [self.forecaster_] * self.samples if self.average == "sample" else []
         self.times_ = np.zeros(len(self._kept), dtype=np.int64)
         return contexts
+
+    def _make(self, problem: Problem, rng: np.random.Generator) -> Forecaster:
+        cls = registry().load("forecasters", self.forecaster)
+        settings = {"norm_bound": self.norm_bound} | (self.settings or {})
+        for name in settings:
+            if name not in cls.own_settings():
+                raise UsageError(f"{self.forecaster} has no setting {name!r}{nearest(name, cls.own_settings())}")
+        forecaster: Forecaster = cls(problem, rng, **settings)
+        return forecaster
 
     def _fix_scale(self, X: Floats) -> None:
         """Choose the affine map of `_contexts`."""
@@ -202,10 +214,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return
         if self.scaling == "standardize":
             self._offset = X.mean(axis=0)
-            deviation = X.std(axis=0)
-            # Below rounding error of the mean a feature is constant, and so is what it is divided by.
-            constant = deviation <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
-            self._scale = np.where(constant, 1.0, deviation)
+            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
+            constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+            self._scale = np.where(constant, 1.0, X.std(axis=0))
         largest = _largest_norm((X - self._offset) / self._scale)
         if self.fit_intercept:
             self._constant = np.sqrt(0.5)
@@ -244,6 +255,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ignored = np.empty((len(labels[block]), len(self.classes_)))
             self.forecaster_.forecast_block(contexts[block], labels[block], ignored)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         # joblib hands large arrays over as read-only maps of a file, and a forecaster writes into its scratch arrays.
@@ -257,7 +271,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Return the logarithms of the probabilities (n, K) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
-        contexts = self._contexts(validate_data(self, X, dtype=np.float64, reset=False))
+        contexts = self._contexts(validate_data(self, X, dtype=np.float64, order="C", reset=False))
         states = {id(state): state for state in self._kept or [self.forecaster_]}
         logs = {key: _log_softmax(state.predict_many(contexts)) for key, state in states.items()}
         if len(logs) == 1:

@@ -6,9 +6,9 @@ import argparse
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import digits
+from benchmarks import digits, estimator
 
-TABLES = {"digits": digits.main}
+TABLES = {"digits": digits.main, "estimator": estimator.main}
 
 
 def main() -> None:

@@ -154,7 +154,7 @@ def list_(
 ) -> None:
     """List what is there, a line each."""
     _open_labs(lab)
-    from banditlab.console import print_list
+    from banditlab.listing import print_list
 
     print_list(kind)
 
@@ -166,7 +166,7 @@ def describe(
 ) -> None:
     """Describe one thing: rule, guarantee, cost, settings."""
     _open_labs(lab)
-    from banditlab.console import print_description
+    from banditlab.listing import print_description
 
     print_description(id_)
 

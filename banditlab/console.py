@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-import textwrap
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,19 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from banditlab.annotations import shown_types
 from banditlab.engine import Progress, Result, Sweep
-from banditlab.engine.describe import HORIZON
 from banditlab.engine.store import Store, check_format, finished_runs
-from banditlab.errors import UsageError, nearest
-from banditlab.registry import KINDS, Entry, registry
+from banditlab.errors import UsageError
 
 if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
-UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
-INDENT = "    "
 
 
 class Console:
@@ -79,7 +72,7 @@ class Console:
             soft_wrap=True,
         )
         for pair in plan.skipped:
-            line = _one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
+            line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             self.out.print(escape(line), soft_wrap=True)
 
     def _with_bar(self, sweep: Sweep, folder: Path, jobs: int) -> Result:
@@ -121,7 +114,7 @@ class Console:
             settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
             what = f"{failure['player']}({settings})" if settings else failure["player"]
             where = f"{failure['environment']}, repetition {failure['repetition']}"
-            self.out.print(escape(_one_line(f"failed: {what} on {where}: {failure['error']}")), soft_wrap=True)
+            self.out.print(escape(one_line(f"failed: {what} on {where}: {failure['error']}")), soft_wrap=True)
         if result.failures:
             self.out.print(
                 f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
@@ -228,7 +221,8 @@ def _many(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-def _one_line(text: object) -> str:
+def one_line(text: object) -> str:
+    """Return a text without its line breaks."""
     return " ".join(str(text).split())
 
 
@@ -252,83 +246,9 @@ def print_status(folder: Path) -> int:
     out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):
         record = json.loads((folder / "failed" / f"{run_id}.json").read_text())
-        line = _one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
+        line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
         out.print(escape(line), soft_wrap=True)
     return 0 if n_done == len(wanted) and not n_failed else 1
-
-
-def print_list(kind: str) -> None:
-    """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
-    if kind not in (*KINDS, "bounds"):
-        raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
-    out = rich.console.Console(highlight=False)
-    if not out.is_terminal:
-        out = rich.console.Console(highlight=False, width=UNWRAPPED)
-    if kind == "bounds":
-        _list_bounds(out)
-        return
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "group" if kind == "agents" else "", "summary", "from"):
-        table.add_column(name)
-    broken = []
-    for entry in registry().entries(kind):
-        try:
-            cls = entry.load()
-            row = (entry.id, getattr(cls, "group", ""), getattr(cls, "summary", ""), entry.origin)
-        except UsageError as error:
-            row = (entry.id, "", "cannot be loaded, see below", entry.origin)
-            broken.append(_one_line(error))
-        table.add_row(*map(escape, row))
-    out.print(table)
-    for reason in broken:
-        out.print(escape(reason), soft_wrap=True)
-
-
-def _list_bounds(out: rich.console.Console) -> None:
-    """Print two paragraphs a bound: name, unit and source, then the summary, indented."""
-    from banditlab.bounds import THEOREMS
-
-    for t in THEOREMS.values():
-        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (t.summary, INDENT)):
-            lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
-            out.print(escape(lines), soft_wrap=True)
-
-
-def print_description(id_: str) -> None:
-    """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
-    from banditlab.bounds import THEOREMS
-
-    out = rich.console.Console(highlight=False, soft_wrap=True)
-    known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
-    if id_ not in known and id_ not in THEOREMS:
-        raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
-    if id_ in known:
-        _describe_entry(out, known[id_])
-    if id_ in known and id_ in THEOREMS:
-        out.print("\nThe bound of this name\n")
-    if id_ in THEOREMS:
-        t = THEOREMS[id_]
-        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{inspect.getdoc(t.function)}\n"))
-        out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
-
-
-def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
-    cls = entry.load()
-    out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
-    out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    types = shown_types(cls)
-    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    if settings:
-        out.print("\nSettings and defaults")
-    for p in settings:
-        default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
-        by_sweep = entry.kind == "envs" and p.name == HORIZON
-        out.print(
-            escape(f"  {p.name}: " + ("set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"))
-        )
-    if getattr(cls, "reference", ""):
-        out.print(escape(f"\nReference: {cls.reference}"))
 
 
 def print_checks(subject: str) -> int:

@@ -21,7 +21,7 @@ from banditlab.validation import at_least, one_of, positive
 Floats = NDArray[np.float64]
 
 BLOCK = 4096
-"""Rows forecast in one call while fitting, which bounds the scratch memory."""
+"""Rows learnt in one call, which bounds the scratch memory."""
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -209,7 +209,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _fix_scale(self, X: Floats) -> None:
         """Choose the affine map of `_contexts`."""
         d = X.shape[1]
-        self._offset, self._scale, self._constant = np.zeros(d), np.ones(d), 1.0
+        self._offset, self._scale = np.zeros(d), np.ones(d)
+        self._constant = np.ones(1 if self.fit_intercept else 0)
         if self.scaling == "none":
             return
         if self.scaling == "standardize":
@@ -219,18 +220,20 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self._scale = np.where(constant, 1.0, X.std(axis=0))
         largest = _largest_norm((X - self._offset) / self._scale)
         if self.fit_intercept:
-            self._constant = np.sqrt(0.5)
-            largest /= self._constant
+            self._constant *= np.sqrt(0.5)
+            largest *= np.sqrt(2.0)
         self._scale = self._scale * largest
 
     def _contexts(self, X: Floats) -> Floats:
         """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
-        scaled = (X - self._offset) / self._scale
-        if not self.fit_intercept:
-            return scaled
-        return np.column_stack([scaled, np.full(len(X), self._constant)])
+        return np.hstack([(X - self._offset) / self._scale, np.tile(self._constant, (len(X), 1))])
 
     def _run(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
+        """Play the rounds, block by block."""
+        for start in range(0, len(labels), BLOCK):
+            self._run_block(contexts[start : start + BLOCK], labels[start : start + BLOCK])
+
+    def _run_block(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
         """Play the rounds, keeping the states that the reservoirs end up with."""
         n = len(labels)
         rounds = self.n_rounds_ + 1 + np.arange(n)
@@ -246,14 +249,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.n_rounds_ += n
 
     def _learn(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
-        if not isinstance(self.forecaster_, KernelForecaster):
-            for x, y in zip(contexts, labels, strict=True):
-                self.forecaster_.update(x, int(y))
+        if isinstance(self.forecaster_, KernelForecaster):
+            ignored = np.empty((len(labels), len(self.classes_)))
+            self.forecaster_.forecast_block(contexts, labels, ignored)
             return
-        for start in range(0, len(labels), BLOCK):
-            block = slice(start, start + BLOCK)
-            ignored = np.empty((len(labels[block]), len(self.classes_)))
-            self.forecaster_.forecast_block(contexts[block], labels[block], ignored)
+        for x, y in zip(contexts, labels, strict=True):
+            self.forecaster_.update(x, int(y))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind

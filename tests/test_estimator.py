@@ -23,6 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
+import banditlab.estimator
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.estimator import OnlineClassifier
 from banditlab.forecasters import KernelForecaster
@@ -168,6 +169,23 @@ def test_batches_of_a_stream_are_one_stream() -> None:
     np.testing.assert_array_equal(whole.predict_proba(X), cut.predict_proba(X))
     fitted = OnlineClassifier(**settings, shuffle=False).fit(rows, labels)
     np.testing.assert_array_equal(whole.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"average": "sample", "samples": 6, "random_state": SEED}
+    whole = OnlineClassifier(**settings).fit(X, Y)
+    monkeypatch.setattr(banditlab.estimator, "BLOCK", 17)
+    cut = OnlineClassifier(**settings).fit(X, Y)
+    np.testing.assert_array_equal(whole.times_, cut.times_)
+    np.testing.assert_array_equal(whole.predict_proba(X), cut.predict_proba(X))
+
+
+def test_settings_changed_after_fit_wait_for_the_next_fit() -> None:
+    estimator = OnlineClassifier(random_state=SEED).fit(X, Y)
+    before = estimator.predict_proba(X)
+    estimator.set_params(scaling="none", fit_intercept=False, average="sample", samples=4, norm_bound=1.0)
+    np.testing.assert_array_equal(estimator.predict_proba(X), before)
+    assert np.abs(estimator.fit(X, Y).predict_proba(X) - before).max() > 0.1
 
 
 def test_a_stream_keeps_the_scale_of_its_first_batch() -> None:

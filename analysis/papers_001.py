@@ -1,0 +1,239 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The figures of AIOLI's paper
+#
+# R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+#
+# Figure 1 is drawn from learners trained here; Figure 2 reads the results of the five specs
+# `runs/papers-001-figure-2-n*.toml`, found in the folder `BANDITLAB_RESULTS` or `runs/results`. Pictures go to `images/`
+# and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+
+# %%
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis import load, relative
+from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.forecasters import aggregating, aioli, ftrl
+from banditlab.problem import Problem
+
+HORIZONS = [100, 1_000, 10_000, 31_623, 100_000]
+NAMES = {"ftrl": "FTRL", "aioli": "AIOLI", "aggregating": "aggregating forecaster", "b-grid": "AIOLI, B from a grid"}
+LOOKS = styles(list(NAMES))
+
+
+def place(variable, default):
+    """Return the folder a variable names, or the default of the folder above a notebook server's."""
+    folder = Path(os.environ.get(variable, default))
+    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
+
+
+def kept(name):
+    """Return where a picture or table is kept, its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+# %% [markdown]
+# ## Figure 1: the prediction functions
+#
+# One feature x in [-1, 1], labels drawn with P(+1 | x) = 1/(1 + exp(-6 x)), the ball |theta| <= 10. After 10 and after
+# 100 rounds: what would each learner answer at x? A proper learner answers theta x, a straight line in log-odds; the two
+# improper ones hedge the more the larger |x| is. The paper does not say on which data its own figure was drawn.
+
+# %%
+BALL, SLOPE, GRID = 10.0, 6.0, np.linspace(-1.0, 1.0, 401)
+
+
+def learners():
+    """Return the three learners of the ball |theta| <= BALL: its rows have norms up to half of it."""
+    problem = Problem(1, 2, 1.0, 100)
+    return {
+        "ftrl": ftrl.FTRL(problem, None, norm_bound=BALL / 2, regularization=2.0),  # lambda = 1 on theta
+        "aioli": aioli.AIOLI(problem, None, norm_bound=BALL / 2),
+        "aggregating": aggregating.Aggregating(problem, None, norm_bound=BALL / 2, sampler="quadrature"),
+    }
+
+
+def log_odds(seed, checkpoints):
+    """Return {rounds: {id: log-odds of +1 on GRID}} and the rounds played, (x, positive)."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, max(checkpoints))
+    positive = rng.random(len(x)) < 1.0 / (1.0 + np.exp(-SLOPE * x))
+    players, found = learners(), {}
+    for t in range(len(x)):
+        for player in players.values():
+            player.update(x[t : t + 1], 0 if positive[t] else 1)
+        if t + 1 in checkpoints:
+            answers = {name: player.predict_many(GRID[:, None]) for name, player in players.items()}
+            found[t + 1] = {name: logits[:, 0] - logits[:, 1] for name, logits in answers.items()}
+    return found, (x, positive)
+
+
+functions, (played, positive) = log_odds(7, [10, 100])
+
+
+# %%
+@styled
+def figure_1():
+    """Draw probability and log-odds of +1 against x, after 10 and 100 rounds."""
+    figure = new_figure(6.4)
+    axes = figure.subplots(2, 2, sharex=True, sharey="row")
+    for column, (rounds, curves) in enumerate(functions.items()):
+        for name, z in curves.items():
+            look, label = LOOKS[name], NAMES[name] if column == 0 else None
+            axes[0, column].plot(GRID, 1.0 / (1.0 + np.exp(-z)), color=look.colour, lw=1.8, label=label)
+            axes[1, column].plot(GRID, z, color=look.colour, lw=1.8)
+        truth = {"color": FAINT, "lw": 1.0, "ls": (0, (4, 3))}
+        label = "what the labels were drawn from" if column == 0 else None
+        axes[0, column].plot(GRID, 1.0 / (1.0 + np.exp(-SLOPE * GRID)), label=label, **truth)
+        axes[1, column].plot(GRID, SLOPE * GRID, **truth)
+        x, up = played[:rounds], positive[:rounds]
+        axes[0, column].plot(x, np.where(up, 1.04, -0.04), "|", color=INK, ms=7, alpha=0.6)
+        axes[0, column].set_title(f"after {rounds} rounds")
+        axes[1, column].set(xlabel="x")
+    axes[0, 0].set(ylabel="predicted probability of +1")
+    axes[1, 0].set(ylabel="its log-odds")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+picture = kept("images/papers-001-figure-1.png")
+save(figure_1(), picture)
+print(f"saved {picture}")
+
+# %% [markdown]
+# The same in numbers: log-odds divided by x, the theta that a proper learner would need to give this answer.
+
+# %%
+SHOWN = [0.1, 0.5, 1.0]
+slopes = pd.DataFrame(
+    {
+        "rounds": rounds,
+        "forecaster": name,
+        **{f"log-odds / x at {at:g}": round(float(np.interp(at, GRID, z)) / at, 2) for at in SHOWN},
+    }
+    for rounds, curves in functions.items()
+    for name, z in curves.items()
+)
+slopes.to_csv(kept("results/papers-001-figure-1.csv"), index=False)
+print(slopes.to_string(index=False))
+
+# %% [markdown]
+# ## Figure 2: regret on the data that are hard for proper learners
+#
+# For every n own runs: data and ball (|theta| <= B = ln n) depend on n. Ten streams with chi = -1 and ten with chi = +1;
+# reported is the worse of the two mean regrets at round n, to the best theta of the ball in hindsight.
+
+
+# %%
+def regrets(folder):
+    """Return one row per run of a results folder at its last round: forecaster, chi, regret, bound."""
+    results = load(folder)
+    table = relative(results)
+    table = table[table["round"] == results.last_round]
+    return pd.DataFrame(
+        {
+            "n": results.last_round,
+            "forecaster": table["label"],
+            "chi": table["environment"].str.extract(r"chi=(-?1)", expand=False).astype(int),
+            "regret": table["log_loss"] - table["loss"],
+            "certificate": table["certificate"],
+            "bound": table["bound"],
+        }
+    )
+
+
+def worse(runs):
+    """Return, per n and forecaster, the mean regret of the worse sign, its standard error, the other sign's mean."""
+    rows = []
+    for (n, name), group in runs.groupby(["n", "forecaster"], sort=False):
+        means = group.groupby("chi")["regret"].agg(["mean", "sem"])
+        chi = int(means["mean"].idxmax())
+        rows.append(
+            {
+                "n": n,
+                "forecaster": name,
+                "regret": means.loc[chi, "mean"],
+                "standard error": means.loc[chi, "sem"],
+                "chi": chi,
+                "other sign": means["mean"].min(),
+                "runs": len(group),
+                "largest regret less certificate": (group["regret"] - group["certificate"]).max(),
+                "bound": group["bound"].mean(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+root = place("BANDITLAB_RESULTS", "runs/results")
+folders = [root / f"papers-001-figure-2-n{n}" for n in HORIZONS]
+missing = [folder.name for folder in folders if not folder.is_dir()]
+print("all five folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
+runs = pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)
+table = worse(runs)
+table.round(3).to_csv(kept("results/papers-001-figure-2.csv"), index=False)
+print(table.round(2).to_string(index=False))
+
+
+# %%
+@styled
+def figure_2():
+    """Draw the worse mean regret against n, its streams as dots, on a scale that is linear between -1 and 1."""
+    figure = new_figure(5.0)
+    ax = figure.subplots()
+    for i, (name, label) in enumerate(NAMES.items()):
+        rows, look = table[table["forecaster"] == name], LOOKS[name]
+        shift = 1.05 ** (i - 1.5)  # side by side
+        line = {"color": look.colour, "marker": look.marker, "ms": 6, "lw": 1.8, "label": label}
+        ax.errorbar(rows["n"] * shift, rows["regret"], yerr=rows["standard error"], **line)
+        dots = runs.merge(rows[["n", "forecaster", "chi"]], on=["n", "forecaster", "chi"])
+        ax.plot(dots["n"] * shift, dots["regret"], ".", color=look.colour, ms=4, alpha=0.35)
+    n = np.array(sorted(table["n"].unique()), dtype=float)
+    ax.plot(n, n ** (1 / 3), color=FAINT, lw=1.0, ls=(0, (4, 3)), label="$n^{1/3}$")
+    ax.axhline(0, color=INK, lw=1.0)
+    ax.set_xscale("log")
+    ax.set_yscale("symlog", linthresh=1.0, linscale=0.5)
+    ax.set(xlabel="n", ylabel="regret, nats: mean of the worse sign, and its streams")
+    figure.legend(loc="outside right upper")
+    return figure
+
+
+picture = kept("images/papers-001-figure-2.png")
+save(figure_2(), picture)
+print(f"saved {picture}")
+
+
+# %% [markdown]
+# Growth: the slope of log regret in log n where regret is positive and rising, and regret divided by ln n.
+
+
+# %%
+def slope(name, upto):
+    """Return the least-squares slope of ln regret in ln n for n <= upto; NaN where a regret is not positive."""
+    rows = table[(table["forecaster"] == name) & (table["n"] <= upto)]
+    if len(rows) < 2 or (rows["regret"] <= 0).any():
+        return math.nan
+    return float(np.polyfit(np.log(rows["n"].astype(float)), np.log(rows["regret"]), 1)[0])
+
+
+for name in NAMES:
+    rows = table[table["forecaster"] == name]
+    per_log = ", ".join(f"{r / math.log(n):.2f}" for n, r in zip(rows["n"], rows["regret"], strict=True))
+    print(f"{NAMES[name]}: slope to n = 31,623: {slope(name, 31_623):.2f}; regret / ln n: {per_log}")

@@ -1,0 +1,194 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The figure of GAF's paper
+#
+# R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression. NeurIPS 2021,
+# Figure 1: average loss of GAF, ONS and OGD on vehicle, segment and shuttle.
+#
+# Reads the results of the three specs `runs/papers-003-figure-1-*.toml`, found in the folder `BANDITLAB_RESULTS` or
+# `runs/results`. The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of
+# `docs`.
+
+# %%
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis import load
+from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
+
+CLASSES = {"vehicle": 4, "segment": 7, "shuttle": 7}
+NAMES = {"gaf": "GAF", "ons": "ONS", "ogd": "OGD", "folklore": "FOLKLORE", "b-grid": "B-grid, untuned"}
+LOOKS = styles(list(NAMES))
+TUNED = {
+    "gaf": ["regularization", "curvature"],
+    "ons": ["regularization", "step"],
+    "ogd": ["norm_bound", "step"],
+    "folklore": ["regularization", "curvature"],
+    "b-grid": [],
+}
+QUANTILES = [0.25, 0.5, 0.75]
+
+
+def place(variable, default):
+    """Return the folder a variable names, or the default of the folder above a notebook server's."""
+    folder = Path(os.environ.get(variable, default))
+    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
+
+
+def kept(name):
+    """Return where a picture or table is kept, its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+# %% [markdown]
+# ## The best point of each grid, in hindsight
+#
+# As in the paper: of every learner the setting with the least mean loss over all repetitions at the last round. That is
+# kinder to those with many settings than to the B-grid, which has none.
+
+
+# %%
+def best(runs, label):
+    """Return the rows of a learner at its best setting."""
+    mine = runs[runs["label"] == label]
+    final = mine[mine["round"] == mine["round"].max()]
+    return mine[mine["settings"] == final.groupby("settings", sort=False)["log_loss"].mean().idxmin()]
+
+
+def settings(runs, label, rows):
+    """Return the chosen values, each with the mark * where it is the first or last of several in its grid."""
+    texts = []
+    for name in TUNED[label]:
+        column = f"param.{name}"
+        # text where another learner's value is a word, such as the B-grid's curvature "simple"
+        tried = sorted(runs.loc[runs["label"] == label, column].astype(float).unique())
+        value = float(rows[column].iloc[0])
+        edge = len(tried) > 1 and value in (tried[0], tried[-1])
+        texts.append(f"{name} {value:.4g}{'*' if edge else ''}")
+    return ", ".join(texts)
+
+
+root = place("BANDITLAB_RESULTS", "runs/results")
+folders = {name: root / f"papers-003-figure-1-{name}" for name in CLASSES}
+missing = [folder.name for folder in folders.values() if not folder.is_dir()]
+print("all three folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
+results = {name: load(folder) for name, folder in folders.items() if folder.is_dir()}
+chosen = {name: {label: best(r.runs, label) for label in NAMES} for name, r in results.items()}
+
+
+# %%
+def quantiles(rows):
+    """Return the quantiles of the average loss, one row per checkpoint."""
+    average = rows.assign(average=rows["log_loss"] / rows["round"])
+    return average.groupby("round")["average"].quantile(QUANTILES).unstack()
+
+
+def early(runs):
+    """Return the checkpoint nearest to a tenth of the rounds."""
+    rounds = runs["round"].unique()
+    return int(rounds[np.argmin(np.abs(rounds - rounds.max() / 10))])
+
+
+def summary(name):
+    """Return one row per learner: its settings, and the average loss early and at the end."""
+    runs, rows = results[name].runs, []
+    for label, mine in chosen[name].items():
+        curve = quantiles(mine)
+        first, last = early(runs), int(curve.index.max())
+        rows.append(
+            {
+                "data": name,
+                "forecaster": label,
+                "settings (* at the grid's edge)": settings(runs, label, mine),
+                "of": runs.loc[runs["label"] == label, "settings"].nunique(),
+                "repetitions": mine["repetition"].nunique(),
+                "early round": first,
+                "early .5": curve.loc[first, 0.5],
+                "rounds": last,
+                **{f"average loss {str(q).lstrip('0')}": curve.loc[last, q] for q in QUANTILES},
+                "microseconds a round": 1e6 * mine.loc[mine["round"] == last, "seconds"].median() / last,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+table = pd.concat([summary(name) for name in results], ignore_index=True)
+table.round(4).to_csv(kept("results/papers-003-figure-1.csv"), index=False)
+print(table.round(4).to_string(index=False))
+
+
+# %% [markdown]
+# ## GAF against ONS, stream by stream
+#
+# The paper finds GAF and ONS alike when there are many samples, GAF sometimes better (vehicle, segment) when there are
+# few. The difference of their average losses on the same stream, and how many streams of all favour GAF.
+
+
+# %%
+def paired(name, at, other):
+    """Return GAF's average loss less another's after `at` rounds, per stream."""
+    pair = [chosen[name][label] for label in ("gaf", other)]
+    pair = [rows[rows["round"] == at].set_index("repetition")["log_loss"] / at for rows in pair]
+    return pair[0] - pair[1]
+
+
+rows = []
+for name, result in results.items():
+    for at in sorted({early(result.runs), result.last_round}):
+        for other in ("ons", "folklore"):
+            gap = paired(name, at, other)
+            row = {"data": name, "rounds": at, "GAF less": NAMES[other], "mean": gap.mean()}
+            rows.append(row | {"standard error": gap.sem(), "GAF better on": f"{(gap < 0).sum()} of {len(gap)}"})
+pairs = pd.DataFrame(rows)
+pairs.round(4).to_csv(kept("results/papers-003-gaf-against-others.csv"), index=False)
+print(pairs.round(4).to_string(index=False))
+
+
+# %% [markdown]
+# ## The figure
+
+
+# %%
+@styled
+def figure():
+    """Draw the median of the average loss against rounds and the band between the quartiles, one panel per data set."""
+    picture = new_figure(4.6)
+    axes = picture.subplots(1, len(results), squeeze=False)[0]
+    for ax, (name, players) in zip(axes, chosen.items(), strict=True):
+        lowest, classes = np.inf, CLASSES[name]
+        for label, rows in players.items():
+            curve, look = quantiles(rows), LOOKS[label]
+            seen = None if ax is not axes[0] else NAMES[label]
+            ax.plot(curve.index, curve[0.5], color=look.colour, ls=look.dash, lw=1.8, label=seen)
+            ax.fill_between(curve.index, curve[0.25], curve[0.75], color=look.colour, alpha=0.2, lw=0)
+            lowest = min(lowest, curve[0.25].min())
+        ax.axhline(np.log(classes), color=FAINT, lw=1.0, ls=(0, (4, 3)))
+        ax.set(xscale="log", yscale="log", xlabel="rounds", ylim=(0.8 * lowest, 2.0 * np.log(classes)))
+        ax.set_title(f"{name}, {players['gaf']['repetition'].nunique()} repetitions")
+        ticks = [t for t in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if 0.8 * lowest <= t <= 2.0 * np.log(classes)]
+        ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+        ax.minorticks_off()
+    axes[0].set(ylabel="average loss, nats (dashed: ln K)")
+    picture.legend(loc="outside lower center", ncols=len(NAMES))
+    return picture
+
+
+path = kept("images/papers-003-figure-1.png")
+save(figure(), path)
+print(f"saved {path}")

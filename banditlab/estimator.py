@@ -52,6 +52,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     "none". Later rows beyond R are used as they are: R sets the forecaster's constants and is a condition of the
     guarantee, the forecast exists for every x.
 
+    Practice: the defaults are the theory's, careful against every stream. On independent examples a smaller
+    regularization at a moderate B, and several passes, predict much better (`norm_bound=10, passes=10,
+    settings={"regularization": 1e-3}` is a fair start for FOLKLORE); docs/results/estimator.md has figures.
+
     Cost: the forecaster's updates, n times `passes`; `samples` copies of its state. FOLKLORE: K^3 d^2 / 2
     multiplications for an update, K^2 d^2 / 2 for a prediction, K^2 d^2 / 2 numbers for a state.
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from banditlab.analysis import load, plots
+from banditlab.analysis import load, look, plots
 from banditlab.analysis.curves import mistake_curves
 from banditlab.analysis.summary import arenas, differences, standings
 
@@ -71,7 +71,7 @@ class Picture:
 
     def __init__(self, figure, path):
         path.parent.mkdir(exist_ok=True)
-        plots.save(figure, path)
+        look.save(figure, path)
         self.path = path
 
     def __repr__(self):
@@ -83,7 +83,7 @@ class Picture:
 
 first = arenas(results)[0]
 picture = Picture(
-    plots.mistakes_against_rounds(mistake_curves(first), plots.styles(results.labels())),
+    plots.mistakes_against_rounds(mistake_curves(first), look.styles(results.labels())),
     results.out / "figures" / "notebook-mistakes.svg",
 )
 print(picture)

@@ -122,13 +122,15 @@ class Console:
         return 1 if result.failures else 0
 
     def _print_ranking(self, rows: list[Standing]) -> None:
+        from banditlab.analysis.words import environment_title
+
         for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
             told = "" if kind == "bit" else " (players that are told the label)"
             table = Table(
                 box=SIMPLE_HEAD,
                 pad_edge=False,
                 padding=(0, 1, 0, 0),
-                title=escape(f"{environment}{told}"),
+                title=escape(f"{environment_title(environment)}{told}"),
                 title_justify="left",
             )
             for name in ("", "player", "setting"):
@@ -139,10 +141,14 @@ class Console:
                 if (row.environment, row.kind) == (environment, kind):
                     table.add_row(*map(escape, _cells(row)))
             self.out.print(table)
-        if any(row.among > 1 for row in rows):
-            held = all(row.held_out for row in rows if row.among > 1)
-            where = "on repetitions that are not among those shown" if held else "on the one repetition there is"
-            self.out.print(f"each player at the best of its settings, chosen {where}; = is a tie")
+        if any(row.among > 1 and row.held_out for row in rows):
+            self.out.print(
+                "each player at the best of its settings, chosen for each half of the repetitions on the other half"
+            )
+        if any("=" in row.rank for row in rows):
+            self.out.print("= is a tie: the interval of the difference on the same streams contains 0")
+        if any(row.rank == "?" for row in rows):
+            self.out.print("? is an order without evidence: one repetition has no interval")
 
 
 def _cells(row: Standing) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
+from banditlab.annotations import shown_type
 from banditlab.engine.seeding import canonical
 from banditlab.errors import UsageError, nearest
 from banditlab.player import Player
@@ -151,8 +152,7 @@ def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
             return _plain(adapter.dump_python(adapter.validate_python(candidate), mode="json"))
         except ValidationError as failure:
             error = error or failure
-    annotation = inspect.signature(cls.__init__).parameters[name].annotation
-    shown = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    shown = shown_type(typing.get_type_hints(cls.__init__).get(name, Any))
     if isinstance(value, float) and not math.isfinite(value):
         shown = f"finite ({shown})"
     raise UsageError(f"{where}: {name} = {value!r} is not allowed, it must be {shown}") from error

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banditlab.errors import UsageError
 from banditlab.kernels import as_block, as_class, as_context, as_rows, bind, forecast_rounds
 from banditlab.player import Player
+from banditlab.problem import Problem
 
 Floats = NDArray[np.float64]
 
@@ -87,12 +88,17 @@ class KernelForecaster(Forecaster):
         UsageError
             Contexts, labels or logits of other shapes, or labels out of range.
         """
-        K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
-        if logits.shape != (len(y), K):
-            raise UsageError(f"the logits must be of shape ({len(y)}, {K}), got {logits.shape}")
+        X, y = checked_block(self.problem, X, y, logits)
         owner = f"{type(self).__module__}.{type(self).__qualname__}"
-        _loop(type(self).update_kernel, owner)(self.state, X, y, np.empty(K), logits)
+        _loop(type(self).update_kernel, owner)(self.state, X, y, np.empty(self.problem.n_classes), logits)
+
+
+def checked_block(problem: Problem, X: Any, y: Any, logits: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return contexts (n, d) and labels (n,) as compiled loops take them; a UsageError where logits is not (n, K)."""
+    X, y = as_block(X, y, problem.n_features, problem.n_classes)
+    if logits.shape != (len(y), problem.n_classes):
+        raise UsageError(f"the logits must be of shape ({len(y)}, {problem.n_classes}), got {logits.shape}")
+    return X, y
 
 
 @cache

@@ -17,12 +17,12 @@ from banditlab.bounds.aggregating import (
     quadrature_nodes,
 )
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._base import Floats, Forecaster
+from banditlab.forecasters._base import Floats, Forecaster, checked_block
 from banditlab.forecasters._distinct import Distinct
 from banditlab.forecasters._langevin import Chains, advance, effective_sample_size
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh, smooth
 from banditlab.forecasters._quadratic import dot
-from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.kernels import as_class, as_context, borrow, njit
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive
 
@@ -229,11 +229,11 @@ class Aggregating(Forecaster):
 
     def predict(self, context: Floats) -> Floats:
         """Return ln of the smoothed mixture's probabilities (K,) at `context` (d,)."""
-        z = np.empty(self.problem.n_classes)
+        x, z = as_context(context, self.problem.n_features), np.empty(self.problem.n_classes)
         if self.sampler != "mala":
-            forecast(self.state, as_contexts(context), self.smoothing, z)
+            forecast(self.state, x, self.smoothing, z)
             return z
-        Z = self.state.samples @ as_contexts(context)
+        Z = self.state.samples @ x
         Z = Z.reshape(-1, len(z))
         top = Z.max(axis=1, keepdims=True)
         Z = Z - top - np.log(np.exp(Z - top).sum(axis=1, keepdims=True))
@@ -243,12 +243,13 @@ class Aggregating(Forecaster):
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
-        x = as_contexts(context)
+        x = as_context(context, self.problem.n_features)
+        y = as_class("the label", label, self.problem.n_classes)
         if self.sampler != "mala":
-            learn(self.state, x, int(label), self.smoothing, np.empty(self.problem.n_classes))
+            learn(self.state, x, y, self.smoothing, np.empty(self.problem.n_classes))
             return
         self._round += 1
-        self._past.count(x, int(label))
+        self._past.count(x, y)
         assert self._stream is not None
         noise = self._stream.standard_normal(self.state.samples.shape)
         u = self._stream.random(noise.shape[:2])
@@ -268,6 +269,7 @@ class Aggregating(Forecaster):
         return self._forecast_block
 
     def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+        X, y = checked_block(self.problem, X, y, logits)
         learn_block(self.state, X, y, self.smoothing, logits)
 
     # ----------------------------------------------------------------------------------------------------- what is known

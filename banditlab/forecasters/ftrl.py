@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ftrl import ftrl as ftrl_bound
 from banditlab.bounds.ftrl import ftrl_regularization
-from banditlab.forecasters._base import Floats, Forecaster
+from banditlab.forecasters._base import Floats, Forecaster, checked_block
 from banditlab.forecasters._distinct import Distinct
 from banditlab.forecasters._metric_ball import backward, cholesky, forward
 from banditlab.forecasters._quadratic import dot, softmax_into
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import as_contexts, njit
+from banditlab.kernels import as_class, as_context, njit
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
@@ -234,16 +234,18 @@ class FTRL(Forecaster):
     def predict(self, context: Floats) -> Floats:
         """Return the leader's logits (K,) for `context` (d,)."""
         z = np.empty(self.problem.n_classes)
-        logits(self.state.W, as_contexts(context), z)
+        logits(self.state.W, as_context(context, self.problem.n_features), z)
         return z
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
-        row = self._past.count(as_contexts(context), int(label))
-        learn(self.state, self._past.X, self._past.C, row, int(label), self.regularization)
+        y = as_class("the label", label, self.problem.n_classes)
+        row = self._past.count(as_context(context, self.problem.n_features), y)
+        learn(self.state, self._past.X, self._past.C, row, y, self.regularization)
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], Z: Floats) -> None:
         """Forecast n rounds, each label revealed after its round; fills the logits Z (n, K)."""
+        X, y = checked_block(self.problem, X, y, Z)
         for x, label, z in zip(X, y, Z, strict=True):
             logits(self.state.W, x, z)
             self.update(x, int(label))

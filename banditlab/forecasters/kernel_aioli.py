@@ -15,7 +15,7 @@ from banditlab.forecasters._dual import Dual, dual_add, dual_form, kernel_value
 from banditlab.forecasters._quadratic import aioli_root
 from banditlab.forecasters._settings import resolve
 from banditlab.forecasters.aioli import surrogate
-from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.kernels import as_class, as_context, as_contexts, as_rows, borrow, njit
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive
 
@@ -144,19 +144,21 @@ class KernelAIOLI(Forecaster):
     def predict(self, context: Floats) -> Floats:
         """Return the logits (2,) for `context` (d,)."""
         z = np.empty(2)
-        predict_kernel(self.state, as_contexts(context), z)
+        predict_kernel(self.state, as_context(context, self.problem.n_features), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
         """Return the logits (n, 2) for `contexts` (n, d), the state held fixed."""
-        Z = np.empty((len(contexts), 2))
-        predict_many_kernel(self.state, as_contexts(contexts), Z)
+        X = as_rows(contexts, self.problem.n_features)
+        Z = np.empty((len(X), 2))
+        predict_many_kernel(self.state, X, Z)
         return Z
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
+        x, y = as_context(context, self.problem.n_features), as_class("the label", label, 2)
         self.state = self.state.roomy()
-        update_kernel(self.state, as_contexts(context), int(label))
+        update_kernel(self.state, x, y)
 
     def bound(self, rounds: float) -> float | None:
         """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats; None where none holds."""

@@ -10,16 +10,9 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 
 IDS = sorted(entry.id for entry in registry().entries("forecasters"))
-OWN_VERBS = {"aggregating", "ftrl", "kernel-aioli"}
-"""Override the verbs of `KernelForecaster`, not yet with its checks; run=False because they may write out of bounds."""
 
 
-def _param(id_):
-    marks = [pytest.mark.xfail(run=False, reason="verbs of its own, without checks")] if id_ in OWN_VERBS else []
-    return pytest.param(id_, marks=marks)
-
-
-@pytest.fixture(params=[_param(id_) for id_ in IDS])
+@pytest.fixture(params=IDS)
 def forecaster(request):
     cls = registry().load("forecasters", request.param)
     for d, K in ((3, 3), (3, 2), (1, 2)):

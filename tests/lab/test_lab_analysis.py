@@ -40,7 +40,7 @@ def check_text(text: str) -> None:
     for player in ("banditron", "uniform"):
         assert player in text
     assert "against " in text
-    assert ", 2 streams" in text  # two of four repetitions chose the settings
+    assert ", 4 streams" in text  # each half of the repetitions is reported at the setting the other half chose
 
 
 def test_it_runs_as_a_notebook(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

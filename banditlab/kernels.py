@@ -41,7 +41,9 @@ def _point_cache() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ:
         import platformdirs
 
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / source_digest())
+        # test workers that run side by side compile at once, and numba's index loses entries then: each has its own
+        name = source_digest() + os.environ.get("PYTEST_XDIST_WORKER", "")
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / name)
     import numba
 
     # numba may have been imported before us

@@ -28,8 +28,8 @@ ALLOWED: dict[str, set[str]] = {
     "comparators": {"comparators", "losses", "problem", "errors", "validation", "kernels"},
     "envs": {"envs", "problem", "losses", "errors", "validation"},
     "checks": BASE | {"checks", "registry", "agents"},
-    "analysis": {"analysis", "errors", "engine", "bounds"},
-    "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "bounds", "analysis"},
+    "analysis": {"analysis", "errors"},
+    "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "annotations"},
     "scaffold": {"errors", "registry"},
 }
 """What each room may import of the package. Rooms that are not listed may import everything but `cli`."""

@@ -71,12 +71,13 @@ class _Score:
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
 
-    def add(self, trace: Trace, seconds: float) -> None:
+    def add(self, trace: Trace, seconds: float, loss: float | None = None) -> None:
+        """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
         self.rounds += len(trace.correct)
         self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
         self.expected += float(np.sum(1.0 - trace.p_true))
         with np.errstate(divide="ignore"):
-            self.log_loss -= float(np.sum(np.log(trace.p_true)))
+            self.log_loss += -float(np.sum(np.log(trace.p_true))) if loss is None else loss
         self.explored += int(np.count_nonzero(trace.explored))
         self.seconds += seconds
         if self.parts is not None:
@@ -178,14 +179,15 @@ def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -
     K, d = player.problem.n_classes, player.problem.n_features
     for X, y, stop in cut_at(checked_blocks(blocks, d, K, stops[-1]), stops):
         begin = time.perf_counter()
+        loss = None
         if player.feedback == "bit":
             trace = Trace.empty(len(y))
             player.play_block(X, y, trace)
         else:
             logits = np.empty((len(y), K))
             player.forecast_block(X, y, logits)
-            trace = trace_of_forecast(logits, y)
-        score.add(trace, time.perf_counter() - begin)
+            trace, loss = trace_of_forecast(logits, y)
+        score.add(trace, time.perf_counter() - begin, loss)
         if stop:
             score.close_row()
 
@@ -225,12 +227,13 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[tuple[Floats, NDArray[n
             stop = next(ahead, stop) if done == stop else stop
 
 
-def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> Trace:
-    """Return the trace of forecasts (n, K): a forecaster's action is its likeliest class."""
+def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
+    """Return the trace of forecasts (n, K) and their log loss in nats; a forecaster's action is its likeliest class."""
     if not np.isfinite(logits).all():
         raise PlayerError("the forecaster's logits are not finite")
     action = np.argmax(logits, axis=1)
-    return Trace(action, action == y, np.exp(-logistic_loss(logits, y)), np.zeros(len(y), np.bool_))
+    losses = logistic_loss(logits, y)
+    return Trace(action, action == y, np.exp(-losses), np.zeros(len(y), np.bool_)), float(losses.sum())
 
 
 def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Score) -> None:
@@ -240,11 +243,12 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Scor
         if not np.isfinite(context).all():
             raise UsageError("the environment gave a context that is not finite")
         begin = time.perf_counter()
+        loss = None
         if isinstance(player, Forecaster):
-            trace, context = _forecast_step(env, player, context, labels)
+            (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
             trace, context = _agent_step(env, player, context, labels)
-        score.add(trace, time.perf_counter() - begin)
+        score.add(trace, time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
 
@@ -259,7 +263,7 @@ def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trac
     return Trace(*(np.array([v]) for v in (decision.action, correct, p_true, explored))), following
 
 
-def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
+def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[tuple[Trace, float], Floats]:
     logits = np.asarray(forecaster.predict(context), dtype=np.float64)
     K = forecaster.problem.n_classes
     if logits.shape != (K,):

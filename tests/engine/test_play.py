@@ -16,6 +16,7 @@ from banditlab.agents.uniform import Uniform
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs import Digits, Logistic
 from banditlab.errors import PlayerError, UsageError
+from banditlab.forecasters import Forecaster
 from banditlab.forecasters import KernelForecaster
 from banditlab.kernels import njit
 from banditlab.problem import Decision
@@ -323,3 +324,20 @@ def test_a_context_that_is_not_finite_is_refused_on_the_step_path_too():
     with pytest.raises(UsageError, match="gave a context that is not finite"):
         play(env, agent, seed=0, path="steps")
     assert np.isfinite(agent.weights).all()
+
+
+class Certain(Forecaster):
+    """Forecasts class 0 with logits too far apart for a probability."""
+
+    def predict(self, context):
+        return np.array([800.0, 0.0, 0.0])
+
+    def update(self, context, label):
+        pass
+
+
+def test_a_forecasts_loss_is_finite_where_its_probability_underflows():
+    env = Logistic(horizon=50, n_classes=3)
+    played = play(env, Certain(env.problem, None), seed=0)
+    assert played.mistakes[-1] > 0
+    assert played.log_loss == [pytest.approx(800.0 * played.mistakes[-1])]

@@ -16,8 +16,7 @@ from banditlab.agents.uniform import Uniform
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs import Digits, Logistic
 from banditlab.errors import PlayerError, UsageError
-from banditlab.forecasters import Forecaster
-from banditlab.forecasters import KernelForecaster
+from banditlab.forecasters import Forecaster, KernelForecaster
 from banditlab.kernels import njit
 from banditlab.problem import Decision
 

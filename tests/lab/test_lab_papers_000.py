@@ -1,0 +1,142 @@
+"""The hard multiclass data are LowerBound's law with several rare classes; the notebook of papers/000 reads its specs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chisquare
+
+from banditlab.comparators import best_in_ball, collapse
+from banditlab.envs import LowerBound
+from banditlab.errors import UsageError
+from banditlab.registry import classes_of, load_file
+
+LAB = Path(__file__).parents[2]
+SPECS = sorted(path.stem for path in (LAB / "runs").glob("papers-000-*.toml"))
+PLAY = """
+import sys
+from banditlab.registry import registry
+registry().open_lab(sys.argv[1])
+from banditlab.engine import Sweep, read_spec
+small = ["rounds=60", "repetitions=2", "checkpoints=[3, 6, 15, 30, 60]"]
+hard = [*small, "environment.0.grid={ n_classes = [2, 3], chi = [-1, 1] }"]
+for name, overrides in {"b10": hard, "lower-bound": small}.items():
+    result = Sweep(read_spec(f"{sys.argv[1]}/runs/papers-000-{name}.toml", overrides)).run(f"papers-000-{name}")
+    assert not result.failures
+"""
+
+
+@pytest.fixture(scope="module")
+def Hard():
+    [(_, cls)] = classes_of(load_file(LAB / "envs" / "hard_multiclass.py"))
+    return cls
+
+
+def whole(env, rounds, seed=1):
+    env.reset(seed=seed)
+    [(X, y)] = env.blocks(rounds, rounds)
+    return X, y
+
+
+@pytest.mark.parametrize("chi", [-1, 1])
+def test_two_classes_are_the_lower_bound(Hard, chi):
+    """With ln n = 2 B and the same epsilon and seed both give the same rounds."""
+    n = 4000
+    B = np.log(n) / 2
+    mine = whole(Hard(n_classes=2, norm_bound=B, chi=chi, epsilon=0.01), 5000)
+    papers = whole(LowerBound(n=n, chi=chi, epsilon=0.01), 5000)
+    np.testing.assert_allclose(mine[0], papers[0], rtol=1e-14)
+    assert np.array_equal(mine[1], papers[1])
+
+
+def test_classes_come_as_often_as_said(Hard):
+    env = Hard(n_classes=5, norm_bound=3.0, chi=1, horizon=1000)
+    assert env.epsilon == pytest.approx((6 / 1000) ** (2 / 3))
+    X, y = whole(env, 100_000)
+    assert env.probabilities().sum() == pytest.approx(1.0)
+    assert chisquare(np.bincount(y, minlength=5), len(y) * env.probabilities()).pvalue > 1e-3
+    assert np.array_equal(X[:, 0], np.where(y == 4, env.points[1], env.points[0]))
+    assert Hard(norm_bound=50.0, horizon=100).epsilon == 1 / 16
+
+
+def test_the_sign_decides_where_the_best_difference_lies(Hard):
+    """Two classes: with chi = -1 the rare class loses and theta ends at -2 B, with chi = 1 it stays above."""
+    theta = {}
+    for chi in (-1, 1):
+        X, y = whole(Hard(n_classes=2, norm_bound=3.0, chi=chi, epsilon=0.05), 200_000)
+        W = best_in_ball(*collapse(X, y, 2), 3.0).weights
+        theta[chi] = float(W[0, 0] - W[1, 0])
+    assert theta[-1] < -5.0
+    assert theta[1] > theta[-1] + 1.0
+
+
+def test_appendix_f(Hard):
+    """At the long context W = (0, 0, B) leaves curvature below 2 e^(-B/2) between the two classes that do occur there."""
+    B = 10.0
+    long = Hard(n_classes=3, norm_bound=B).points[0]
+    z = np.array([0.0, 0.0, B * long])
+    s = np.exp(z) / np.exp(z).sum()
+    v = np.array([1.0, -1.0, 0.0])
+    assert v @ (np.diag(s) - np.outer(s, s)) @ v * long**2 < 2 * np.exp(-B / 2)
+    assert abs(v @ (s - np.eye(3)[0])) * long > 0.9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_classes": 1}, "n_classes must be at least 2"),
+        ({"chi": 0}, "chi must be -1 or 1, got 0"),
+        ({"epsilon": 0.2}, "epsilon must be at most 1/16"),
+        ({"norm_bound": 0.01, "epsilon": 0.06}, "must lie in"),
+    ],
+)
+def test_bad_settings(Hard, settings, message):
+    with pytest.raises(UsageError, match=message):
+        Hard(**settings)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_names_its_cost(name):
+    hours = re.search(
+        r"^# ([\d.]+) core-hours", (LAB / "runs" / f"{name}.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert hours is not None
+    assert 0 < float(hours[1]) < 8
+
+
+def test_in_small(tmp_path):
+    """One ball and the lower bound, 60 rounds: regret is at most certificate and bound; tables and pictures are left."""
+    play = [sys.executable, "-c", PLAY, str(LAB)]
+    subprocess.run(play, cwd=tmp_path, check=True)
+    env = os.environ | {
+        "BANDITLAB_RESULTS": str(tmp_path),
+        "BANDITLAB_FIGURES": str(tmp_path),
+        "BANDITLAB_TIMED": "0.0002",
+    }
+    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "papers_000.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "left out, not run yet: papers-000-b1, papers-000-b3, papers-000-b30" in done.stdout
+    tables = {path.stem[11:]: pd.read_csv(path) for path in (tmp_path / "results").glob("papers-000-*.csv")}
+    final = tables["regret"]
+    assert set(final["data"]) == {"HardMulticlass", "LowerBound"}
+    assert set(final["forecaster"]) == {"ogd", "ons", "gaf", "gaf-small", "folklore", "aggregating"}
+    assert (final["runs"] == 2).all()
+    checks = tables["checks"]
+    assert (checks["certificates"] > 0).all()
+    assert (checks["over_certificate"] == 0).all()
+    assert (checks["over_bound"] == 0).all()
+    three = final[(final["B"] == 10) & (final["K"] == 3)].set_index("forecaster")["regret"]
+    assert three["folklore"] < three["ons"]
+    assert len(tables["time"]) == 12
+    assert (tables["time"].drop(columns=["d", "K"]) > 0).all(axis=None)
+    assert len(tables["time-exponents"]) == 4
+    for name in ("rounds", "norm-bound", "classes", "time"):
+        assert (tmp_path / "images" / f"papers-000-{name}.png").stat().st_size > 10_000

@@ -173,17 +173,16 @@ def growth(by, others, rows):
         lambda part: slope(part[by], part["regret"]), include_groups=False
     )
     side = found.unstack("forecaster").reindex(columns=[name for name in NAMES if name in set(rows["forecaster"])])
-    theorem = rows[rows["forecaster"] == "folklore"].groupby(others, sort=False)
-    return side.assign(
-        **{"FOLKLORE's bound": theorem.apply(lambda part: slope(part[by], part["bound"]), include_groups=False)}
-    )
+    theorem = rows[rows["forecaster"] == "folklore"].groupby(others if len(others) > 1 else others[0], sort=False)
+    bounds = pd.Series({key: slope(part[by], part["bound"]) for key, part in theorem}, dtype=float)
+    return side.assign(**{"FOLKLORE's bound": bounds.reindex(side.index)})
 
 
 in_T = growth("round", ["data", "B", "K"], table[table["round"] >= LAST / 20]).reset_index()
 keep(in_T, "growth-in-rounds")
 last = hard[hard["round"] == LAST]
 in_B = pd.concat(
-    [growth("B", ["K"], last[last["B"] <= 10]).assign(B="1 to 10"), growth("B", ["K"], last).assign(B="1 to 50")]
+    [growth("B", ["K"], last[last["B"] >= 10]).assign(B="10 to 50"), growth("B", ["K"], last).assign(B="1 to 50")]
 ).reset_index()
 keep(in_B, "growth-in-norm-bound")
 in_K = growth("K", ["B"], last).reset_index()

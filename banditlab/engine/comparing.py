@@ -34,9 +34,11 @@ def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
     _compare(store, run, blocks, problem, balls)
 
 
-def compare_run(store: Store, run: Run, stream: tuple[Floats, NDArray[np.int64]], balls: Sequence[float]) -> None:
+def compare_run(
+    store: Store, run: Run, problem: Problem, stream: tuple[Floats, NDArray[np.int64]], balls: Sequence[float]
+) -> None:
     """Compute and store the comparators of one run of an adaptive environment from the stream (X, y) it met."""
-    _compare(store, run, [stream], run.build_environment().unwrapped.problem, balls)
+    _compare(store, run, [stream], problem, balls)
 
 
 def _compare(

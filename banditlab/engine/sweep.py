@@ -166,11 +166,13 @@ class Sweep:
         ordered = sorted(missing, key=lambda run: (place(run), -_seconds(run, costs)))
         for _, same_stream in groupby(ordered, key=place):
             batch: list[Run] = []
+            cost = 0.0
             for run in same_stream:
                 batch.append(run)
-                if sum(_seconds(each, costs) for each in batch) >= TASK_SECONDS:
+                cost += _seconds(run, costs)
+                if cost >= TASK_SECONDS:
                     tasks.append(Task(folder, labs, tuple(batch), self.balls))
-                    batch = []
+                    batch, cost = [], 0.0
             if batch:
                 tasks.append(Task(folder, labs, tuple(batch), self.balls))
         return sorted(tasks, key=lambda task: -_cost(task, costs))

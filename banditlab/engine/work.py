@@ -70,7 +70,7 @@ def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
         yield _guarded(store, run, False, lambda run=run, met=met: _play_one(store, run, streams, met))  # type: ignore[misc]
         if met and task.balls:
-            _guarded(store, run, True, lambda run=run, met=met: compare_run(store, run, met[0].stream(), task.balls))  # type: ignore[misc]
+            _guarded(store, run, True, lambda run=run, met=met: met[0].compare(store, run, task.balls))  # type: ignore[misc]
 
 
 def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None]) -> Outcome:
@@ -118,7 +118,7 @@ def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
     """Play a finished run of an adaptive environment again for its stream, and compute what its comparators lack."""
     env = _Recorder(run.build_environment())
     play(env, run.build_player(env), seed=run.environment_seed())
-    compare_run(store, run, env.stream(), balls)
+    env.compare(store, run, balls)
 
 
 _loaded: set[str] = set()
@@ -164,6 +164,10 @@ class _Recorder:
     def stream(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         n = len(self.labels)
         return np.array(self.contexts[:n]), np.array(self.labels, dtype=np.int64)
+
+    def compare(self, store: Store, run: Run, balls: Sequence[float]) -> None:
+        """Compute and store what the comparators of the run that met this stream lack."""
+        compare_run(store, run, self.unwrapped.problem, self.stream(), balls)
 
 
 def run_rows(run: Run, player: Any, played: Played) -> Rows:

@@ -1,6 +1,10 @@
 """Kernels shared by learners that keep a model as a quadratic: softmax, AIOLI's root, P = A^{-1} (d, d) symmetric.
 
 Laid out so that the inner loops vectorise without fastmath: four rows at a time, added into a row of scratch.
+
+Where contexts have zeros, a round lists the others once, `n = support(x, index)`, and passes the list to the functions
+named ..._on, which read what it names only and go over to the dense forms where it is long. Which way they go depends on
+n and d alone, so whoever calls them at the same context gets the same bits.
 """
 
 from __future__ import annotations
@@ -108,6 +112,99 @@ def symmetric_matvec(P, x, out):  # type: ignore[no-untyped-def]
         a, p = x[i], P[i]
         for j in range(d):
             out[j] += a * p[j]
+
+
+# ---------------------------------------------------------------------------------------- contexts that are mostly zero
+
+
+@njit
+def support(x, index):  # type: ignore[no-untyped-def]
+    """Write the j with x_j != 0 in increasing order into index (d,) int64 and return how many there are, for x (d,)."""
+    n = 0
+    for j in range(x.shape[0]):
+        index[n] = j
+        n += x[j] != 0.0  # NaN is not 0: it stays in
+    return n
+
+
+@njit
+def quadratic_form_on(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
+    """Return x'P x for a symmetric P (d, d), n = support(x, index); scratch (d,) is overwritten."""
+    d = x.shape[0]
+    if 4 * n > 3 * d:
+        return quadratic_form(P, x, scratch)
+    if 4 * n > d:
+        return _form_by_rows(P, x, index, n, scratch)
+    return _form_by_entries(P, x, index, n, scratch)
+
+
+@njit
+def symmetric_matvec_on(P, x, index, n, out):  # type: ignore[no-untyped-def]
+    """Write P x into out (d,) for a symmetric P (d, d), n = support(x, index)."""
+    P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
+    if 4 * n > 3 * x.shape[0]:
+        symmetric_matvec(P, x, out)
+        return
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    _add_rows(P, x, index, 0, n, 0, out)
+
+
+@inline
+def _add_rows(P, x, index, start, stop, first, out):  # type: ignore[no-untyped-def]
+    """Add the rows index[start:stop] of P, from column `first` on, times their x into out (d - first,)."""
+    whole = start + (stop - start) // 4 * 4
+    for s in range(start, whole, 4):
+        i, j, k, l = index[s], index[s + 1], index[s + 2], index[s + 3]
+        _add_four_rows(x[i], x[j], x[k], x[l], P[i, first:], P[j, first:], P[k, first:], P[l, first:], out)
+    for s in range(whole, stop):
+        a, p = x[index[s]], P[index[s], first:]
+        for j in range(out.shape[0]):
+            out[j] += a * p[j]
+
+
+@njit
+def _form_by_rows(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
+    """x'P x from the rows in the support and, of their columns, those right of or in the row's own 16."""
+    P, x, index, scratch = borrow(P), borrow(x), borrow(index), borrow(scratch)
+    d = x.shape[0]
+    for j in range(d):
+        scratch[j] = 0.0
+    start = 0
+    total = 0.0
+    for first in range(0, d, 16):
+        last = min(first + 16, d)
+        stop = start
+        while stop < n and index[stop] < last:
+            stop += 1
+        # x'P x is the sum over diagonal blocks, plus twice what stands right of them, which earlier blocks left here
+        total += dot(scratch[first:last], x[first:last])
+        _add_rows(P, x, index, start, stop, first, scratch[first:])
+        total += dot(scratch[first:last], x[first:last])
+        start = stop
+    return total
+
+
+@njit
+def _form_by_entries(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
+    """x'P x from the entries of P with both indices in the support."""
+    P, x, index, scratch = borrow(P), borrow(x), borrow(index), borrow(scratch)
+    for b in range(n):
+        scratch[b] = x[index[b]]
+    total = 0.0
+    for a in range(n):
+        p = P[index[a]]
+        whole = a // 4 * 4
+        s0 = s1 = s2 = s3 = 0.0
+        for b in range(0, whole, 4):
+            s0 += p[index[b]] * scratch[b]
+            s1 += p[index[b + 1]] * scratch[b + 1]
+            s2 += p[index[b + 2]] * scratch[b + 2]
+            s3 += p[index[b + 3]] * scratch[b + 3]
+        for b in range(whole, a):
+            s0 += p[index[b]] * scratch[b]
+        total += scratch[a] * (0.5 * p[index[a]] * scratch[a] + ((s0 + s1) + (s2 + s3)))
+    return 2.0 * total
 
 
 @njit

@@ -1,0 +1,127 @@
+"""The one-vs-rest perceptron for strongly separable streams (Beygelzimer et al., ICML 2019)."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._base import KernelAgent
+from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.kernels import draw_uniform, njit
+from banditlab.problem import Problem
+from banditlab.validation import one_of
+
+
+class State(NamedTuple):
+    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch.
+
+    rules (2,): 1 where the largest yes is played, 1 where a hit corrects every class.
+    """
+
+    V: NDArray[np.float64]
+    z: NDArray[np.float64]
+    rules: NDArray[np.int64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    z, K = state.z, p.shape[0]
+    scores(state.V, x, z)
+    yes = 0
+    for k in range(K):
+        payload[k] = z[k]
+        yes += z[k] >= 0.0  # S_t, the classes whose perceptron says yes
+    best = argmax(z, K)
+    if yes > 0 and state.rules[0] == 1:
+        p[:] = 0.0
+        p[best] = 1.0
+        return best, False
+    share = draw_uniform(yes if yes > 0 else K, u[1])
+    action = share
+    seen = 0
+    for k in range(K):
+        member = yes == 0 or z[k] >= 0.0
+        p[k] = 1.0 / (yes if yes > 0 else K) if member else 0.0
+        if member:
+            action = k if seen == share else action
+            seen += 1
+    return action, False
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    everyone = correct and state.rules[1] == 1  # the label is known then
+    for k in range(p.shape[0]):
+        if k == action or everyone:
+            wanted = 1.0 if correct and k == action else -1.0
+            if (payload[k] >= 0.0) != (wanted > 0.0):
+                for j in range(x.shape[0]):
+                    state.V[j, k] += wanted * x[j]
+
+
+class OvRPerceptron(KernelAgent):
+    """K binary perceptrons, "class k or not", that learn from the one bit without importance weights.
+
+    Problem: bandit multiclass, adversarial stream, strongly separable: some U has <U_y, x> >= gamma/2 for the label y
+    and <U_i, x> <= -gamma/2 for every other class, sum_k ||U_k||^2 <= 1.
+
+    Update rule (w_k = 0): S_t = {k : <w_k, x_t> >= 0}. Where S_t is empty play a uniform class, and if it was right
+    w_y += x_t. Otherwise play a class of S_t (which one is left open by the paper), and if it was wrong w_k -= x_t.
+
+    Guarantee: E[M] <= (K-1) floor(4 R^2 / gamma^2), O(K / gamma^2); nothing is explored on purpose and nothing depends
+    on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin 1, all classes and rounds) the same proof
+    gives E[M] <= (K-1) (L + R F sqrt(L) + R^2 F^2), so noise costs a factor K-1 and it is a method for clean streams.
+    Both are `ovr_perceptron_mistakes` in banditlab.bounds. The comparator's loss is no logistic loss, so `bound`
+    answers None. They hold for every setting below.
+
+    Cost: O(K d) a round, K d numbers.
+
+    Parameters
+    ----------
+    choice
+        Which class of S_t is played: "uniform", or "largest", that of the largest score, as in the authors' code.
+    corrects
+        Who learns: "played", as in the paper, or "all": after a hit the label is known, and every perceptron that said
+        yes to another class is corrected, too, as in the authors' code.
+
+    Raises
+    ------
+    UsageError
+        Another word for choice or corrects.
+
+    References
+    ----------
+    A. Beygelzimer, D. Pal, B. Szorenyi, D. Thiruvenkatachari, C.-Y. Wei, C. Zhang. Bandit multiclass linear
+    classification: efficient algorithms for the separable case. ICML 2019.
+    """
+
+    id = "ovr-perceptron"
+    group = "theory"
+    summary = "one perceptron a class, finitely many mistakes where every class is separable from the rest"
+    reference = "Beygelzimer, Pal, Szorenyi, Thiruvenkatachari, Wei and Zhang, ICML 2019, strong separability"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+    explores = False
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        choice: Literal["uniform", "largest"] = "uniform",
+        corrects: Literal["played", "all"] = "played",
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d = problem.n_classes, problem.n_features
+        self.choice = one_of("choice", choice, ("uniform", "largest"))
+        self.corrects = one_of("corrects", corrects, ("played", "all"))
+        self.payload_size = K
+        rules = np.array([int(self.choice == "largest"), int(self.corrects == "all")])
+        self.state = State(zero_weights(d, K), np.zeros(padded(K)), rules)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view."""
+        return self.state.V[:, : self.problem.n_classes].T

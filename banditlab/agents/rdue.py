@@ -1,0 +1,197 @@
+"""RDUE: randomised decoding with uniform exploration (Shibukawa, Sakaue, Tsuchiya and Yamanishi, NeurIPS 2025)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._base import KernelAgent
+from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents.gaptron import project
+from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
+from banditlab.errors import UsageError
+from banditlab.kernels import draw, draw_uniform, njit
+from banditlab.problem import Problem
+from banditlab.validation import number, one_of, positive, probability
+
+LN2 = math.log(2.0)
+
+
+class State(NamedTuple):
+    """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
+
+    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2; D, the radius, is infinite
+    where nothing is projected.
+    """
+
+    V: NDArray[np.float64]
+    z: NDArray[np.float64]
+    r: NDArray[np.float64]
+    gamma: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    D: NDArray[np.float64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    z, K, gamma = state.z, p.shape[0], state.gamma[0]
+    scores(state.V, x, z)  # theta = W x
+    best = argmax(z, K)
+    total = 0.0
+    for k in range(K):
+        payload[k] = math.exp(LN2 * (z[k] - z[best]))
+        total += payload[k]
+    q_max = 1.0 / total
+    r = min(1.0, 2.0 * (1.0 - q_max))
+    for k in range(K):
+        payload[k] *= q_max  # q = softmax(theta ln 2)
+        p[k] = r * payload[k]
+    p[best] += 1.0 - r  # the randomised decoding
+    explored = u[0] < gamma
+    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
+    for k in range(K):
+        p[k] = (1.0 - gamma) * p[k] + gamma / K  # q0 is gamma
+    return action, explored
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    if not correct:  # G_t = 0
+        return
+    V, r, K = state.V, state.r, p.shape[0]
+    weight = 1.0 / p[action]  # G_t = (q - e_y) (x) x / p(y), r its factor in the classes
+    r_squared = 0.0
+    for k in range(K):
+        r[k] = weight * (payload[k] - 1.0 if k == action else payload[k])
+        r_squared += r[k] * r[k]
+    x_squared = 0.0
+    for j in range(x.shape[0]):
+        x_squared += x[j] * x[j]
+    state.squares[0] += r_squared * x_squared
+    if state.squares[0] == 0.0:
+        return
+    eta = state.scale[0] / math.sqrt(2.0 * (state.floor[0] + state.squares[0]))
+    for k in range(K):
+        r[k] *= eta
+    for j in range(x.shape[0]):
+        xj = x[j]
+        for k in range(V.shape[1]):
+            V[j, k] -= xj * r[k]
+    if state.D[0] < math.inf:
+        project(V, state.D[0], r)
+
+
+class RDUE(KernelAgent):
+    """Decode the scores at random by just as much as the surrogate loss pays for, and explore uniformly.
+
+    Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
+    theta = W x, S(theta, y) = log2 sum_j 2^{theta_j} - theta_y, whose gradient is (q - e_y) (x) x with
+    q = softmax(theta ln 2).
+
+    Update rule (W_1 = 0): with probability q0 play a uniform class; otherwise the argmax of theta (the first of equals)
+    with probability 1 - r and a draw from q with probability r = min{1, 2 (1 - max_k q_k)}. Then
+    p(y) = q0/K + (1 - q0) ((1 - r) 1[y = argmax] + r q_y),
+    G_t = 1[right] / p(y) (q - e_y) (x) x_t,
+    W_{t+1} = Proj(W_t - eta_t G_t),  eta_t = B' / sqrt(2 sum_{s<=t} ||G_s||_F^2), B' the set's Frobenius diameter.
+
+    Units: S is the base-2 logistic loss of the logits theta ln 2. A comparator U of logits U x, with rows of norm at
+    most B, is therefore W = U / ln 2 here, with S = -log2 softmax(U x)_y, its logistic loss in BITS. The set is the
+    Frobenius ball of radius D = sqrt(K) B / ln 2, which holds all of them, and B' = 2 D is what the paper calls B.
+
+    Guarantee (adversarial, ||x_t|| <= R; a = 1 - ln 2, b = 2 ln 2 R^2): the decoding errs with probability at most
+    (1 - a) S, so that E[M] <= sum_t S(U x_t / ln 2, y_t) + (b/(2a) + 1) B' sqrt(K T) at q0 = B' sqrt(K/T). For any
+    fixed q0 the additive term is q0 (K-1)/K T + b K B'^2/(2 a q0), which is what `bound` returns, in bits: it is below
+    the former at the theorem's q0 and holds after any number of rounds. None for the adaptive step or without the
+    projection.
+
+    Cost: O(K d) a round, K exponentials, K d numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the bound on each row's norm of the logits' matrix in nats (the paper's B is the Frobenius diameter above).
+    gamma
+        Exploration rate in [0, 1]; this is q0 in the paper. "theory": min{1, B' sqrt(K/T)}, which needs the horizon.
+    step
+        "theory": B' / sqrt(2 sum ||G||_F^2). "adaptive": step_scale / sqrt(2 (1e-8 + sum ||G||_F^2)), as in the paper's
+        experiments.
+    step_scale
+        B0 = 10 in the adaptive step, in units of a norm of W; the other step does not use it.
+    project
+        Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the paper.
+
+    Raises
+    ------
+    UsageError
+        gamma outside [0, 1], norm_bound or step_scale not above 0, or another word for step or project.
+    HorizonRequiredError
+        gamma = "theory" where the horizon is unknown.
+
+    References
+    ----------
+    Y. Shibukawa, S. Sakaue, T. Tsuchiya, K. Yamanishi. Bandit and delayed feedback in online structured prediction.
+    NeurIPS 2025, arXiv 2502.18709 (App. H.1 for the experiments' settings).
+    """
+
+    id = "rdue"
+    group = "theory"
+    summary = "first-order, randomised decoding of base-2 scores, sqrt(K T) with proved constants"
+    reference = "Shibukawa, Sakaue, Tsuchiya and Yamanishi, NeurIPS 2025, inverse-weighted estimator, multiclass"
+    bound_unit = "bits"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        gamma: float | Literal["theory"] = "theory",
+        step: Literal["theory", "adaptive"] = "theory",
+        step_scale: float = 10.0,
+        project: bool | Literal["auto"] = "auto",
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d = problem.n_classes, problem.n_features
+        self.norm_bound = positive("norm_bound", norm_bound)
+        D = rdue_radius(K, self.norm_bound)
+        if gamma == "theory":
+            T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+            self.gamma = rdue_gamma(K, 2.0 * D, T)
+        else:
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.step = one_of("step", step, ("theory", "adaptive"))
+        self.step_scale = positive("step_scale", step_scale)
+        adaptive = self.step == "adaptive"
+        if project not in (True, False, "auto"):
+            raise UsageError(f"project must be true, false or 'auto', got {project!r}")
+        self.project = (not adaptive) if project == "auto" else bool(project)
+        self.payload_size = K
+        self.state = State(
+            V=zero_weights(d, K),
+            z=np.zeros(padded(K)),
+            r=np.zeros(padded(K)),
+            gamma=np.array([self.gamma]),
+            scale=np.array([self.step_scale if adaptive else 2.0 * D]),
+            floor=np.array([1e-8 if adaptive else 0.0]),
+            squares=np.zeros(1),
+            D=np.array([D if self.project else math.inf]),
+        )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view; the logits in nats are ln 2 W x."""
+        return self.state.V[:, : self.problem.n_classes].T
+
+    def bound(self, rounds: int) -> float | None:
+        """Return q0 (K-1)/K T + b K B'^2/(2 a q0), in bits; None for the adaptive step, unprojected and at q0 = 0."""
+        if self.step == "adaptive" or not self.project or self.gamma == 0.0:
+            return None
+        K, R = self.problem.n_classes, self.problem.radius
+        return rdue_fixed(K, R, 2.0 * rdue_radius(K, self.norm_bound), self.gamma, rounds)

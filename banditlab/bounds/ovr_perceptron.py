@@ -1,0 +1,29 @@
+"""Mistake bound of K binary perceptrons with one bit of feedback (Beygelzimer et al., ICML 2019)."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+
+@theorem(
+    source="Beygelzimer, Pal, Szorenyi, Thiruvenkatachari, Wei, Zhang, Bandit multiclass linear classification: "
+    "efficient algorithms for the separable case, ICML 2019, strongly separable case; the term in L is derived here",
+    unit="mistakes",
+    assumes="||x_t|| <= R; any U of Frobenius norm F, L = its one-vs-rest hinge loss at margin 1 summed over rounds and "
+    "classes (0 where <U_y, x> >= 1 and <U_i, x> <= -1 for i != y: strong separability)",
+    printed="a rate, O(K / gamma^2), with F = 2/gamma and L = 0",
+)
+def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:
+    """Return (K-1) floor(L + R^2 F^2/2 + R F sqrt(L + R^2 F^2/4)), at least E[M]; (K-1) floor(R^2 F^2) at L = 0.
+
+    Let n_i count the corrections of perceptron i and N their sum. In each n_i the sign was wrong, so ||w_i||^2 <=
+    n_i R^2, and n_i - L_i <= <U_i, w_i> <= ||U_i|| R sqrt(n_i). Summed with Cauchy-Schwarz, N <= L + R F sqrt(N), hence
+    N is at most the argument of the floor. A mistake on a class whose perceptron said yes is a correction. Where all
+    say no, a uniform guess is right, and then a correction, with probability 1/K whatever the past: such mistakes are,
+    in expectation, K-1 times such corrections. With K >= 2, E[M] <= (K-1) E[N].
+    """
+    rf = radius * frobenius_norm
+    corrections = hinge_loss + rf**2 / 2.0 + rf * math.sqrt(hinge_loss + rf**2 / 4.0)
+    return (n_classes - 1) * float(math.floor(corrections * (1.0 + 1e-12)))  # an integer must not round down by one

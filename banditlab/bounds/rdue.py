@@ -1,0 +1,65 @@
+"""Mistake bounds of randomised decoding with uniform exploration (Shibukawa et al., NeurIPS 2025), one bit of feedback.
+
+The surrogate is S(theta, y) = log2 sum_j 2^{theta_j} - theta_y with theta = W x. It is the base-2 logistic loss of the
+logits theta ln 2, so a comparator U of logits U x in nats enters as W = U / ln 2: its loss is -log2 softmax(U x)_y, in
+bits, and its rows may be 1/ln 2 times as long.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+_SOURCE = (
+    "Shibukawa, Sakaue, Tsuchiya, Yamanishi, Bandit and delayed feedback in online structured prediction, NeurIPS 2025 "
+    "(arXiv 2502.18709), randomised decoding with uniform exploration, multiclass"
+)
+_ASSUMES = (
+    "adversarial stream, ||x_t|| <= R, comparator U with U / ln 2 in the learner's set, whose Frobenius diameter is "
+    "`diameter`; comparator's loss -log2 softmax(U x)_y, in bits; step diameter / sqrt(2 sum ||G||_F^2), projected"
+)
+
+GAP = 1.0 - math.log(2.0)
+"""a: the decoding errs with probability at most (1 - a) S."""
+
+
+def rdue_radius(n_classes: int, norm_bound: float) -> float:
+    """Return sqrt(K) B / ln 2, the radius of the Frobenius ball around {U / ln 2 : rows of U at most B long}.
+
+    The paper's B is the diameter, twice this.
+    """
+    return math.sqrt(n_classes) * norm_bound / math.log(2.0)
+
+
+def rdue_smoothness(radius: float) -> float:
+    """Return b = 2 ln 2 R^2: ||grad S||_F^2 <= b S, for ||q - e_y||^2 <= 2 (1 - q_y) <= -2 ln q_y."""
+    return 2.0 * math.log(2.0) * radius**2
+
+
+def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
+    """Return the theorem's exploration rate q0 = diameter sqrt(K/T), at most 1."""
+    return min(1.0, diameter * math.sqrt(n_classes / rounds))
+
+
+@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
+def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
+    """Return (b/(2a) + 1) diameter sqrt(K T): E[M] <= sum of the comparator's loss + this; a = 1 - ln 2, b = 2 ln 2 R^2.
+
+    Where gamma is cut at 1 this is above T.
+    """
+    return (rdue_smoothness(radius) / (2.0 * GAP) + 1.0) * diameter * math.sqrt(n_classes * rounds)
+
+
+@theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", unit="bits", assumes=_ASSUMES)
+def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
+    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), for any fixed gamma; holds at every prefix.
+
+    With L = E[sum S(W_t)]: E[M] <= gamma (K-1)/K T + (1 - a) L; the regret of the steps is at most
+    diameter sqrt(2 b K L / gamma), for E||G_t||^2 = ||grad S||^2 / p(y) and p(y) >= gamma/K; and
+    -a L + diameter sqrt(2 b K L / gamma) is largest at the second term.
+    """
+    if gamma == 0.0:
+        return math.inf
+    stay = rdue_smoothness(radius) * n_classes * diameter**2 / (2.0 * GAP * gamma)
+    return gamma * (n_classes - 1) / n_classes * rounds + stay

@@ -42,6 +42,11 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "perceptron": "banditlab.agents.perceptron:Perceptron",
         "randomized-decoding": "banditlab.agents.randomized_decoding:RandomizedDecoding",
         "sampled": "banditlab.agents.sampled:Sampled",
+        "vw": "banditlab.agents.peers.vw:VW",
+        "river-logistic": "banditlab.agents.peers.river_logistic:RiverLogistic",
+        "river-linucb": "banditlab.agents.peers.river_linucb:RiverLinUCB",
+        "mabwiser-linucb": "banditlab.agents.peers.mabwiser_linucb:MABWiserLinUCB",
+        "mabwiser-lints": "banditlab.agents.peers.mabwiser_lints:MABWiserLinTS",
     },
     "forecasters": {
         "ogd": "banditlab.forecasters.ogd:OGD",

@@ -1,0 +1,63 @@
+"""mabwiser's LinUCB as an agent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from banditlab.agents.peers._mabwiser import MABWiserAgent
+from banditlab.problem import Problem
+
+
+class MABWiserLinUCB(MABWiserAgent):
+    """mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
+
+    Problem: bandit multiclass; the reward is the bit.
+
+    Update rule: mabwiser's own. Class k holds A_k = l2_lambda I + sum x x' and beta_k = A_k^{-1} sum x reward over the
+    rounds it was played in, and the class with the
+    highest x'beta_k + alpha sqrt(x'A_k^{-1} x) is played (the first of equals): one-hot, nothing is drawn.
+    mabwiser predicts only once it was fitted: classes are uniform until the first batch is full.
+
+    Guarantee: none is claimed here; `bound` answers None.
+
+    Cost: 1.3 ms a round at d = 65, K = 10 with batch = 1, mostly its copies, checks and a d x d inverse; 2 K d^2
+    numbers. A batch of 50 rounds is 20 times as fast.
+
+    Parameters
+    ----------
+    alpha
+        How much it explores, above 0 (alpha in mabwiser, its default 1).
+    l2_lambda
+        The ridge, above 0 (mabwiser's default 1).
+    batch
+        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+
+    Raises
+    ------
+    UsageError
+        A setting out of range, or the library is not installed.
+
+    References
+    ----------
+    L. Li, W. Chu, J. Langford, R. Schapire. A contextual-bandit approach to personalized news article recommendation.
+    WWW 2010.
+    E. Strong, B. Kleynhans, S. Kadioglu. MABWiser: a parallelizable contextual multi-armed bandit library for Python.
+    ICTAI 2019.
+    """
+
+    id = "mabwiser-linucb"
+    expected_kind = "unconditional"
+    policy = "LinUCB"
+    summary = "mabwiser: LinUCB, one ridge regression per class"
+    reference = "Li, Chu, Langford and Schapire, WWW 2010; mabwiser: Strong, Kleynhans and Kadioglu, ICTAI 2019"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        alpha: float = 1.0,
+        l2_lambda: float = 1.0,
+        batch: int = 1,
+    ) -> None:
+        super().__init__(problem, rng, alpha=alpha, l2_lambda=l2_lambda, batch=batch)

@@ -94,4 +94,3 @@ class MABWiserAgent(PeerAgent):
         waiting = state["waiting"]
         self._contexts, self._actions, self._rewards = (waiting[name] for name in ("contexts", "actions", "rewards"))
         self._waiting = waiting["rounds"]
-

@@ -66,8 +66,7 @@ class RiverLogistic(PeerAgent):
         self.l2 = nonnegative("l2", l2)
         linear_model, optim = library("river.linear_model", self.id), library("river.optim", self.id)
         self._models = [
-            linear_model.LogisticRegression(optim.SGD(self.learning_rate), l2=self.l2)
-            for _ in range(problem.n_classes)
+            linear_model.LogisticRegression(optim.SGD(self.learning_rate), l2=self.l2) for _ in range(problem.n_classes)
         ]
 
     def _distribution(self, x: Floats) -> Floats:

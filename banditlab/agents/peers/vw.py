@@ -19,6 +19,7 @@ from banditlab.validation import at_least, nonnegative, one_of, positive, probab
 
 EXPLORATIONS = ("epsilon", "bag", "cover", "squarecb", "regcb", "regcbopt")
 COST_TYPES = ("mtr", "dr", "dm", "ips")
+ONLY_MTR = ("squarecb", "regcb", "regcbopt")
 EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
 """Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
 
@@ -33,10 +34,10 @@ class VW(PeerAgent):
     probabilities. We ask for these, draw the action from them ourselves (so they are those drawn from), and hand back
     action, cost and probability. The defaults are those of `--cbify K` and of `--cb_explore K`.
 
-    Features: Vowpal Wabbit gives class a the weights at (index + a) modulo the table's size, so features named 0, 1, 2,
-    ... share nearly all of theirs between the classes (on Digits-v0, 80 % mistakes instead of 41 % in the first 5,000
-    rounds). Here feature j stands at j K, the constant feature (Vowpal Wabbit's own, on by default) at d K, and the
-    table has room for all: nothing collides.
+    Features: Vowpal Wabbit writes the class into the low bits of a feature's index, over what stands there. Features
+    named 0, 1, 2, ... thus share their weights in groups of S, the power of two above K: on Digits-v0 that makes 80 %
+    mistakes of 40 % in the first 5,000 rounds. Here feature j stands at j S, the constant feature (Vowpal Wabbit's own,
+    on by default) at d S, and the table has room for all: nothing collides.
 
     Guarantee: none is claimed here; `bound` answers None.
 
@@ -61,7 +62,8 @@ class VW(PeerAgent):
     mellowness
         Of "regcb" and "regcbopt": the confidence radius (`--mellowness`), above 0.
     cost_type
-        How costs of classes not played are estimated: "mtr", "dr", "dm" or "ips" (`--cb_type`).
+        How costs are learnt from the class played: "mtr", "dr", "dm" or "ips" (`--cb_type`); "squarecb", "regcb" and
+        "regcbopt" know "mtr" only.
     learning_rate
         Above 0 (`--learning_rate`).
 
@@ -102,10 +104,12 @@ class VW(PeerAgent):
         self.growth = nonnegative("growth", growth)
         self.mellowness = positive("mellowness", mellowness)
         self.cost_type = one_of("cost_type", cost_type, COST_TYPES)
+        if exploration in ONLY_MTR and cost_type != "mtr":
+            raise UsageError(f"cost_type must be 'mtr' with exploration = {exploration!r}, got {cost_type!r}")
         self.learning_rate = positive("learning_rate", learning_rate)
         self._seed = internal_seed(self.rng)  # of bag's bootstrap; the others draw nothing
-        self._model: bytes | None = None  # of a state taken over, until the workspace is built from it
-        self._vw: Any = None
+        self._vw: Any = None  # the live learner, built at first use from a state taken over: that takes 10 ms
+        self._model: bytes | None = None  # its model file, where nothing has happened since
         self._workspace()
 
     def arguments(self) -> list[str]:
@@ -121,10 +125,15 @@ class VW(PeerAgent):
         }
         # cover learns one cost model besides the policies, "dr" one besides; their number is rounded up to a power of 2
         copies = 4 * (self.policies + 1) if policies else 2
-        bits = max(10, int(np.ceil(np.log2((self.problem.n_features + 1) * K * copies))))
+        slots = (self.problem.n_features + 1) * self._spacing() * copies
+        bits = max(10, (slots - 1).bit_length())
         learner = ["--cb_type", self.cost_type, "--learning_rate", repr(self.learning_rate)]
         fixed = ["--cb_explore", str(K), "--noconstant", "--bit_precision", str(bits), "--quiet"]
         return [*fixed, *by_exploration[self.exploration], *learner]
+
+    def _spacing(self) -> int:
+        """Return S, the places between two features: the class takes the low bits."""
+        return 1 << self.problem.n_classes.bit_length()
 
     def _workspace(self) -> Any:
         """Return the live learner, built now if a state was taken over."""
@@ -138,15 +147,13 @@ class VW(PeerAgent):
                 with _temporary_file() as file:
                     file.write_bytes(self._model)
                     self._vw = vw.Workspace(arg_list=[*self.arguments(), *seed, "--initial_regressor", str(file)])
-                self._model = None
         return self._vw
 
     def _parsed(self, vw: Any, x: Floats, label: str = "") -> Any:
-        K, d = self.problem.n_classes, self.problem.n_features
-        example = self._example(vw)
+        example, S = self._example(vw), self._spacing()
         here = np.flatnonzero(x)
-        features = list(zip((K * here).tolist(), x[here].tolist(), strict=True))
-        example.push_features(" ", [*features, (K * d, 1.0)])
+        features = list(zip((S * here).tolist(), x[here].tolist(), strict=True))
+        example.push_features(" ", [*features, (S * len(x), 1.0)])
         if label:
             example.set_label_string(label)
         example.setup_example()
@@ -154,6 +161,7 @@ class VW(PeerAgent):
 
     def _distribution(self, x: Floats) -> Floats:
         vw = self._workspace()
+        self._model = None  # predicting counts rounds too
         example = self._parsed(vw, x)
         p = np.array(vw.predict(example))
         vw.finish_example(example)
@@ -162,6 +170,7 @@ class VW(PeerAgent):
 
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
         vw = self._workspace()
+        self._model = None
         cost = 0.0 if correct else 1.0
         example = self._parsed(vw, x, f"{action + 1}:{cost}:{probability!r}")
         vw.learn(example)
@@ -182,12 +191,11 @@ class VW(PeerAgent):
                 f"vw: Vowpal Wabbit's model file does not hold the whole state of exploration = {self.exploration!r} with "
                 f"cost_type = {self.cost_type!r}: save exploration = {' or '.join(map(repr, EXACT))} with cost_type = 'mtr'"
             )
-        model = self._model
-        if model is None:
+        if self._model is None:
             with _temporary_file() as file:
                 self._workspace().save(file)
-                model = file.read_bytes()
-        return {"rng": self.rng, "seed": self._seed, "model": np.frombuffer(model, np.uint8)}
+                self._model = file.read_bytes()
+        return {"rng": self.rng, "seed": self._seed, "model": np.frombuffer(self._model, np.uint8)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""

@@ -1,0 +1,97 @@
+"""What holds for every adapter, with the libraries and without them."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import banditlab.agents.peers
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.registry import classes_of, load_file, registry
+
+PROBLEM = Problem(4, 3, 1.0, 100)
+ADAPTERS = {"vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"}
+LIBRARIES = ("vowpalwabbit", "river", "mabwiser")
+
+
+def test_every_adapter_is_registered():
+    folder = Path(banditlab.agents.peers.__file__).parent
+    found = {cls.id for file in folder.glob("[!_]*.py") for _, cls in classes_of(load_file(file))}
+    assert found == ADAPTERS
+    assert found <= {entry.id for entry in registry().entries("agents")}
+
+
+@pytest.mark.parametrize("id_", sorted(ADAPTERS))
+def test_a_missing_library_is_one_line_that_says_how_to_install_it(id_, monkeypatch):
+    cls = registry().load("agents", id_)
+    [library] = cls.requires
+    for name in [library, *[name for name in sys.modules if name.startswith(f"{library}.")]]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError) as refusal:
+        cls(PROBLEM, np.random.default_rng(0))
+    assert str(refusal.value) == f'{id_} needs the library {library}: pip install "banditlab[peers]"'
+
+
+def test_an_import_that_fails_inside_a_library_is_not_called_missing(monkeypatch, tmp_path):
+    from banditlab.agents.peers._base import library
+
+    (tmp_path / "broken_peer.py").write_text("import no_such_module_of_anybody\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_of_anybody"):
+        library("broken_peer", "x")
+
+
+def test_listing_and_describing_load_no_library():
+    """Modules, classes and settings are there without the extra."""
+    code = (
+        "import sys\nfrom banditlab.registry import registry\n"
+        f"for id_ in {sorted(ADAPTERS)}:\n"
+        "    cls = registry().load('agents', id_)\n"
+        "    print(cls.group, bool(cls.summary), bool(cls.__doc__))\n"
+        f"print([name for name in {LIBRARIES} if name in sys.modules])\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split("\n")[:-1] == ["adapter True True"] * len(ADAPTERS) + ["[]"]
+
+
+@pytest.mark.parametrize("id_", sorted(ADAPTERS))
+def test_every_parameter_is_described(id_):
+    cls = registry().load("agents", id_)
+    for name in cls.own_settings():
+        assert f"\n    {name}\n" in (cls.__doc__ or "") or f"\n{name}\n" in inspect.getdoc(cls), name
+
+
+BAD = {
+    "vw": [
+        {"exploration": "first"},
+        {"gamma": -0.1},
+        {"policies": 0},
+        {"sharpness": 0.0},
+        {"growth": -1.0},
+        {"mellowness": 0.0},
+        {"cost_type": "sm"},
+        {"learning_rate": 0.0},
+    ],
+    "river-logistic": [{"gamma": 1.1}, {"learning_rate": 0.0}, {"l2": -1.0}],
+    "river-linucb": [{"alpha": 0.0}, {"beta": 0.0}],
+    "mabwiser-linucb": [{"alpha": 0.0}, {"l2_lambda": 0.0}, {"batch": 0}],
+    "mabwiser-lints": [{"alpha": 0.0}, {"l2_lambda": 0.0}, {"batch": 0}],
+}
+
+
+@pytest.mark.parametrize(("id_", "settings"), [(id_, case) for id_, cases in BAD.items() for case in cases])
+def test_bad_settings_are_refused_before_the_library_is_asked_for(id_, settings):
+    [name] = settings
+    with pytest.raises(UsageError, match=f"^{name} must "):
+        registry().load("agents", id_)(PROBLEM, np.random.default_rng(0), **settings)
+
+
+def test_every_setting_has_a_bad_value():
+    for id_, cases in BAD.items():
+        assert {name for case in cases for name in case} == set(registry().load("agents", id_).own_settings())

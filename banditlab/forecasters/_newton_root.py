@@ -38,7 +38,7 @@ class RootScratch(NamedTuple):
 
 @njit
 def residual(z, g, At, s, a, r):  # type: ignore[no-untyped-def]
-    """Write s = softmax(z), a = At s, r = z - g + a (all (K,)) and return max |r|."""
+    """Write s = softmax(z), a = At s, r = z - g + a (all (K,)) and return max |r|, NaN where one is NaN."""
     K = z.shape[0]
     softmax_into(z, s)
     worst = 0.0
@@ -48,7 +48,8 @@ def residual(z, g, At, s, a, r):  # type: ignore[no-untyped-def]
             total += At[i, j] * s[j]
         a[i] = total
         r[i] = z[i] - g[i] + total
-        worst = max(worst, abs(r[i]))
+        if abs(r[i]) > worst or math.isnan(r[i]):
+            worst = abs(r[i])  # NaN stays: nothing is above it
     return worst
 
 
@@ -138,7 +139,8 @@ def root(g, At, z, scratch):  # type: ignore[no-untyped-def]
     """Write the root of z = g - At softmax(z) into z (K,), At symmetric positive semidefinite: Newton, halving steps.
 
     Undamped, Newton's method cycles for large B or small lambda. The start z = 0 makes the first step the solution with
-    the softmax linearised at the uniform distribution. On return scratch.s = softmax(z) and scratch.a = At s.
+    the softmax linearised at the uniform distribution. On return scratch.s = softmax(z) and scratch.a = At s. Returns
+    the relative residual, at most TOLERANCE unless rounding or 200 steps came first; z is NaN where At or g is not finite.
     """
     s, q, r, a, step, trial, L = scratch
     K = z.shape[0]
@@ -147,6 +149,10 @@ def root(g, At, z, scratch):  # type: ignore[no-untyped-def]
         goal = max(goal, 1.0 + abs(g[k]))
         z[k] = 0.0
     worst = residual(z, g, At, s, a, r)
+    if not worst < math.inf:
+        z[:] = math.nan
+        residual(z, g, At, s, a, r)
+        return math.nan
     for _ in range(200):
         if worst <= TOLERANCE * goal:
             break
@@ -159,8 +165,9 @@ def root(g, At, z, scratch):  # type: ignore[no-untyped-def]
             if now < worst:
                 break
             length *= 0.5
-        if now >= worst:
+        if not now < worst:
             break  # rounding: no shorter step is better
         z[:] = trial
         worst = now
     residual(z, g, At, s, a, r)
+    return worst / goal

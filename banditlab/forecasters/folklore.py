@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, complete, form, form_many, form_of
+from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
 from banditlab.forecasters._newton_root import (
+    TOLERANCE,
     RootScratch,
     half_solve,
     half_solve_transposed,
@@ -29,13 +30,15 @@ from banditlab.validation import one_of, positive
 class State(NamedTuple):
     """blocks = A^{-1}; h (K, d) = A^{-1} G; constants (2,) = c, 1 if the printed linear term is used.
 
-    spent (1,) is the certificate's sum; g, u (K,) and root are scratch.
+    spent (1,) is the certificate's sum; unsolved (1,) counts the updates whose root stopped short of its tolerance;
+    g, u (K,) and root are scratch.
     """
 
     blocks: Blocks
     h: NDArray[np.float64]
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
+    unsolved: NDArray[np.int64]
     g: NDArray[np.float64]
     u: NDArray[np.float64]
     root: RootScratch
@@ -43,11 +46,11 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):  # type: ignore[no-untyped-def]
-    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At stands in state.blocks."""
+    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At stands in state.blocks; return root's residual."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
-    root(g, At, z, state.root)
+    return root(g, At, z, state.root)
 
 
 @njit
@@ -97,8 +100,8 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape
-    predict_kernel(state, x, z)
-    complete(state.blocks, x)
+    form_and_complete(state.blocks, x)
+    state.unsolved[0] += not solve_at(state, x, z) <= TOLERANCE
     add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + c H_t
     state.spent[0] += 0.25 * learn_coefficients(state, y, z)
     for k in range(K):  # h = A_t^{-1} G_t, G_t = G_{t-1} + (s - e_y) (x) x - 2c (S z) (x) x
@@ -193,6 +196,7 @@ class FOLKLORE(KernelForecaster):
             np.zeros((K, d)),
             constants,
             np.zeros(1),
+            np.zeros(1, np.int64),
             np.zeros(K),
             np.zeros(K),
             RootScratch.empty(K),
@@ -212,6 +216,10 @@ class FOLKLORE(KernelForecaster):
         if not self._proved():
             return math.nan
         return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many updates expanded at a point whose residual is above 1e-11 (1 + |g|): rounding came first."""
+        return {"unsolved_roots": int(self.state.unsolved[0])}
 
     def _proved(self) -> bool:
         K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius

@@ -12,9 +12,10 @@ from banditlab.bounds._curvature import margin_range, simple_curvature, tight_cu
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, complete, form, form_many, form_of
+from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
 from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax
 from banditlab.forecasters._newton_root import (
+    TOLERANCE,
     RootScratch,
     half_solve,
     half_solve_transposed,
@@ -32,7 +33,8 @@ class State(NamedTuple):
     """blocks = A^{-1}; h (K, d) = A^{-1} b, so theta = -h/2; nodes stand for N(0, I).
 
     constants (4,) = c, mu, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used. spent
-    (1,) is the certificate's sum. mean, g, u, step (K,), C (K, K) and root are scratch.
+    (1,) is the certificate's sum; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g, u,
+    step (K,), C (K, K) and root are scratch.
     """
 
     blocks: Blocks
@@ -40,6 +42,7 @@ class State(NamedTuple):
     nodes: Nodes
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
+    unsolved: NDArray[np.int64]
     mean: NDArray[np.float64]
     g: NDArray[np.float64]
     u: NDArray[np.float64]
@@ -90,7 +93,7 @@ def implicit_step(state, y):  # type: ignore[no-untyped-def]
     K = g.shape[0]
     for k in range(K):
         g[k] = mean[k] + At[k, y]
-    root(g, At, step, state.root)
+    state.unsolved[0] += not root(g, At, step, state.root) <= TOLERANCE
     top = step[0]
     for k in range(1, K):
         top = max(top, step[k])
@@ -123,8 +126,8 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape
-    predict_kernel(state, x, z)
-    complete(state.blocks, x)
+    form_and_complete(state.blocks, x)
+    forecast_at(state, x, z)
     state.spent[0] -= z[y] + implicit_step(state, y)
     add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + (beta/2) H_t at theta_{t+1}
     if state.constants[3] > 0.0:
@@ -237,6 +240,7 @@ class GAF(KernelForecaster):
             self._make_nodes(K),
             np.array([self.curvature, self.smoothing, factor, float(self.linear_term == "printed")]),
             np.zeros(1),
+            np.zeros(1, np.int64),
             mean=np.zeros(K),
             g=np.zeros(K),
             u=np.zeros(K),
@@ -274,6 +278,10 @@ class GAF(KernelForecaster):
         if not self._proved():
             return math.nan
         return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many implicit steps ended with a residual above 1e-11 (1 + |g|): rounding came first."""
+        return {"unsolved_roots": int(self.state.unsolved[0])}
 
     def _proved(self) -> bool:
         K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius

@@ -30,7 +30,10 @@ class Player:
     feedback: ClassVar[str] = "bit"
     """What the player is told after a round: "bit" (right or wrong) or "label"."""
     group: ClassVar[str] = "practice"
-    """ "theory" where the defaults are a theorem's settings, "practice", or "baseline"."""
+    """ "theory" where the defaults are a theorem's settings, "practice", "reference" (told the label, for scale),
+    "baseline" (learns nothing), or "adapter" (another library's method)."""
+    requires: ClassVar[tuple[str, ...]] = ()
+    """Modules of another library that the constructor imports, which the extra `peers` installs."""
     summary: ClassVar[str] = ""
     """One line for listings."""
     reference: ClassVar[str] = ""
@@ -78,6 +81,13 @@ class Player:
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far against every comparator in the ball, or NaN."""
         return math.nan
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return what the player counts of itself, by name. Numbers are stored at each checkpoint as `diagnostic.NAME`.
+
+        A wrapper answers with those of the player it wraps.
+        """
+        return {} if self.wraps is None else self.inner.diagnostics()
 
     # ------------------------------------------------------------------------------------------------------------ state
 

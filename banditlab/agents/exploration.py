@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import Agent, Floats, Trace, checked
+from banditlab.agents._wrapping import forecaster_settings
 from banditlab.bounds.exploration import exploration, theorem_9_gamma
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import UsageError
 from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import (
@@ -120,7 +121,7 @@ class Exploration(Agent):
     gamma
         Exploration rate in [0, 1] (gamma in the paper), or "theory": Theorem 9's min(1, sqrt(K Reg(T)/T)), which needs
         the horizon and a forecaster with a proved bound.
-    forecaster_settings
+    inner_settings
         Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.
 
     Raises
@@ -152,33 +153,18 @@ class Exploration(Agent):
         *,
         forecaster: str = "folklore",
         gamma: float | Literal["theory"] = "theory",
-        **forecaster_settings: Any,
+        **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
         cls = registry().load("forecasters", forecaster)
-        settings = self._for_forecaster(cls, forecaster_settings)
+        settings = forecaster_settings(type(self), cls, inner_settings)
         self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
         if gamma == "theory":
             self.gamma = self._theory_gamma()
         else:
             self.gamma = probability("gamma", number("gamma", gamma, "theory"))
-
-    @classmethod
-    def _for_forecaster(cls, inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings under the names the forecaster knows, or raise a UsageError naming the wrong one."""
-        known = inner.own_settings()
-        settings = {}
-        for key, value in given.items():
-            name = key.removeprefix("forecaster.")
-            if name not in known and inner.wraps is None:
-                both = [*cls.own_settings(), *known]
-                raise UsageError(f"exploration of {inner.id} has no setting {key!r}{nearest(name, both)}")
-            if name in settings:
-                raise UsageError(f"the forecaster's setting {name!r} is given twice, also as {key!r}")
-            settings[name] = value
-        return settings
 
     def _theory_gamma(self) -> float:
         T = self.problem.known_horizon("gamma = 'theory'", "give gamma as a number")

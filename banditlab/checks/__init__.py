@@ -47,15 +47,17 @@ def check_forecaster(subject: Callable[..., Any], **settings: Any) -> Iterator[C
     from banditlab.checks._forecasters import FORECASTER
     from banditlab.checks._probe import player_probe
 
-    return bound_checks(FORECASTER, player_probe(partial(subject, **settings) if settings else subject, FORECASTER))
+    probe = player_probe(partial(subject, **settings) if settings else subject, lambda cls: FORECASTER)
+    return bound_checks(FORECASTER, probe)
 
 
 def check_agent(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
-    """Yield the checks of an agent: a class, or a factory `(problem, rng, **settings)`."""
-    from banditlab.checks._agents import AGENT
+    """Yield the checks of an agent (bit or label): a class, or a factory `(problem, rng, **settings)`."""
+    from banditlab.checks._agents import agent_checks
     from banditlab.checks._probe import player_probe
 
-    return bound_checks(AGENT, player_probe(partial(subject, **settings) if settings else subject, AGENT))
+    probe = player_probe(partial(subject, **settings) if settings else subject, agent_checks)
+    return bound_checks(agent_checks(probe.cls), probe)
 
 
 def check_env(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:

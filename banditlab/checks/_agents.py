@@ -1,13 +1,15 @@
-"""Checks of an agent: one bit of feedback, probabilities that are true, exactly two uniforms a round."""
+"""Checks of an agent: true probabilities, exactly two uniforms a round, one bit of feedback (or, for scale, the label)."""
 
 from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from banditlab.agents import LabelAgent
 from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._players import COMMON
 from banditlab.checks._probe import (
@@ -18,8 +20,10 @@ from banditlab.checks._probe import (
     first_difference,
     play,
     read_only,
+    tell,
     with_generator,
 )
+from banditlab.player import Player
 from banditlab.problem import Decision
 
 DRAWS = 400
@@ -46,7 +50,7 @@ def decisions(probe: PlayerProbe) -> None:
             fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class says explores = False")
         if not agent.explores and explored is not None:
             fail(f"at round {t} explored is {explored!r} but the class says explores = False: it must be None")
-        agent.learn(read_only(X[t]), decision, bool(decision.action == y[t]))
+        tell(agent, read_only(X[t]), decision, y[t])
 
 
 def _wrong(decision: Any, K: int) -> str:
@@ -79,7 +83,7 @@ def two_uniforms(probe: PlayerProbe) -> None:
         decision = agent.act(read_only(X[t]))
         if agent.rng.bit_generator.state != twin.bit_generator.state:
             fail(f"act at round {t} did not leave the generator as two uniforms do: draw rng.random(2) on every branch")
-        agent.learn(read_only(X[t]), decision, bool(decision.action == y[t]))
+        tell(agent, read_only(X[t]), decision, y[t])
         if agent.rng.bit_generator.state != twin.bit_generator.state:
             fail(f"learn at round {t} drew from the generator: extra randomness takes a child stream of its own")
 
@@ -148,7 +152,7 @@ def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]
         decision = agent.act(read_only(x))
         played.append((decision.action, np.array(decision.probabilities)))
         agent.act(read_only(another))
-        agent.learn(read_only(x), decision, bool(decision.action == label))
+        tell(agent, read_only(x), decision, label)
     return played
 
 
@@ -162,7 +166,7 @@ def _in_arrears(agent: Any, X: Any, y: Any, K: int) -> None:
             if len(waiting) > DELAY:
                 s, old = waiting.pop(0)
                 if s % 3:
-                    agent.learn(read_only(X[s]), old, bool(old.action == y[s]))
+                    tell(agent, read_only(X[s]), old, y[s])
         except Exception as error:
             fail(f"with late or missing feedback, round {t} raised {one_line(error)}: learn uses its arguments only")
         problem = _wrong(decision, K)
@@ -229,12 +233,28 @@ def both_paths(probe: PlayerProbe) -> None:
             fail("play_block reports other explored rounds than act: both paths must agree")
 
 
-AGENT = COMMON + (
-    decisions,
-    two_uniforms,
-    true_probabilities,
-    decisions_are_kept,
-    late_feedback,
-    only_the_bit,
-    both_paths,
-)
+def told_the_label(probe: PlayerProbe) -> None:
+    """learn takes the label, and the compiled path reveals it after the action: it changes no action up to its round."""
+    agent = probe.make()
+    names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
+    if len(names) != 3:
+        fail(f"learn takes ({', '.join(names)}): it must take (context, decision, label) and nothing else")
+    if not hasattr(agent, "play_block"):
+        raise CheckExcluded("no compiled path: the loop hands over the label after the action")
+    X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes
+    actions = _played(agent, X, y).action
+    for t in range(0, ROUNDS, 7):
+        other = y.copy()
+        other[t:] = (y[t:] + 1) % K
+        if not np.array_equal(_played(probe.make(), X, other).action[: t + 1], actions[: t + 1]):
+            fail(f"other labels from round {t} on changed an action up to it: the label is revealed after the action")
+
+
+_ANSWERS = (decisions, two_uniforms, true_probabilities, decisions_are_kept, late_feedback)
+AGENT = (*COMMON, *_ANSWERS, only_the_bit, both_paths)
+LABEL_AGENT = (*COMMON, *_ANSWERS, told_the_label, both_paths)
+
+
+def agent_checks(cls: type[Player]) -> tuple[Callable[[PlayerProbe], None], ...]:
+    """Return the checks of an agent by what it is told: only a `LabelAgent` may see the label."""
+    return LABEL_AGENT if issubclass(cls, LabelAgent) else AGENT

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from banditlab.agents import Agent
 from banditlab.checks._core import CheckExcluded, fail, one_line
-from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run
+from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
 
+GROUPS = ("theory", "practice", "reference", "baseline", "adapter")
 MEMORY_SLACK = 256
 """Bytes by which a pickle may differ without a growing memory: large integers of generators have varying lengths."""
 
@@ -28,8 +30,11 @@ def metadata(probe: PlayerProbe) -> None:
             fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
     if cls.feedback not in ("bit", "label"):
         fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
-    if cls.group not in ("theory", "practice", "baseline"):
-        fail(f"group is {cls.group!r}: it must be 'theory', 'practice' or 'baseline'")
+    told = "bit" if issubclass(cls, Agent) else "label"
+    if cls.feedback != told:
+        fail(f"feedback is {cls.feedback!r}: what derives from Agent is told the bit, all others the label")
+    if cls.group not in GROUPS:
+        fail(f"group is {cls.group!r}: it must be one of {', '.join(map(repr, GROUPS))}")
     if type(cls.version) is not int or cls.version < 1:
         fail(f"version is {cls.version!r}: it must be an integer of at least 1")
 
@@ -110,13 +115,13 @@ def inputs(probe: PlayerProbe) -> None:
     seen = []
     for t in range(ROUNDS):
         x = X[t].copy()
-        if player.feedback == "bit":
+        if hasattr(player, "act"):
             decision = player.act(x)
             seen.append((decision.action, np.array(decision.probabilities)))
             _unchanged(x, X[t], "act", t)
             x[:] = 1e9  # the caller reuses its array between act and learn
             x = X[t].copy()
-            player.learn(x, decision, bool(decision.action == y[t]))
+            tell(player, x, decision, y[t])
             _unchanged(x, X[t], "learn", t)
         else:
             seen.append((None, np.array(player.predict(x))))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents import LabelAgent
 from banditlab.checks._core import declared_exclusions, fail
 from banditlab.errors import IncompatibleError
 from banditlab.player import Player
@@ -17,6 +18,7 @@ from banditlab.problem import Decision, Problem
 
 Floats = NDArray[np.float64]
 Factory = Callable[..., Player]
+Checks = tuple[Callable[..., None], ...]
 
 ROUNDS = 60
 """Rounds of an ordinary check."""
@@ -45,8 +47,10 @@ class PlayerProbe:
         return self.subject if isinstance(self.subject, type) else type(self.make())
 
 
-def player_probe(subject: Factory, checks: tuple[Callable[..., None], ...]) -> PlayerProbe:
+def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) -> PlayerProbe:
     """Return the probe for a class or factory `(problem, rng) -> player`: K = 3, or K = 2 where three are too many.
+
+    `checks_of(class)` are the checks its exclusions may name.
 
     Raises
     ------
@@ -67,11 +71,12 @@ def player_probe(subject: Factory, checks: tuple[Callable[..., None], ...]) -> P
         fail(f"the factory returned a {type(player).__name__}: a player derives from Agent or Forecaster")
     contexts, labels = planted_stream(problem)
     name = player.id or type(player).__name__
+    checks = checks_of(type(player))
     exclusions = _inherited_exclusions(player, checks) | declared_exclusions(type(player), checks)
     return PlayerProbe(subject, problem, contexts, labels, name, note, exclusions)
 
 
-def _inherited_exclusions(player: Player, checks: tuple[Callable[..., None], ...]) -> dict[str, str]:
+def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
     """Return what a wrapped player is excluded from, where the wrapper has the same check: its memory is part of it."""
     if player.wraps is None:
         return {}
@@ -99,14 +104,19 @@ def read_only(context: Floats) -> Floats:
     return view
 
 
+def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:
+    """Let an agent learn from a round: the bit, or the label where it is a label agent."""
+    agent.learn(context, decision, int(label) if isinstance(agent, LabelAgent) else bool(decision.action == label))
+
+
 def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
-    """Play the bandit loop: the agent is told only whether each action was right."""
+    """Play the bandit loop: the agent is told only whether each action was right, a label agent the label."""
     decisions = []
     for x, y in zip(contexts, labels, strict=True):
         decision = agent.act(read_only(x))
         # A copy: what an agent does to its own arrays later must not rewrite what it answered.
         decisions.append(decision._replace(probabilities=np.array(decision.probabilities)))
-        agent.learn(read_only(x), decision, bool(decision.action == y))
+        tell(agent, read_only(x), decision, y)
     return decisions
 
 
@@ -121,7 +131,7 @@ def forecast(forecaster: Any, contexts: Floats, labels: Iterable[int]) -> Floats
 
 def run(player: Any, contexts: Floats, labels: Any) -> list[tuple[Any, Floats]]:
     """Play or forecast; return per round (the action, the probabilities) or (None, the logits)."""
-    if player.feedback == "bit":
+    if hasattr(player, "act"):
         return [(decision.action, decision.probabilities) for decision in play(player, contexts, labels)]
     return [(None, logits) for logits in forecast(player, contexts, labels)]
 

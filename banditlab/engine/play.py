@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import Agent, Trace
+from banditlab.agents import Agent, LabelAgent, Trace
 from banditlab.agents._base import checked
 from banditlab.errors import PlayerError, UsageError
 from banditlab.forecasters import Forecaster
@@ -48,6 +48,8 @@ class Played:
         The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
     seconds
         Time spent in the player (scoring included), from the first round.
+    diagnostics
+        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
     trace
         Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
     """
@@ -60,6 +62,7 @@ class Played:
     bound: list[float] = field(default_factory=list)
     certificate: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    diagnostics: dict[str, list[float]] = field(default_factory=dict)
     trace: Trace | None = None
 
 
@@ -84,7 +87,7 @@ class _Score:
             self.parts.append(trace)
 
     def close_row(self) -> None:
-        has_coin = isinstance(self.player, Agent) and self.player.explores
+        has_coin = isinstance(self.player, Agent | LabelAgent) and self.player.explores
         bound = self.player.bound(self.rounds)
         row = {
             "rounds": self.rounds,
@@ -98,6 +101,18 @@ class _Score:
         }
         for name, value in row.items():
             getattr(self.played, name).append(value)
+        self._note(self.player.diagnostics())
+
+    def _note(self, found: dict[str, Any]) -> None:
+        """Add the numbers among a player's diagnostics as the latest row's; a name seen late is NaN before."""
+        columns, rows = self.played.diagnostics, len(self.played.rounds)
+        for name, value in found.items():
+            if isinstance(
+                value, int | float | np.integer | np.floating
+            ):  # a bool is 0 or 1, what is no number stays out
+                columns.setdefault(name, [math.nan] * (rows - 1)).append(float(value))
+        for column in columns.values():
+            column += [math.nan] * (rows - len(column))
 
     def finish(self) -> Played:
         if self.parts:
@@ -123,7 +138,7 @@ def play(
     env
         A banditlab environment (wrapped or not); it is reset with `seed`.
     player
-        An agent (sees the bit) or a forecaster (sees the label after the round), fresh.
+        An agent (sees the bit), or a label agent or forecaster (sees the label after the round), fresh.
     seed
         The environment's seed; the player brings its own generator.
     rounds
@@ -177,16 +192,17 @@ def is_compiled(player: Player) -> bool:
 
 def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
     K, d = player.problem.n_classes, player.problem.n_features
+    forecasts = isinstance(player, Forecaster)
     for X, y, stop in cut_at(checked_blocks(blocks, d, K, stops[-1]), stops):
         begin = time.perf_counter()
         loss = None
-        if player.feedback == "bit":
-            trace = Trace.empty(len(y))
-            player.play_block(X, y, trace)
-        else:
+        if forecasts:
             logits = np.empty((len(y), K))
             player.forecast_block(X, y, logits)
             trace, loss = trace_of_forecast(logits, y)
+        else:
+            trace = Trace.empty(len(y))
+            player.play_block(X, y, trace)
         score.add(trace, time.perf_counter() - begin, loss)
         if stop:
             score.close_row()
@@ -257,7 +273,8 @@ def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trac
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
     correct = reward > 0.5
-    agent.learn(context, decision, correct)
+    # The label goes to a LabelAgent by type: an attribute could be set by any plug-in.
+    agent.learn(context, decision, label() if isinstance(agent, LabelAgent) else correct)
     p_true = decision.probabilities[label()]
     explored = bool(decision.explored)
     return Trace(*(np.array([v]) for v in (decision.action, correct, p_true, explored))), following

@@ -199,6 +199,8 @@ def _table(rows: Rows, metadata: dict[str, str] | None = None) -> pa.Table:
 def _type_of(name: str, values: list[Any]) -> pa.DataType:
     if name in _COLUMNS:
         return _COLUMNS[name]
+    if name.startswith("diagnostic."):
+        return pa.float64()
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values if v is not None)
     return pa.float64() if numbers and not name.startswith("setting.") else pa.string()
 
@@ -220,7 +222,7 @@ def concatenate(tables: list[pa.Table]) -> pa.Table:
     def unified(table: pa.Table) -> pa.Table:
         for i, column in enumerate(table.schema):
             if column.name in texts and column.type != pa.string():
-                as_text = [None if v is None else f"{v:g}" for v in table[column.name].to_pylist()]
+                as_text = [None if v is None else repr(v).removesuffix(".0") for v in table[column.name].to_pylist()]
                 table = table.set_column(i, column.name, pa.array(as_text, pa.string()))
         return table.replace_schema_metadata(None)
 

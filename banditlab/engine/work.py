@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents import LabelAgent
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.play import BLOCK, Blocks, Played, play
 from banditlab.engine.store import Rows, Store
 
+REFERENCE = "reference"
+"""The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
 STREAM_BYTES = 128 * 2**20  # a stream up to this size is drawn once and shared by the players of a task
 
 
@@ -176,7 +179,7 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
     same = {
         "run_id": run.run_id,
         "stream_id": run.stream_id,
-        "kind": player.feedback,
+        "kind": REFERENCE if isinstance(player, LabelAgent) else player.feedback,
         "environment": run.environment_label,
         "player": run.player["id"],
         "label": run.label,
@@ -189,6 +192,7 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
         **{name: getattr(played, name) for name in ("mistakes", "expected_mistakes", "log_loss", "explored")},
         **{name: getattr(played, name) for name in ("bound", "certificate", "seconds")},
     }
+    each |= {f"diagnostic.{name}": values for name, values in played.diagnostics.items()}
     params = {f"param.{name}": _cell(value) for name, value in player.params().items()}
     written = {f"setting.{name}": str(value) for name, value in run.written.items()}
     repeated = {name: [value] * n for name, value in (same | params | written).items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
+from banditlab.agents import LabelAgent, Trace
 from banditlab.errors import UsageError
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
@@ -26,6 +26,11 @@ def refuses(call, *arguments, match):
     assert "\n" not in str(refusal.value)
 
 
+def told(agent):
+    """What learn is told: the label 1, or the bit."""
+    return 1 if isinstance(agent, LabelAgent) else True
+
+
 def test_contexts_of_another_shape(agent):
     before = agent.rng.bit_generator.state
     for context in (np.ones(4000), np.ones(2), np.ones((1, 3)), np.ones((3, 1)), 1.0):
@@ -33,16 +38,16 @@ def test_contexts_of_another_shape(agent):
     assert agent.rng.bit_generator.state == before  # nothing was drawn
     decision = agent.act(X[0])
     for context in (np.ones(4000), np.ones(2)):
-        refuses(agent.learn, context, decision, True, match=r"the context must be of shape \(3,\), got")
-    agent.learn(X[0].tolist(), decision, True)
+        refuses(agent.learn, context, decision, told(agent), match=r"the context must be of shape \(3,\), got")
+    agent.learn(X[0].tolist(), decision, told(agent))
 
 
 def test_decisions_that_are_none(agent):
     decision = agent.act(X[0])
     for action in (3, -1, 700_000, 1.0, True, None):
         bad = decision._replace(action=action, explored=True)
-        refuses(agent.learn, X[0], bad, True, match="the decision's action must be an integer in 0 ... 2, got")
-    agent.learn(X[0], decision._replace(action=np.int64(decision.action)), True)
+        refuses(agent.learn, X[0], bad, told(agent), match="the decision's action must be an integer in 0 ... 2, got")
+    agent.learn(X[0], decision._replace(action=np.int64(decision.action)), told(agent))
 
 
 def test_decisions_of_another_agent(agent):
@@ -51,9 +56,25 @@ def test_decisions_of_another_agent(agent):
     decision = agent.act(X[0])
     size = agent.payload_size
     for payload in (np.zeros(size + 1), None if size else np.zeros(3)):
-        refuses(agent.learn, X[0], decision._replace(payload=payload), True, match="the decision's payload must be of")
+        refuses(
+            agent.learn,
+            X[0],
+            decision._replace(payload=payload),
+            told(agent),
+            match="the decision's payload must be of",
+        )
     other = Decision(1, np.full(4, 0.25), decision.explored, decision.payload)
-    refuses(agent.learn, X[0], other, True, match=r"the decision's probabilities must be of shape \(3,\), got \(4,\)")
+    refuses(
+        agent.learn, X[0], other, told(agent), match=r"the decision's probabilities must be of shape \(3,\), got \(4,\)"
+    )
+
+
+def test_labels_out_of_range(agent):
+    if not isinstance(agent, LabelAgent):
+        pytest.skip("an agent that is told a bit")
+    decision = agent.act(X[0])
+    for label in (3, -1, 1.0, True, None):
+        refuses(agent.learn, X[0], decision, label, match="the label must be an integer in 0 ... 2, got")
 
 
 def test_blocks(agent):

@@ -1,0 +1,24 @@
+"""What agents that wrap a forecaster share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from banditlab.errors import UsageError, nearest
+from banditlab.forecasters._base import Forecaster
+from banditlab.player import Player
+
+
+def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings under the names the forecaster knows, or raise a UsageError naming the wrong one."""
+    known = inner.own_settings()
+    settings = {}
+    for key, value in given.items():
+        name = key.removeprefix("forecaster.")
+        if name not in known and inner.wraps is None:
+            both = [*outer.own_settings(), *known]
+            raise UsageError(f"{outer.id} of {inner.id} has no setting {key!r}{nearest(name, both)}")
+        if name in settings:
+            raise UsageError(f"the forecaster's setting {name!r} is given twice, also as {key!r}")
+        settings[name] = value
+    return settings

@@ -1,0 +1,82 @@
+"""The multiclass perceptron, told the label: the scale on which Banditron is read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._label import KernelLabelAgent
+from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.kernels import njit
+from banditlab.problem import Problem
+
+
+class State(NamedTuple):
+    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch."""
+
+    V: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    scores(state.V, x, state.z)
+    y_hat = argmax(state.z, p.shape[0])
+    p[:] = 0.0
+    p[y_hat] = 1.0
+    return y_hat
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
+    if action == label:
+        return
+    V = state.V
+    for j in range(x.shape[0]):
+        V[j, label] += x[j]
+        V[j, action] -= x[j]
+
+
+class Perceptron(KernelLabelAgent):
+    """The multiclass perceptron.
+
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
+    for scale, never ranked with agents that see one bit.
+
+    Update rule: y_hat = argmax_k (W x)_k, the first of equals, is played. On a mistake W_y += x and W_y_hat -= x. The
+    scale of W is irrelevant, so there is no step size.
+
+    Guarantee (adversarial, ||x|| <= R): M <= L + D + sqrt(L D) for every U, with D = 2 R^2 ||U||_F^2 and L the
+    multiclass hinge loss sum_t max(0, 1 - (U x)_y + max_{k != y} (U x)_k). The comparator's loss is the hinge, not the
+    logistic loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
+
+    Cost: O(K d) a round, K d numbers.
+
+    Raises
+    ------
+    UsageError
+        rng is None.
+
+    References
+    ----------
+    K. Crammer, Y. Singer. Ultraconservative online algorithms for multiclass problems. JMLR 3, 2003.
+    S. Kakade, S. Shalev-Shwartz, A. Tewari. Efficient bandit algorithms for online multiclass prediction. ICML 2008.
+    """
+
+    id = "perceptron"
+    summary = "the multiclass perceptron, told the label"
+    reference = "Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        super().__init__(problem, rng)
+        K, d = problem.n_classes, problem.n_features
+        self.state = State(zero_weights(d, K), np.zeros(padded(K)))
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view."""
+        return self.state.V[:, : self.problem.n_classes].T

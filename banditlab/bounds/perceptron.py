@@ -1,0 +1,22 @@
+"""The multiclass perceptron's mistake bound, the label revealed."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+
+@theorem(
+    source="Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2",
+    unit="hinge",
+    assumes="adversarial stream, ||x_t|| <= R, label revealed; any U",
+)
+def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float:
+    """Return L + D + sqrt(L D), D = 2 R^2 ||U||_F^2: at least the number of mistakes. L is U's loss, in hinge units.
+
+    L = sum_t max(0, 1 - (U x)_y + max_{k != y} (U x)_k). A mistake adds at least 1 - l_t(U) to <U, W> and at most 2 R^2
+    to ||W||_F^2, so M - L <= sqrt(D M), and solving for M gives at most this.
+    """
+    D = 2.0 * radius**2 * frobenius_norm**2
+    return hinge_loss + D + math.sqrt(hinge_loss * D)

@@ -6,9 +6,9 @@ import argparse
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import digits, estimator, forecasters
+from benchmarks import digits, estimator, forecasters, peers
 
-TABLES = {"digits": digits.main, "estimator": estimator.main, "forecasters": forecasters.main}
+TABLES = {"digits": digits.main, "estimator": estimator.main, "forecasters": forecasters.main, "peers": peers.main}
 
 
 def main() -> None:
@@ -16,11 +16,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(TABLES))
     parser.add_argument("--streams", type=int, help="peers only: over how many streams the medians are taken")
-    given = parser.parse_args()
-    if given.streams is not None and given.name != "peers":
-        parser.error(f"{given.name} takes no --streams")
+    parser.add_argument("--jobs", type=int, help="peers only: how many agents are measured at a time")
+    given = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
+    table = given.pop("name")
+    if given and table != "peers":
+        parser.error(f"{table} takes no --{next(iter(given))}")
     with threadpool_limits(1):
-        TABLES[given.name](**({} if given.streams is None else {"streams": given.streams}))
+        TABLES[table](**given)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ IDS = sorted(entry.id for entry in registry().entries("agents"))
 
 @pytest.fixture(params=IDS)
 def agent(request):
-    return registry().load("agents", request.param)(PROBLEM, np.random.default_rng(0))
+    cls = registry().load("agents", request.param)
+    for module in cls.requires:
+        pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
+    return cls(PROBLEM, np.random.default_rng(0))
 
 
 def refuses(call, *arguments, match):

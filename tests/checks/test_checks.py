@@ -62,6 +62,8 @@ def ids(kind: str) -> list[str]:
 
 @pytest.mark.parametrize("id_", ids("agents"))
 def test_every_agent_passes(id_: str) -> None:
+    for module in Registry().load("agents", id_).requires:
+        pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
     assert_all_pass(check_id(id_))
 
 

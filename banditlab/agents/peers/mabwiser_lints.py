@@ -14,19 +14,17 @@ class MABWiserLinTS(MABWiserAgent):
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: mabwiser's own. Class k holds A_k = l2_lambda I + sum x x' and beta_k = A_k^{-1} sum x reward over the
-    rounds it was played in, and the class with the
-    highest x'b_k is played, b_k drawn from N(beta_k, alpha^2 A_k^{-1}) by mabwiser's generator, which is seeded from ours: the
-    probabilities are one-hot given that draw.
-    mabwiser predicts only once it was fitted: classes are uniform until the first batch is full.
+    rounds it was played in; the class with the highest x'b_k is played, b_k drawn from N(beta_k, alpha^2 A_k^{-1}) by
+    mabwiser's generator, which is seeded from ours: probabilities are one-hot given that draw. mabwiser predicts only
+    once it was fitted, so classes are uniform until the first batch is full.
 
-    mabwiser 2.7.4 copies its generator into a class's model whenever that learns, so the classes' draws come from copies of
-    one stream rather than from one generator. It is left as it is.
+    mabwiser 2.7.4 copies its generator into a class's model whenever that learns, so that the classes draw from copies
+    of one stream and not from one generator. It is left as it is.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: 1.8 ms a round at d = 65, K = 10 with batch = 1, mostly its copies, checks and a d x d inverse and K singular value
-    decompositions; 2 K d^2
-    numbers. A batch of 50 rounds is several times as fast.
+    Cost: 1.8 ms a round at d = 65, K = 10 with batch = 1: copies, checks, the inverse of A_k anew, and for each class the
+    singular value decomposition that its draw begins with, which a larger batch does not save. 2 K d^2 numbers.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def test_listing_and_describing_load_no_library():
         f"for id_ in {sorted(ADAPTERS)}:\n"
         "    cls = registry().load('agents', id_)\n"
         "    print(cls.group, bool(cls.summary), bool(cls.__doc__))\n"
-        f"print([name for name in {LIBRARIES} if name in sys.modules])\n"
+        f"print([name for name in {LIBRARIES} if sys.modules.get(name)])\n"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split("\n")[:-1] == ["adapter True True"] * len(ADAPTERS) + ["[]"]

@@ -19,16 +19,14 @@ PAPER_RADIUS = math.sqrt(55.0)
 
 
 class State(NamedTuple):
-    """A, b and V = -b/A, each (d, Kp), transposed and padded with columns of zeros (of 1/D for A); W = scale V'.
+    """A and V = -b/A, each (d, Kp), transposed and padded with columns of 1/D and of zeros; W = scale V'.
 
-    norms (d,) are the squared norms of V's rows. z, s, q, r (Kp,) are scratch, zero beyond K but for z. rates (4,) =
-    (gamma, beta, alpha, D); greedy is 1 where the exploitation draw is the argmax.
+    b is not stored: it is -A V. z, s, q, r (Kp,) are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta,
+    alpha, D); greedy is 1 where the exploitation draw is the argmax.
     """
 
     A: NDArray[np.float64]
-    b: NDArray[np.float64]
     V: NDArray[np.float64]
-    norms: NDArray[np.float64]
     z: NDArray[np.float64]
     s: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -80,45 +78,45 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         e = (1.0 if k == action else 0.0) - 1.0 / K
         q[k] = weight * e * e
         r[k] = step * e
-    move(state.A, state.b, state.V, state.norms, x, q, r)
-    norm = math.sqrt(four_sums(state.norms))
+    move(state.A, state.V, x, q, r)
+    norm = math.sqrt(squares(state.V, state.z))
     D = state.rates[3]
     state.scale[0] = D / norm if norm > D else 1.0  # the rescale that stands for a projection
 
 
 @njit
-def move(A, b, V, norms, x, q, r):  # type: ignore[no-untyped-def]
-    """A += kappa beta dlt^2, b += (1 - kappa beta <dlt, W'>) dlt, V = -b/A, in the rows where x is not 0."""
+def move(A, V, x, q, r):  # type: ignore[no-untyped-def]
+    """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0."""
     for j in range(x.shape[0]):
         xj = x[j]
         if xj != 0.0:
             x2 = xj * xj
             for k in range(V.shape[1]):
-                A[j, k] += x2 * q[k]
-                b[j, k] += xj * r[k]
-                V[j, k] = -b[j, k] / A[j, k]
-            s0 = s1 = s2 = s3 = 0.0
-            for k in range(0, V.shape[1], 4):
-                s0 += V[j, k] * V[j, k]
-                s1 += V[j, k + 1] * V[j, k + 1]
-                s2 += V[j, k + 2] * V[j, k + 2]
-                s3 += V[j, k + 3] * V[j, k + 3]
-            norms[j] = (s0 + s1) + (s2 + s3)
+                old = A[j, k]
+                new = old + x2 * q[k]
+                A[j, k] = new
+                V[j, k] = (V[j, k] * old - xj * r[k]) / new
 
 
 @njit
-def four_sums(v):  # type: ignore[no-untyped-def]
-    """Return the sum of v in four partial sums: one running sum would wait for itself."""
-    s0 = s1 = s2 = s3 = 0.0
-    whole = v.shape[0] - v.shape[0] % 4
-    for j in range(0, whole, 4):
-        s0 += v[j]
-        s1 += v[j + 1]
-        s2 += v[j + 2]
-        s3 += v[j + 3]
-    for j in range(whole, v.shape[0]):
-        s0 += v[j]
-    return (s0 + s1) + (s2 + s3)
+def squares(V, column):  # type: ignore[no-untyped-def]
+    """Return the sum of V's squares, eight rows at a time; column (Kp,) is scratch."""
+    d, Kp = V.shape
+    for k in range(Kp):
+        column[k] = 0.0
+    whole = d - d % 8
+    for j in range(0, whole, 8):
+        for k in range(Kp):
+            low = V[j, k] ** 2 + V[j + 1, k] ** 2 + V[j + 2, k] ** 2 + V[j + 3, k] ** 2
+            high = V[j + 4, k] ** 2 + V[j + 5, k] ** 2 + V[j + 6, k] ** 2 + V[j + 7, k] ** 2
+            column[k] += low + high
+    for j in range(whole, d):
+        for k in range(Kp):
+            column[k] += V[j, k] ** 2
+    total = 0.0
+    for k in range(Kp):
+        total += column[k]
+    return total
 
 
 class PNewtron(KernelAgent):
@@ -146,7 +144,7 @@ class PNewtron(KernelAgent):
 
     Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` answers None.
 
-    Cost: O(K d) for the scores, K exponentials, O(K nnz(x)) for the update; 3 K d numbers.
+    Cost: O(K d) a round, K exponentials, K nnz(x) divisions; 2 K d numbers.
 
     Parameters
     ----------
@@ -208,9 +206,7 @@ class PNewtron(KernelAgent):
         D = math.sqrt(K) * self.norm_bound
         self.state = State(
             A=np.full((d, padded(K)), 1.0 / D),
-            b=zero_weights(d, K),
             V=zero_weights(d, K),
-            norms=np.zeros(d),
             z=np.zeros(padded(K)),
             s=np.zeros(padded(K)),
             q=np.zeros(padded(K)),

@@ -107,7 +107,8 @@ class RDUE(KernelAgent):
     (1 - a) S, so that E[M] <= sum_t S(U x_t / ln 2, y_t) + (b/(2a) + 1) B' sqrt(K T) at q0 = B' sqrt(K/T). For any
     fixed q0 the additive term is q0 (K-1)/K T + b K B'^2/(2 a q0), which is what `bound` returns, in bits: it is below
     the former at the theorem's q0 and holds after any number of rounds. None for the adaptive step or without the
-    projection.
+    projection. The paper's 1 - a = 0.693 is not sharp: for any K it is 0.518, the largest (1 - 2 q^2)/log2(1/q), which
+    two classes attain; we keep the theorem as it is.
 
     Cost: O(K d) a round, K exponentials, K d numbers.
 

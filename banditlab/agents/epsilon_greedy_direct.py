@@ -1,0 +1,136 @@
+"""Epsilon-greedy on one logistic regression per class, "would k be correct?" (the direct method)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._base import KernelAgent
+from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.forecasters._settings import resolve
+from banditlab.kernels import draw_uniform, njit
+from banditlab.problem import Problem
+from banditlab.validation import number, probability
+
+AUTO_RATE = 0.5
+"""learning_rate = "auto" in units of 1/R."""
+FLOOR = 1e-12
+"""What the sums of squared gradients start at, in units of R^2: keeps 0/0 out."""
+
+
+class State(NamedTuple):
+    """V, the transpose of W (d, Kp), padded with columns of zeros; G (K, d), the sums of squared gradients.
+
+    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z (Kp,) scratch.
+    """
+
+    V: NDArray[np.float64]
+    G: NDArray[np.float64]
+    rounds: NDArray[np.int64]
+    settings: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    gamma, z, K = state.settings[0], state.z, p.shape[0]
+    if gamma < 0.0:
+        gamma = min(1.0, math.sqrt(K / (state.rounds[0] + 1.0)))
+    scores(state.V, x, z)
+    best = argmax(z, K)
+    p[:] = gamma / K
+    p[best] += 1.0 - gamma
+    action, explored = best, u[0] < gamma
+    if explored:
+        action = draw_uniform(K, u[1])
+    payload[0] = z[action]
+    return action, explored
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    V, G, rate = state.V, state.G[action], state.settings[1]
+    y = 1.0 if correct else -1.0
+    r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
+    for j in range(x.shape[0]):
+        g = r * x[j]
+        if g != 0.0:
+            G[j] += g * g
+            V[j, action] -= rate * g / math.sqrt(G[j])
+    state.rounds[0] += 1
+
+
+class EpsilonGreedyDirect(KernelAgent):
+    """Play the class most probably right, now and then any; learn from every answer about the class that was played.
+
+    Problem: bandit multiclass. Class k's model says that k is right with probability sigmoid(w_k'x).
+
+    Update rule: best = argmax_k w_k'x (the first of equals); play from P = (1 - gamma) e_best + gamma/K, drawn as a coin
+    and a uniform class. Only the played class k learns, from y = +1 (right) or -1 (wrong): with the logistic loss's
+    gradient g = -y sigmoid(-y w_k'x) x, G_kj += g_j^2 and w_kj -= learning_rate g_j / sqrt(G_kj) (AdaGrad). No
+    importance weights: a model of the outcome, not of the policy's value, is fitted.
+
+    "anytime" explores at gamma_t = min(1, sqrt(K / t)), t - 1 the number of outcomes learnt: about 2 sqrt(K T) rounds in
+    all, most of them at first, where a class that has never been seen right must be found. (The reduction's guarantee
+    would ask for t^{-1/3}.)
+
+    Guarantee: if P(k is right | x) = sigmoid(w_k'x) for all k, gamma T + O(sqrt(T K Reg / gamma)) mistakes more than the
+    best class's expected ones, Reg the models' regret in squared loss: T^{2/3} at best. Exactly one class is right, so
+    the assumption needs sum_k sigmoid(w_k'x) = 1: possible for K = 2 or one-hot contexts only. `bound` answers None.
+
+    Cost: O(K d) to score and O(d) to learn; 2 K d numbers.
+
+    Parameters
+    ----------
+    gamma
+        Exploration rate in [0, 1] (epsilon elsewhere), or "anytime".
+    learning_rate
+        AdaGrad's step size, above 0. "auto" is 0.5/R: several times that learns separable data faster and fails on
+        noisy labels.
+
+    Raises
+    ------
+    UsageError
+        gamma outside [0, 1] or another word, learning_rate not above 0.
+
+    References
+    ----------
+    J. Langford, T. Zhang. The epoch-greedy algorithm for multi-armed bandits with side information. NeurIPS 2007.
+    A. Bietti, A. Agarwal, J. Langford. A contextual bandit bake-off. JMLR 22, 2021 (direct method, epsilon-greedy).
+    """
+
+    id = "epsilon-greedy-direct"
+    group = "practice"
+    summary = "greedy on one logistic regression per class (direct method) with uniform exploration"
+    reference = "Bietti, Agarwal and Langford, JMLR 2021 (direct method); AdaGrad, JMLR 2011"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+    payload_size = 1
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        gamma: float | Literal["anytime"] = "anytime",
+        learning_rate: float | Literal["auto"] = "auto",
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        self.gamma = gamma if gamma == "anytime" else probability("gamma", number("gamma", gamma, "anytime"))
+        self.learning_rate = resolve("learning_rate", learning_rate, {"auto": AUTO_RATE / R})
+        self.state = State(
+            V=zero_weights(d, K),
+            G=np.full((K, d), FLOOR * R**2),
+            rounds=np.zeros(1, np.int64),
+            settings=np.array([-1.0 if self.gamma == "anytime" else float(self.gamma), self.learning_rate]),
+            z=np.zeros(padded(K)),
+        )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view; row k is class k's model."""
+        return self.state.V[:, : self.problem.n_classes].T

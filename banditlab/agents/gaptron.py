@@ -1,4 +1,4 @@
-"""Gaptron with the logistic loss (van der Hoeven, NeurIPS 2020)."""
+"""Gaptron with the logistic, the hinge or the smooth hinge loss (van der Hoeven, NeurIPS 2020)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
-from banditlab.bounds.gaptron import gaptron_fixed, gaptron_gamma, gaptron_step
+from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import draw_uniform, inline, njit
 from banditlab.problem import Problem
-from banditlab.validation import number, positive, probability
+from banditlab.validation import number, one_of, positive, probability
 
 LN2 = math.log(2.0)
+
+
+LOSSES = ("logistic", "hinge", "smooth-hinge")
+LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
 
-    step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2; D is infinite where nothing is projected.
+    loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2; D is infinite where
+    nothing is projected.
     """
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
     r: NDArray[np.float64]
+    loss: NDArray[np.int64]
     gamma: NDArray[np.float64]
     step: NDArray[np.float64]
     adaptive: NDArray[np.int64]
@@ -35,19 +41,19 @@ class State(NamedTuple):
     D: NDArray[np.float64]
 
 
+# payload (K + 1,) carries v = W x - max_k (W x)_k, of which the first n = payload[K] numbers were replaced by e^v.
+
+
 @njit
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
-    total = 0.0
+    top = z[y_star]
     for k in range(K):
-        payload[k] = math.exp(z[k] - z[y_star])
-        total += payload[k]
-    p_star = 1.0 / total
-    for k in range(K):
-        payload[k] *= p_star  # softmax(W x)
-    a = 1.0 - p_star if p_star >= 0.5 else 1.0  # the gap map
+        payload[k] = z[k] - top
+    payload[K] = 0.0
+    a = logistic_gap(payload, K) if state.loss[0] == LOGISTIC else hinge_gap(payload, y_star, K, state.loss[0])
     m = max(a, state.gamma[0])
     p[:] = m / K  # p' = (1 - m) e_y* + m/K
     p[y_star] += 1.0 - m
@@ -56,16 +62,61 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return y_star, False
 
 
+@inline
+def logistic_gap(payload, K):  # type: ignore[no-untyped-def]
+    """Return a = 1 - p* if p* >= 1/2, else 1, with p* = 1 / sum_k e^{v_k}.
+
+    Cubics just below e^{v/64}, to the power 64, show most sums that exceed 2; exponentials are taken for the others.
+    """
+    least = 0.0
+    for k in range(K):
+        v = max(-64.0, payload[k]) * (1.0 / 64.0)
+        e = 1.0 + v * (1.0 + v * (0.5 + v * (1.0 / 6.0)))
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        least += e * e
+    if least > 2.000001:
+        return 1.0
+    total = 0.0
+    for k in range(K):
+        payload[k] = math.exp(payload[k])
+        total += payload[k]
+    payload[K] = K
+    return 1.0 - 1.0 / total if total <= 2.0 else 1.0
+
+
+@inline
+def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
+    """Return a = 1 - m* if m* <= kappa, else 0, m* = y*'s margin; for the smooth hinge (1 - min(1, m*))^2."""
+    m_star = -payload[runner_up(payload, y_star, K)]
+    if loss == SMOOTH_HINGE:
+        return (1.0 - min(1.0, m_star)) ** 2
+    return 1.0 - m_star if m_star <= KAPPA else 0.0
+
+
+@inline
+def runner_up(v, y, K):  # type: ignore[no-untyped-def]
+    """Return the first of the largest v_k, k other than y."""
+    best, top = -1, -math.inf
+    for k in range(K):
+        better = k != y and v[k] > top
+        best = k if better else best
+        top = v[k] if better else top
+    return best
+
+
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # g_t = 0
         return
     V, r, K = state.V, state.r, p.shape[0]
-    weight = 1.0 / (p[action] * LN2)  # g_t = (softmax - e_y) x' / (p'_y ln 2), r its factor in the classes
-    r_squared = 0.0
-    for k in range(K):
-        r[k] = weight * (payload[k] - 1.0 if k == action else payload[k])
-        r_squared += r[k] * r[k]
+    if state.loss[0] == LOGISTIC:
+        r_squared = logistic_slope(payload, action, 1.0 / (p[action] * LN2), K, r)
+    else:
+        r_squared = hinge_slope(payload, action, 1.0 / p[action], K, state.loss[0], r)
     eta = state.step[0]
     if state.adaptive[0] == 1:
         x_squared = 0.0
@@ -73,6 +124,8 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
             x_squared += x[j] * x[j]
         state.squares[0] += r_squared * x_squared
         eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
+    if r_squared == 0.0:  # beyond the margin
+        return
     for k in range(K):
         r[k] *= eta
     for j in range(x.shape[0]):
@@ -81,6 +134,38 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
             V[j, k] -= xj * r[k]
     if state.D[0] < math.inf:
         project(V, state.D[0], r)
+
+
+@inline
+def logistic_slope(payload, y, weight, K, r):  # type: ignore[no-untyped-def]
+    """Write weight (softmax - e_y) into r, the factor of g_t = r x' in the classes; return ||r||^2."""
+    total = 0.0
+    for k in range(K):
+        r[k] = payload[k] if k < payload[K] else math.exp(payload[k])
+        total += r[k]
+    p_star = 1.0 / total
+    squares = 0.0
+    for k in range(K):
+        r[k] *= p_star  # softmax(W x)
+        r[k] = weight * (r[k] - 1.0 if k == y else r[k])
+        squares += r[k] * r[k]
+    return squares
+
+
+@inline
+def hinge_slope(v, y, weight, K, loss, r):  # type: ignore[no-untyped-def]
+    """Write weight l'(m) (e_y - e_k~) into r, m = z_y - z_k~ the margin of y, k~ the best other class; return ||r||^2."""
+    other = runner_up(v, y, K)
+    m = v[y] - v[other]
+    if loss == SMOOTH_HINGE:  # l = 1 - 2m, (1 - m)^2, 0
+        slope = 2.0 * min(1.0, max(0.0, 1.0 - m))
+    else:  # l = 1 - m, but 0 where y = y* and m > kappa
+        slope = 1.0 if m <= KAPPA else 0.0
+    for k in range(K):
+        r[k] = 0.0
+    r[other] = weight * slope
+    r[y] = -r[other]
+    return 2.0 * r[other] * r[other]
 
 
 @njit
@@ -99,35 +184,46 @@ def project(V, D, column):  # type: ignore[no-untyped-def]
 class Gaptron(KernelAgent):
     """Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
-    Problem: bandit multiclass, adversarial stream. The loss is the logistic loss in BASE 2,
-    l(W) = -log2 softmax(W x)_y; in nats the inequality the proof rests on is false.
+    Problem: bandit multiclass, adversarial stream. Losses, m = z_y - max_{k != y} z_k the margin of the label at z = W x:
 
-    Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius):
-    y* = argmax_k (W_t x_t)_k, p* = max_k softmax(W_t x_t)_k, gap map a = 1 - p* if p* >= 1/2, else 1;
-    m = max(a, gamma); play from p' = (1 - m) e_y* + m/K, drawn as a coin and a uniform class;
-    g_t = 1[right] / p'_y * (softmax(W_t x_t) - e_y) x_t' / ln 2;
-    W_{t+1} = Proj_{||W||_F <= D}(W_t - eta g_t).
-    So as long as p* < 1/2 the play is uniform, even where the argmax is right; with the theorem's gamma it is uniform
-    throughout unless T > K^2 R^2 D^2 / ln 2.
+    * "logistic", in BASE 2: -log2 softmax(z)_y; in nats the inequality the proof rests on is false;
+    * "hinge": max(0, 1 - m), counted as 0 in rounds where y is the argmax with m > kappa = 1/2;
+    * "smooth-hinge": 1 - 2 m for m <= 0, (1 - m)^2 up to m = 1, 0 beyond.
 
-    Guarantee (Theorem on the bandit setting, logistic row of Table 2; adversarial, ||x_t|| <= R): at the default
-    settings E[M] <= sum_t l_t(U) + max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)} for every ||U||_F <= D, hence
-    for every U in the row ball B. For any fixed gamma and step <= gamma ln 2 / (2 K^2 R^2), projected or not, the
-    additive term is D^2/(2 step) + gamma (K-1)/K T; that is what `bound` returns, for at the theorem's settings it is
-    never above the maximum and it holds after any number of rounds. None for a larger step and for the adaptive one.
+    Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius): y* = argmax_k (W_t x_t)_k; m = max(a, gamma) with the gap
+    map a of the loss; play from p' = (1 - m) e_y* + m/K, drawn as a coin and a uniform class;
+    g_t = 1[right] / p'_y * gradient of l_t at W_t; W_{t+1} = Proj_{||W||_F <= D}(W_t - eta g_t).
+    Gap maps (Table 2), with p* = max_k softmax(W_t x_t)_k and m* the margin of y*: logistic 1 - p* if p* >= 1/2, else 1;
+    hinge 1 - m* if m* <= kappa, else 0; smooth hinge (1 - min(1, m*))^2. So with the logistic loss the play is uniform as
+    long as p* < 1/2, even where the argmax is right, and at the theorem's gamma throughout unless T > K^2 R^2 D^2 / ln 2.
 
-    Cost: O(K d) a round, K exponentials, K d numbers.
+    Guarantee (Theorem on the bandit setting; adversarial, ||x_t|| <= R, every ||U||_F <= D, hence every U of the row ball
+    B): at the default settings E[M] <= sum_t l_t(U) + max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)}; the hinge losses
+    have `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed gamma and step up to the wide one,
+    projected or not, the additive term is D^2/(2 step) + gamma (K-1)/K T, at the theorem's settings never above the
+    maximum, after any number of rounds: `surrogate_bound`, in the player's loss. `bound` is the same for the logistic
+    loss and None for the others: comparators are measured by their logistic loss.
+
+    The wide step is unpublished: the paper's inequality holds at a step of order gamma/(K R^2) too, K times the printed
+    one (proof in docs/gaptron-wide-step.md), and K instead of K^2 then stands under the roots: `gaptron_wide`, about
+    1.52 R D sqrt(K T) where the paper has 2.40 K R D sqrt(T).
+
+    Cost: O(K d) a round, at most K exponentials, K d numbers.
 
     Parameters
     ----------
+    loss
+        "logistic", "hinge" or "smooth-hinge".
     norm_bound
         B, the bound on each row's norm (D = sqrt(K) B in the paper, a Frobenius ball).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "theory": min{1, K R D / sqrt(T ln 2)}, which needs the
-        horizon.
+        Exploration rate in [0, 1] (gamma in the paper), or "theory", which balances the two terms for the loss and the
+        step and needs the horizon: min{1, K R D / sqrt(T ln 2)} by default.
     step
-        eta in the paper, a number; "theory": gamma ln 2 / (2 K^2 R^2); or "adaptive": step_scale / sqrt(2 (1e-8 +
-        sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who say it follows Gappletron.
+        eta in the paper, a number; "theory": gamma ln 2 / (2 K^2 R^2), for the hinge losses gamma / (2 K^2 R^2) and
+        gamma / (4 K^2 R^2); "wide": 2.5 gamma ln 2 / (2 K R^2), gamma / (2 K R^2) and gamma / (4 K R^2); or "adaptive":
+        step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who
+        say it follows Gappletron.
     step_scale
         B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.
     project
@@ -136,8 +232,8 @@ class Gaptron(KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theorem's step (which
-        is 0).
+        An unknown loss, gamma outside [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theory's
+        or the wide step (which are 0 then).
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -149,8 +245,8 @@ class Gaptron(KernelAgent):
 
     id = "gaptron"
     group = "theory"
-    summary = "first-order, randomises by the surrogate gap (base-2 logistic loss)"
-    reference = "van der Hoeven, NeurIPS 2020, bandit setting with the logistic loss"
+    summary = "first-order, randomises by the surrogate gap of the base-2 logistic, hinge or smooth hinge loss"
+    reference = "van der Hoeven, NeurIPS 2020, bandit setting; the wide step: ours, unpublished"
     bound_unit = "bits"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
@@ -160,19 +256,21 @@ class Gaptron(KernelAgent):
         problem: Problem,
         rng: np.random.Generator | None,
         *,
+        loss: Literal["logistic", "hinge", "smooth-hinge"] = "logistic",
         norm_bound: float = 1.0,
         gamma: float | Literal["theory"] = "theory",
-        step: float | Literal["theory", "adaptive"] = "theory",
+        step: float | Literal["theory", "wide", "adaptive"] = "theory",
         step_scale: float = 10.0,
         project: bool | Literal["auto"] = "auto",
     ) -> None:
         super().__init__(problem, rng)
-        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        K, d = problem.n_classes, problem.n_features
+        self.loss = one_of("loss", loss, LOSSES)
         self.norm_bound = positive("norm_bound", norm_bound)
         D = self.frobenius_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
-            self.gamma = gaptron_gamma(K, R, D, T)
+            self.gamma = gaptron_gamma(K, problem.radius, D, T, self.loss, wide=step == "wide")
         else:
             self.gamma = probability("gamma", number("gamma", gamma, "theory"))
         self.step: float | str = self._resolved_step(step)
@@ -181,11 +279,12 @@ class Gaptron(KernelAgent):
         if project not in (True, False, "auto"):
             raise UsageError(f"project must be true, false or 'auto', got {project!r}")
         self.project = (not adaptive) if project == "auto" else bool(project)
-        self.payload_size = K
+        self.payload_size = K + 1
         self.state = State(
             V=zero_weights(d, K),
             z=np.zeros(padded(K)),
             r=np.zeros(padded(K)),
+            loss=np.array([LOSSES.index(self.loss)]),
             gamma=np.array([self.gamma]),
             step=np.array([self.step_scale if adaptive else float(self.step)]),
             adaptive=np.array([int(adaptive)]),
@@ -194,14 +293,13 @@ class Gaptron(KernelAgent):
         )
 
     def _resolved_step(self, step: float | str) -> float | str:
-        K, R = self.problem.n_classes, self.problem.radius
         if step == "adaptive":
             return "adaptive"
-        if step != "theory":
-            return positive("step", number("step", step, "theory", "adaptive"))
+        if step not in ("theory", "wide"):
+            return positive("step", number("step", step, "theory", "wide", "adaptive"))
         if self.gamma == 0.0:
-            raise UsageError("step = 'theory' is gamma ln 2 / (2 K^2 R^2): it needs gamma above 0, got 0")
-        return gaptron_step(K, R, self.gamma)
+            raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
+        return gaptron_step(self.problem.n_classes, self.problem.radius, self.gamma, self.loss, wide=step == "wide")
 
     @property
     def frobenius_bound(self) -> float:
@@ -214,9 +312,16 @@ class Gaptron(KernelAgent):
         return self.state.V[:, : self.problem.n_classes].T
 
     def bound(self, rounds: int) -> float | None:
-        """Return D^2/(2 step) + gamma (K-1)/K T, in bits; None for the adaptive step and above the theorem's step."""
+        """Return `surrogate_bound` for the logistic loss, in bits; None for the others, whose loss is another one."""
+        return self.surrogate_bound(rounds) if self.loss == "logistic" else None
+
+    def surrogate_bound(self, rounds: int) -> float | None:
+        """Return D^2/(2 step) + gamma (K-1)/K T, what E[M] may exceed the comparator's loss by, in the player's own loss.
+
+        None for the adaptive step and above the wide step.
+        """
         K, R = self.problem.n_classes, self.problem.radius
-        largest = gaptron_step(K, R, self.gamma)
+        largest = gaptron_step(K, R, self.gamma, self.loss, wide=True)
         if not isinstance(self.step, float) or self.step > largest * (1.0 + 1e-12):
             return None
         return gaptron_fixed(K, self.frobenius_bound, self.step, self.gamma, rounds)

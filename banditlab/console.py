@@ -125,7 +125,9 @@ class Console:
         from banditlab.analysis.words import environment_title
 
         for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
-            told = "" if kind == "bit" else " (players that are told the label)"
+            told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(
+                kind, " (players that are told the label)"
+            )
             table = Table(
                 box=SIMPLE_HEAD,
                 pad_edge=False,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import textwrap
+from typing import Any
 
+import numpy as np
 import rich.console
 from rich.markup import escape
 from rich.table import Table
@@ -12,11 +15,21 @@ from rich.table import Table
 from banditlab.annotations import shown_types
 from banditlab.console import one_line
 from banditlab.engine.describe import HORIZON
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import BanditlabError, IncompatibleError, UsageError, nearest
+from banditlab.problem import Problem
 from banditlab.registry import KINDS, Entry, registry
 
 UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
 INDENT = "    "
+GROUPS = {
+    "theory": "Theory: the defaults are a theorem's settings",
+    "practice": "Practice",
+    "reference": "References, for scale: told the label (never ranked with the others), or learning nothing",
+    "adapter": "Adapters: methods of other libraries",
+}
+FEEDBACK = {"bit": "one bit after each round, right or wrong", "label": "the label after each round"}
+EXAMPLE = (10, 3, 1.0, 10_000)
+"""d, K, R and T at which `describe` works a bound out."""
 
 
 def print_list(kind: str) -> None:
@@ -29,21 +42,52 @@ def print_list(kind: str) -> None:
     if kind == "bounds":
         _list_bounds(out)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "group" if kind == "agents" else "", "summary", "from"):
-        table.add_column(name)
+    sections: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in GROUPS.values()}
     broken = []
     for entry in registry().entries(kind):
         try:
             cls = entry.load()
-            row = (entry.id, getattr(cls, "group", ""), getattr(cls, "summary", ""), entry.origin)
+            row = (entry.id, _summary(cls), entry.origin)
+            heading = _heading(cls) if kind == "agents" else ""
         except UsageError as error:
-            row = (entry.id, "", "cannot be loaded, see below", entry.origin)
+            row, heading = (entry.id, "cannot be loaded, see below", entry.origin), ""
             broken.append(one_line(error))
-        table.add_row(*map(escape, row))
-    out.print(table)
+        sections.setdefault(heading, []).append(row)
+    _print_sections(out, {heading: rows for heading, rows in sections.items() if rows})
     for reason in broken:
         out.print(escape(reason), soft_wrap=True)
+
+
+def _heading(cls: Any) -> str:
+    """Return what an agent is listed under; one that learns nothing is there for scale too."""
+    group = str(getattr(cls, "group", ""))
+    return GROUPS.get("reference" if group == "baseline" else group, group)
+
+
+def _summary(cls: Any) -> str:
+    """Return the one line of a class, which says so where the library it needs is not installed."""
+    return f"{getattr(cls, 'summary', '')}{' (needs the extra peers)' if missing(cls) else ''}"
+
+
+def missing(cls: Any) -> list[str]:
+    """Return the modules a class needs (`requires`) that are not installed; nothing is imported."""
+    return [name for name in getattr(cls, "requires", ()) if importlib.util.find_spec(name) is None]
+
+
+def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[str, str, str]]]) -> None:
+    """Print rows under their headings, in columns that are the same everywhere."""
+    every = [row for rows in sections.values() for row in rows]
+    width = max((len(row[0]) for row in every), default=0)
+    for i, (heading, rows) in enumerate(sections.items()):
+        if heading:
+            out.print(escape(heading if i == 0 else f"\n{heading}"), style="bold")
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(min_width=width)
+        table.add_column()
+        table.add_column()
+        for row in rows:
+            table.add_row(*map(escape, row))
+        out.print(table)
 
 
 def _list_bounds(out: rich.console.Console) -> None:
@@ -74,10 +118,36 @@ def print_description(id_: str) -> None:
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
 
 
+def _bound(cls: Any) -> str:
+    """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
+    d, K, R, T = EXAMPLE
+    if missing(cls):
+        return f'needs {", ".join(missing(cls))}: pip install "banditlab[peers]"'
+    try:
+        try:
+            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
+        except IncompatibleError:
+            K = 2
+            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
+        value = player.bound(T)
+    except (BanditlabError, TypeError) as error:
+        return f"not worked out at the defaults ({one_line(error)})"
+    at = f"at the defaults with d = {d}, K = {K}, R = {R:g}, T = {T:,}"
+    if value is None:
+        return f"no number {at}: what is proved stands under Guarantee"
+    measured = "log loss" if hasattr(player, "predict") else "expected mistakes"
+    vacuous = ", vacuous: not below T" if value >= T and measured != "log loss" else ""
+    return f"{measured} <= loss(U) + {value:,.1f}, loss(U) in {player.bound_unit}, {at}{vacuous}"
+
+
 def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     cls = entry.load()
     out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
+    if entry.kind != "envs":
+        out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
     out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
+    if entry.kind != "envs":
+        out.print(escape(f"\nBound: {_bound(cls)}"))
     parameters = inspect.signature(cls.__init__).parameters.values()
     types = shown_types(cls)
     settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]

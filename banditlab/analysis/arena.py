@@ -12,6 +12,8 @@ from banditlab.analysis.statistics import choose, first_half
 from banditlab.analysis.tables import Results
 
 VARIANT = ["label", "settings"]
+REFERENCE = "reference"
+"""The stored kind of agents that are told the label, for scale."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ class Arena:
         rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
         return {str(label): sorted(set(group)) for label, group in rows.groupby("label", sort=False)["norm_bound"]}
 
+    @cached_property
+    def scale(self) -> Arena | None:
+        """The references (told the label) that these players of one bit are shown beside, never ranked with."""
+        references = Arena(self.results, self.environment, REFERENCE)
+        return references if self.kind == "bit" and len(references.final) else None
+
     def _mine(self, table: pd.DataFrame) -> pd.DataFrame:
         return table[(table["environment"] == self.environment) & (table["kind"] == self.kind)]
 
@@ -112,7 +120,12 @@ def _seats(rows: pd.DataFrame) -> zip[tuple[str, int]]:
 
 
 def arenas(results: Results) -> list[Arena]:
-    """Return what may be ranked together: each environment's "bit" players, then its "label" players."""
+    """Return what may be ranked together: each environment's "bit" players, then its "label" players.
+
+    References are no arena of their own where there are "bit" players for whom they are the scale.
+    """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]
-    return [arena for arena in every if len(arena.final)]
+    every = [arena for arena in every if len(arena.final)]
+    scaled = {arena.environment for arena in every if arena.scale is not None}
+    return [arena for arena in every if arena.kind != REFERENCE or arena.environment not in scaled]

@@ -70,9 +70,13 @@ class Grid:
 
 
 def mistake_curves(arena: Arena) -> list[Curve]:
-    """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list."""
+    """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list.
+
+    References come before all others.
+    """
     rows = arena.reported(arena.runs, arena.chosen).assign(loss=0.0, loss_low=0.0)
-    return _curves(rows, arena.chosen, "expected_mistakes", "expected_mistakes")
+    references = [] if arena.scale is None else mistake_curves(arena.scale)
+    return references + _curves(rows, arena.chosen, "expected_mistakes", "expected_mistakes")
 
 
 def relative_panels(arena: Arena) -> list[Panel]:
@@ -91,11 +95,10 @@ def relative_panels(arena: Arena) -> list[Panel]:
         if rows.empty:
             continue
         curves = _curves(rows, chosen, "relative_expected", "relative_expected_high")
-        panels.append(
-            Panel(
-                float(final["norm_bound"].iloc[0]), float(final["loss_nats"].mean()), float(final["gap"].max()), curves
-            )
-        )
+        bound = float(final["norm_bound"].iloc[0])
+        references = [] if arena.scale is None else relative_panels(arena.scale)
+        curves = [c for panel in references if panel.norm_bound == bound for c in panel.curves] + curves
+        panels.append(Panel(bound, float(final["loss_nats"].mean()), float(final["gap"].max()), curves))
     return panels
 
 

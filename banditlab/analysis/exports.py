@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from banditlab.analysis.arena import Arena
+from banditlab.analysis.arena import REFERENCE, Arena
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import Standing
 
@@ -16,6 +16,12 @@ from banditlab.analysis.summary import Standing
 def ranking(rows: Sequence[Standing]) -> pd.DataFrame:
     """Return the ranked table, shares as fractions of the rounds."""
     return pd.DataFrame([_flat(row) for row in rows])
+
+
+def references(rows: Sequence[Standing]) -> pd.DataFrame:
+    """Return the references' table: as the ranked one, without ranks and differences."""
+    table = ranking(rows).assign(kind=REFERENCE)
+    return table[[name for name in table if name != "rank" and not str(name).startswith("behind")]]
 
 
 def _flat(row: Standing) -> dict[str, Any]:

@@ -63,13 +63,18 @@ class Style(NamedTuple):
     marker: str
 
 
-def styles(labels: Sequence[str]) -> dict[str, Style]:
-    """Return one style per label; from the ninth on colours return with another dash and marker."""
+def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
+    """Return one style per label; from the ninth on colours return with another dash and marker.
+
+    References are grey and dashed, and change no other player's colour.
+    """
     n = len(COLOURS)
-    return {
+    looks = {
         label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[(i + 3 * (i // n)) % len(MARKERS)])
-        for i, label in enumerate(labels)
+        for i, label in enumerate(label for label in labels if label not in references)
     }
+    grey = enumerate(label for label in labels if label in references)
+    return looks | {label: Style(FAINT, DASHES[1 + i % 3], MARKERS[i % len(MARKERS)]) for i, label in grey}
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:

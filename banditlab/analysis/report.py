@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from matplotlib.figure import Figure
 from banditlab.analysis import look, plots, sentences, words
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
-from banditlab.analysis.exports import best_settings, paired_differences, ranking
+from banditlab.analysis.exports import best_settings, paired_differences, ranking, references
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import (
     Standing,
     bounds_table,
     comparator_table,
+    diagnostics_table,
     differences,
+    scale_rows,
     settings_table,
     standings,
 )
@@ -55,12 +57,14 @@ class Section:
     chosen: str
     comparator: str
     rows: list[Standing]
+    references: list[Standing]
     scale: float
     drawn: list[Drawn]
     comparators: pd.DataFrame
     bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
     settings: pd.DataFrame
+    diagnostics: pd.DataFrame
 
 
 def write_report(out: str | os.PathLike[str]) -> Path:
@@ -88,21 +92,31 @@ def write_report(out: str | os.PathLike[str]) -> Path:
 
 
 def _section(arena: Arena, stem: str) -> Section:
-    rows = standings(arena)
-    highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows]
+    rows, beside = standings(arena), scale_rows(arena)
+    highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows + beside]
+    every = [arena] if arena.scale is None else [arena, arena.scale]
     return Section(
         arena=arena,
         headline=sentences.headline(rows, arena.paired),
         chosen=sentences.how_chosen(arena, rows),
         comparator=sentences.about_comparator(arena, rows),
         rows=rows,
+        references=beside,
         scale=max([1e-9, *highs]),
         drawn=list(_drawn(arena, stem)),
         comparators=comparator_table(arena),
-        bounds=bounds_table(arena),
+        bounds=_joined(bounds_table, every),
         differences=differences(arena),
-        settings=settings_table(arena),
+        settings=_joined(settings_table, every),
+        diagnostics=_joined(diagnostics_table, every),
     )
+
+
+def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
+    """Return a table of the ranked players and of their references, `kind` telling them apart."""
+    parts = [table(arena).assign(kind=arena.kind) for arena in every]
+    full = [part for part in parts if len(part)]
+    return pd.concat(full, ignore_index=True) if full else parts[0]
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -115,7 +129,8 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     """Draw an arena's figures, write them as files, and yield them for the page."""
     results = arena.results
-    looks = look.styles(results.labels())
+    looks = look.styles(results.labels(), results.references())
+    grey = " Grey and dashed, for scale: players that are told the label." if arena.scale is not None else ""
 
     def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
         file = results.out / "figures" / f"{stem}-{name}"
@@ -130,7 +145,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
         "mistakes",
         "Mistakes against rounds",
         "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
-        "95 % intervals of the mean; the share at the last round stands in the legend.",
+        "95 % intervals of the mean; the share at the last round stands in the legend." + grey,
     )
     panels = relative_panels(arena)
     best = min(panels, key=lambda panel: panel.loss, default=None)
@@ -144,7 +159,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
             f"({words.amount(panel.loss)} nats at the end, known to within {panel.gap:.1g}; the bands, 95 % intervals, "
             "include this), the same loss for every player. Below 0: fewer mistakes than the model's loss. Players "
             f"with a B stand at their best setting with B = {bound}. A bound is vacuous where it is the number of "
-            "rounds or more; the scale is linear around 0 and logarithmic beyond.",
+            "rounds or more; the scale is linear around 0 and logarithmic beyond." + grey,
             "" if panel is best else f"Relative mistakes against rounds, B = {bound}",
         )
     every = grids(arena)
@@ -183,6 +198,8 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
     for section in sections:
         made = {
             "ranking": ranking(section.rows),
+            "references": references(section.references),
+            "diagnostics": section.diagnostics,
             "best_settings": best_settings(section.arena),
             "all_settings": section.settings,
             "paired_differences": paired_differences(section.arena, section.differences),
@@ -193,7 +210,8 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
             if len(table):
                 table = table.copy()
                 table.insert(0, "environment", section.arena.environment)
-                table.insert(1, "kind", section.arena.kind)
+                kind = table.pop("kind") if "kind" in table else section.arena.kind
+                table.insert(1, "kind", kind)
                 tables.setdefault(name, []).append(table)
     for name, parts in tables.items():
         pd.concat(parts, ignore_index=True).to_csv(folder / f"{name}.csv", index=False)

@@ -25,7 +25,7 @@ from banditlab.analysis.words import (
     spread,
 )
 
-KINDS = {"bit": "told one bit: right or wrong", "label": "told the label"}
+KINDS = {"bit": "told one bit: right or wrong", "label": "told the label", "reference": "told the label, for scale"}
 ORDINALS = {1: "first", 2: "second", 3: "third"}
 FAR_FEWER = 0.8
 """Below this share of the comparator's mistakes the first player's are "far fewer" (`_weak_comparator`)."""

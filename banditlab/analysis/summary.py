@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ class Standing:
     ----------
     rank
         "1", "2=", or "?" where one repetition gives an order but no evidence for it; players with feedback "bit" and
-        "label" are ranked apart.
+        "label" are ranked apart; "" for references beside players of one bit.
     settings, among
         The settings that differ, as text, chosen on all repetitions, and of how many it was chosen.
     held_out
@@ -105,9 +105,16 @@ def standings(arena: Arena) -> list[Standing]:
     return listed
 
 
+def scale_rows(arena: Arena) -> list[Standing]:
+    """Return the references beside a ranked table, fewest mistakes first: no ranks, no differences (NaN)."""
+    rows = standings(arena.scale) if arena.scale is not None else []
+    none = Interval(math.nan, math.nan, math.nan, 0, "none")
+    return [replace(row, rank="", position=0, behind_first=none, behind_group=none) for row in rows]
+
+
 def summary_rows(results: Results) -> list[Standing]:
-    """Return the ranked tables of all environments, one after another."""
-    return [row for arena in arenas(results) for row in standings(arena)]
+    """Return the ranked tables of all environments, one after another, each followed by its references."""
+    return [row for arena in arenas(results) for row in (*standings(arena), *scale_rows(arena))]
 
 
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
@@ -174,7 +181,7 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     """
     table = arena.relative
     table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
-    measured = "expected_mistakes" if arena.kind == "bit" else "log_loss"
+    measured = "log_loss" if arena.kind == "label" else "expected_mistakes"
     table = table.assign(measured=table[measured], loss=table["unit_loss"])
     means = ["measured", "loss", "bound", "bound_shown", "certificate"]
     keys = [*VARIANT, "norm_bound", "unit"]
@@ -187,6 +194,20 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
         holds=rows["measured"] <= rows["loss"] + rows["bound"],
         repetitions=streams,
     )
+
+
+def diagnostics_table(arena: Arena) -> pd.DataFrame:
+    """Return what players count of themselves at the last round: label, settings, name, mean, least, most, repetitions."""
+    names = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
+    rows = []
+    for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
+        for name in names:
+            values = group[name].dropna().astype(float)
+            if len(values):
+                row = {"label": label, "settings": settings, "diagnostic": name.removeprefix("diagnostic.")}
+                spread = {"mean": values.mean(), "least": values.min(), "most": values.max()}
+                rows.append(row | spread | {"repetitions": len(values)})
+    return pd.DataFrame(rows)
 
 
 def settings_table(arena: Arena) -> pd.DataFrame:

@@ -96,6 +96,10 @@ class Results:
         """Return the players' labels in the order of the spec, the same for every figure."""
         return list(dict.fromkeys(self.runs["label"]))
 
+    def references(self) -> list[str]:
+        """Return those of the labels that are told the label, for scale."""
+        return list(dict.fromkeys(self.runs.loc[self.runs["kind"] == "reference", "label"]))
+
 
 def load(out: str | os.PathLike[str]) -> Results:
     """Read the results folder `out`.

@@ -30,7 +30,7 @@ class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
     P (K, d, d); H (d, Kp), the columns w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the key
-    of the agent's draws. Scratch, of the context at hand: z (Kp,) = w_k'x, q (K,) = x'P_k x; noise (K,); v, index (d,).
+    of the agent's draws. Scratch, of the context at hand: z (Kp,) = w_k'x, q (K,) = x'P_k x; noise (K,); v, where (d,).
     """
 
     P: NDArray[np.float64]
@@ -41,7 +41,7 @@ class State(NamedTuple):
     q: NDArray[np.float64]
     noise: NDArray[np.float64]
     v: NDArray[np.float64]
-    index: NDArray[np.int64]
+    where: NDArray[np.int64]
 
 
 def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:
@@ -56,7 +56,7 @@ def ridge_state(problem: Problem, regularization: float, *settings: float, key: 
         q=np.zeros(K),
         noise=np.zeros(K),
         v=np.zeros(d),
-        index=np.zeros(d, np.int64),
+        where=np.zeros(d, np.int64),
     )
 
 
@@ -64,9 +64,9 @@ def ridge_state(problem: Problem, regularization: float, *settings: float, key: 
 def predict(state, x):  # type: ignore[no-untyped-def]
     """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
     scores(state.H, x, state.z)
-    n = support(x, state.index)
+    n = support(x, state.where)
     for k in range(state.q.shape[0]):
-        state.q[k] = max(quadratic_form_on(state.P[k], x, state.index, n, state.v), 0.0)
+        state.q[k] = max(quadratic_form_on(state.P[k], x, state.where, n, state.v), 0.0)
 
 
 @njit
@@ -74,7 +74,7 @@ def regress(state, k, x, target, low, high):  # type: ignore[no-untyped-def]
     """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
     P, H, v = state.P[k], state.H, state.v
     state.tally[0] += 1
-    symmetric_matvec_on(P, x, state.index, support(x, state.index), v)
+    symmetric_matvec_on(P, x, state.where, support(x, state.where), v)
     q = m = 0.0
     for j in range(x.shape[0]):
         q += x[j] * v[j]

@@ -33,6 +33,10 @@ AGENTS: list[tuple[str, dict[str, Any]]] = [
     ("epsilon-greedy-direct", {}),
     ("gaptron", {"gamma": 0.1, "step": "adaptive"}),
     ("banditron", {"gamma": 0.1}),
+    ("pnewtron", {"gamma": 0.1}),
+    ("soba-diag", {"gamma": 0.1}),
+    ("rdue", {"gamma": 0.1, "step": "adaptive"}),
+    ("ovr-perceptron", {"choice": "largest"}),
     ("newtron", {"gamma": 0.1, "ball": False}),
     # The price of the ball's bookkeeping where the ball never binds: same ridge and beta, hence the same actions.
     ("newtron", {"gamma": 0.1, "norm_bound": 1e5, "beta": 0.01, "ball": False}),

@@ -23,48 +23,17 @@
 # %%
 import math
 import os
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pandas as pd
+from hard_data import LOOKS, NAMES, checks, draw, growth, keep, kept, legend, regrets_of, ticks, worse
 
-from banditlab.analysis import load, relative
-from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.analysis.look import FAINT, new_figure, save, styled
 from banditlab.forecasters import folklore, gaf, ogd, ons
 from banditlab.problem import Problem
 
 BALLS = [1, 3, 10, 30, 50]
-NAMES = {
-    "ogd": "OGD",
-    "ons": "ONS",
-    "gaf": "GAF, Corollary 2",
-    "gaf-small": "GAF, lambda = 2/B",
-    "folklore": "FOLKLORE",
-    "aggregating": "aggregating, quadrature",
-    "mala": "aggregating, MALA",
-}
-LOOKS = styles(list(NAMES))
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def keep(table, name):
-    """Write a table with four significant digits and print it."""
-    table.to_csv(kept(f"results/papers-000-{name}.csv"), index=False, float_format="%.4g")
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
-
 
 # %% [markdown]
 # ## The results
@@ -74,55 +43,7 @@ def keep(table, name):
 
 
 # %%
-def named(row):
-    """Return the name of a run: GAF with another lambda than the theorem's and MALA have names of their own."""
-    if row["label"] == "gaf" and not math.isclose(float(row["param.regularization"]), 32.0 * row["K"]):
-        return "gaf-small"
-    return "mala" if row["label"] == "aggregating" and row["param.sampler"] == "mala" else row["label"]
-
-
-def regrets(folder):
-    """Return one row per run and checkpoint: data, B, K, chi, forecaster, round, regret, certificate, bound."""
-    table = relative(load(folder))
-    made_for = table["environment"].str.extract(r"norm_bound=([\d.]+)", expand=False).astype(float)
-    table = table[made_for.isna() | (made_for == table["norm_bound"])]
-    classes = table["environment"].str.extract(r"n_classes=(\d+)", expand=False).fillna("2").astype(int)
-    table = table.assign(K=classes)
-    return pd.DataFrame(
-        {
-            "data": table["environment"].str.extract(r"/(\w+)", expand=False),
-            "B": table["norm_bound"],
-            "K": classes,
-            "chi": table["environment"].str.extract(r"chi=(-?1)", expand=False).astype(int),
-            "forecaster": table.apply(named, axis=1),
-            "round": table["round"],
-            "regret": table["log_loss"] - table["loss"],
-            "certificate": table["certificate"],
-            "bound": table["bound"],
-        }
-    )
-
-
-def worse(runs):
-    """Return, per data, B, K, forecaster and round, the mean regret of the worse sign and its standard error."""
-    keys = ["data", "B", "K", "forecaster", "round"]
-    signs = runs.groupby([*keys, "chi"], sort=False).agg(
-        **{
-            "regret": ("regret", "mean"),
-            "standard error": ("regret", "sem"),
-            "bound": ("bound", "mean"),
-            "runs": ("regret", "size"),
-        }
-    )
-    signs = signs.reset_index().sort_values("regret", kind="stable")
-    return signs.groupby(keys, sort=False).tail(1).sort_values(keys, kind="stable").reset_index(drop=True)
-
-
-root = place("BANDITLAB_RESULTS", "runs/results")
-folders = [root / f"papers-000-{name}" for name in ("lower-bound", *(f"b{B}" for B in BALLS), "aggregating", "mala")]
-missing = [folder.name for folder in folders if not folder.is_dir()]
-print("all eight folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
-runs = pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)
+runs = regrets_of(["lower-bound", *(f"b{B}" for B in BALLS), "aggregating", "mala"])
 table = worse(runs)
 LAST = int(table["round"].max())
 final = table[table["round"] == LAST]
@@ -133,23 +54,7 @@ keep(final, "regret")
 # Checks in every run and at every checkpoint: how often is the regret above the certificate, or above the bound?
 
 # %%
-tolerance = 1e-6 * (1.0 + runs["regret"].abs())
-checked = runs.assign(
-    over_certificate=runs["regret"] > runs["certificate"] + tolerance,
-    over_bound=runs["regret"] > runs["bound"] + tolerance,
-)
-keep(
-    checked.groupby("forecaster", sort=False)
-    .agg(
-        rows=("regret", "size"),
-        certificates=("certificate", "count"),
-        bounds=("bound", "count"),
-        over_certificate=("over_certificate", "sum"),
-        over_bound=("over_bound", "sum"),
-    )
-    .reset_index(),
-    "checks",
-)
+keep(checks(runs), "checks")
 
 
 # %% [markdown]
@@ -158,26 +63,7 @@ keep(
 # Least-squares slopes of ln regret: in ln T from a twentieth of the rounds on, in ln B and ln K at the last round. Not
 # given where a regret in the range is not positive.
 
-
 # %%
-def slope(x, y):
-    """Return the slope of ln y in ln x; NaN for fewer than three points or where a y is not positive."""
-    if len(x) < 3 or (y <= 0).any():
-        return math.nan
-    return float(np.polyfit(np.log(x.astype(float)), np.log(y), 1)[0])
-
-
-def growth(by, others, rows):
-    """Return the slopes of ln regret in ln `by` at fixed `others`, forecasters side by side, then Theorem 3's own."""
-    found = rows.groupby([*others, "forecaster"], sort=False).apply(
-        lambda part: slope(part[by], part["regret"]), include_groups=False
-    )
-    side = found.unstack("forecaster").reindex(columns=[name for name in NAMES if name in set(rows["forecaster"])])
-    theorem = rows[rows["forecaster"] == "folklore"].groupby(others if len(others) > 1 else others[0], sort=False)
-    bounds = pd.Series({key: slope(part[by], part["bound"]) for key, part in theorem}, dtype=float)
-    return side.assign(**{"FOLKLORE's bound": bounds.reindex(side.index)})
-
-
 in_T = growth("round", ["data", "B", "K"], table[table["round"] >= LAST / 20]).reset_index()
 keep(in_T, "growth-in-rounds")
 last = hard[hard["round"] == LAST]
@@ -190,37 +76,6 @@ keep(in_K, "growth-in-classes")
 
 
 # %%
-def draw(ax, rows, by, title, labelled=False):
-    """Draw regret against `by`, a line a forecaster, on a scale that is linear between -1 and 1."""
-    for i, (name, label) in enumerate(NAMES.items()):
-        part, look = rows[rows["forecaster"] == name].sort_values(by), LOOKS[name]
-        if part.empty:
-            continue
-        shift = 1.02 ** (i - 3)  # side by side
-        line = {"color": look.colour, "marker": look.marker, "ms": 4.5, "lw": 1.5, "elinewidth": 0.8}
-        ax.errorbar(part[by] * shift, part["regret"], yerr=part["standard error"], label=label, **line)
-    ax.axhline(0, color=INK, lw=0.8)
-    ax.set_xscale("log")
-    ax.set_yscale("symlog", linthresh=1.0, linscale=0.5)
-    ax.set_title(title)
-
-
-def legend(figure, axes):
-    """Put the union of the axes' legends below."""
-    entries = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    shown = {label: entries[label] for label in NAMES.values() if label in entries}
-    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4)
-
-
-def ticks(ax, values):
-    """Name every value of the horizontal axis."""
-    ax.set_xticks(values, [f"{value:g}" for value in values])
-    ax.minorticks_off()
-
-
 @styled
 def figure_rounds():
     """Draw regret against T: two and ten classes in rows, three balls in columns."""
@@ -288,12 +143,17 @@ ORDERS = {"ogd": (1, 1), "ons": (2, 2), "gaf": (2, 3), "folklore": (2, 3)}
 """Table 1's exponents of d and K where those of its two terms that grows in d dominates."""
 
 
-def timed(player, problem):
-    """Return the median time of a round in microseconds."""
+def random_rounds(problem):
+    """Return 4,096 unit contexts and labels, both at random."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((4096, problem.n_features))
     X /= np.linalg.norm(X, axis=1, keepdims=True) * (1 + 1e-12)
-    y, logits = rng.integers(problem.n_classes, size=len(X)), np.empty((len(X), problem.n_classes))
+    return X, rng.integers(problem.n_classes, size=len(X))
+
+
+def timed(player, X, y, seconds):
+    """Return the median time of a round in microseconds."""
+    logits = np.empty((len(X), player.problem.n_classes))
 
     def play(n):
         start = perf_counter()
@@ -301,14 +161,14 @@ def timed(player, problem):
         return (perf_counter() - start) / n
 
     play(4)  # compiles
-    n = int(np.clip(SECONDS / play(16), 4, len(X)))
+    n = int(np.clip(seconds / play(16), 4, len(X)))
     play(n)
     return 1e6 * float(np.median([play(n) for _ in range(9)]))
 
 
 problems = {(d, K): Problem(d, K, 1.0, 10_000) for d in DIMENSIONS for K in CLASSES}
 times = pd.DataFrame(
-    {"forecaster": name, "d": d, "K": K, "us": timed(make(problem), problem)}
+    {"forecaster": name, "d": d, "K": K, "us": timed(make(problem), *random_rounds(problem), SECONDS)}
     for name, make in TIMED.items()
     for (d, K), problem in problems.items()
 )
@@ -316,11 +176,16 @@ keep(times.pivot_table(index=["d", "K"], columns="forecaster", values="us")[list
 
 
 # %%
+def fitted(rows):
+    """Return the exponents a of d and b of K of time = d^a K^b."""
+    design = np.column_stack([np.ones(len(rows)), np.log(rows["d"]), np.log(rows["K"])])
+    return np.linalg.lstsq(design, np.log(rows["us"]), rcond=None)[0][1:]
+
+
 def exponents(name):
     """Return the fitted exponents of a forecaster's time beside Table 1's."""
     rows = times[times["forecaster"] == name]
-    design = np.column_stack([np.ones(len(rows)), np.log(rows["d"]), np.log(rows["K"])])
-    _, a, b = np.linalg.lstsq(design, np.log(rows["us"]), rcond=None)[0]
+    a, b = fitted(rows)
     us = rows.set_index(["d", "K"])["us"]
     return {
         "forecaster": name,
@@ -334,6 +199,39 @@ def exponents(name):
 
 
 keep(pd.DataFrame(exponents(name) for name in TIMED), "time-exponents")
+
+# %% [markdown]
+# ## Time of the projection
+#
+# The theory's step leaves ONS's W so near 0 that the ball never binds. Here labels are the argmax of a random W, B = 1,
+# lambda = 1 and the step 10: the ball binds in nearly every round, and the projection's Newton steps of order (K d)^3 are
+# the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps a round.
+
+
+# %%
+def projected(d, K):
+    """Return a row of ONS's times without and with its projection."""
+    problem = Problem(d, K, 1.0, 10_000)
+    X, _ = random_rounds(problem)
+    y = (X @ np.random.default_rng(2).standard_normal((d, K))).argmax(axis=1)
+    settings = {"norm_bound": 1.0, "step": 10.0, "regularization": 1.0}
+    free = ons.ONS(problem, None, **settings, projection="none")
+    bound = ons.ONS(problem, None, **settings, projection="ball")
+    plain, us = timed(free, X, y, SECONDS), timed(bound, X, y, SECONDS)
+    before, rounds = bound.state.ball.tally.copy(), 400
+    bound.forecast_block(X[:rounds], y[:rounds], np.empty((rounds, K)))
+    moved, factorisations, _ = (bound.state.ball.tally - before) / rounds
+    return {"d": d, "K": K, "unprojected us": plain, "us": us, "bound": moved, "factorisations": factorisations}
+
+
+projection = pd.DataFrame(projected(d, K) for d in (4, 8, 16) for K in (2, 4, 8))
+keep(projection, "time-projected")
+a, b = fitted(projection)
+largest = projection.set_index(["d", "K"])["us"]
+print(
+    f"projected: d^{a:.2f} K^{b:.2f} on the grid; d^{math.log2(largest[16, 8] / largest[8, 8]):.2f} from 8 to 16 at K = 8, "
+    f"K^{math.log2(largest[16, 8] / largest[16, 4]):.2f} from 4 to 8 at d = 16"
+)
 
 
 # %%

@@ -74,17 +74,15 @@ def test_the_grids_are_the_papers(name: str, tmp_path: Path) -> None:
     plan = Sweep(spec).plan
     assert plan.skipped == []
     points = pd.Series([run.label for run in plan.runs if run.repetition == 0]).value_counts()
-    thinned = 18 if name == "shuttle" else 49
-    assert dict(points) == {"gaf": thinned, "folklore": thinned, "ons": 49, "ogd": 49, "b-grid": 1}
+    assert dict(points) == {"gaf": 49, "folklore": 49, "ons": 49, "ogd": 49, "b-grid": 1}
     paper = np.array([0.01, 0.03, 0.1, 0.3, 1, 3, 10])
-    grids = {block.id: block.grid for block in spec.forecaster[:5]}
+    grids = {block.id: block.grid for block in spec.forecaster}
     np.testing.assert_allclose(8 * np.array(grids["ons"]["regularization"]), paper)
     np.testing.assert_allclose(1 / np.array(grids["ons"]["step"]), paper[::-1])
     np.testing.assert_allclose(np.array(grids["ogd"]["step"]) / 8, paper)
-    kept = paper[::2] if name == "shuttle" else paper
     for label in ("gaf", "folklore"):
-        np.testing.assert_allclose(8 * np.array(grids[label]["regularization"]), kept)
-        np.testing.assert_allclose(2 * np.array(grids[label]["curvature"]), kept)
+        np.testing.assert_allclose(8 * np.array(grids[label]["regularization"]), paper)
+        np.testing.assert_allclose(2 * np.array(grids[label]["curvature"]), paper)
     assert all(run.player["settings"]["samples"] == 100 for run in plan.runs if run.label == "gaf")
 
 
@@ -136,7 +134,7 @@ def test_003_in_small(tmp_path: Path) -> None:
         spec = read_spec(LAB / "runs" / f"{folder}.toml", [*SMALL, *FEW, made_up(tmp_path, name)])
         result = Sweep(spec).run(tmp_path / folder)
         assert not result.failures
-        assert result.played == 2 * (13 if name == "shuttle" else 9)
+        assert result.played == 2 * 9
     said = run_notebook("papers_003.py", tmp_path, tmp_path)
     assert "all three folders are there" in said
     table = pd.read_csv(tmp_path / "results" / "papers-003-figure-1.csv").set_index(["data", "forecaster"])

@@ -1,0 +1,199 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Growth in T and in d, on longer streams
+#
+# N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+#
+# `papers_000.py` has 4,000 rounds and one feature: too few rounds to see a logarithm at B = 50. Here the same data to
+# 100,000 rounds (B = 1, 10, 50) and to a million (B = 50), and games on up to eight axes (B = 10, 10,000 rounds), from the
+# results of `runs/papers-000-long-*.toml`, `-million.toml` and `-axes.toml` in the folder `BANDITLAB_RESULTS` or
+# `runs/results`. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+
+# %%
+import math
+
+import numpy as np
+import pandas as pd
+from hard_data import LOOKS, checks, draw, growth, keep, kept, legend, regrets_of, slope, ticks, worse
+
+from banditlab.analysis.look import FAINT, new_figure, save, styled
+
+# %% [markdown]
+# ## The results
+#
+# Five streams with chi = -1 and five with chi = +1; reported is, per round, the worse of the two mean regrets to the
+# best W of the ball in hindsight (certified comparators).
+
+# %%
+runs = regrets_of(["long-b1", "long-b10", "long-b50", "million", "axes"])
+table = worse(runs)
+final = table[table["round"] == table["horizon"]]
+keep(final, "long-regret")
+
+# %%
+keep(checks(runs), "long-checks")
+
+
+# %% [markdown]
+# ## Growth in T
+#
+# What there is to learn is in the rare rounds, the share sqrt(e)/(2b) of all (b = 2B; e = epsilon is set by the
+# horizon). Until some have come, a learner's regret is the price of not having seen any: the transient. Slopes of
+# ln regret in ln T are therefore fitted twice: before the round in which ten rare ones are expected, from the one in
+# which one is, and after it. Beside them that of FOLKLORE's bound, and that of ln T itself. Not given where a regret in
+# the range is not positive, or for fewer than three checkpoints.
+#
+# The logarithm's own measure needs no positive regret: nats gained per factor e of T after the transient, against the
+# (K-1) d/(4c) of Theorem 3, c = 1/(2B + ln K + 2).
+
+
+# %%
+def rare_share(horizon, B):
+    """Return the share of rounds with a rare class, the mean of both signs, in one dimension."""
+    b = 2.0 * B
+    return math.sqrt(min(1.0 / 16.0, (b / horizon) ** (2.0 / 3.0))) / (2.0 * b)
+
+
+def per_factor_e(rows):
+    """Return the slope of the regret in ln T."""
+    return float(np.polyfit(np.log(rows["round"]), rows["regret"], 1)[0]) if len(rows) > 2 else math.nan
+
+
+long = table[table["data"] == "HardMulticlass"]
+slopes, gains = [], []
+for (horizon, B, K), part in long.groupby(["horizon", "B", "K"]):
+    ten = 10.0 / rare_share(horizon, B)
+    where = {"horizon": horizon, "B": B, "K": K, "ten rare rounds by": round(ten)}
+    for name, span in {"before": part["round"].between(ten / 10, ten), "after": part["round"] >= ten}.items():
+        rows = part[span]
+        if rows["round"].nunique() < 3:
+            continue
+        side = growth("round", ["K"], rows).reset_index(drop=True)
+        t = pd.Series(sorted(rows["round"].unique()), dtype=float)
+        extent = {"transient": name, "from": int(t.iloc[0]), "to": int(t.iloc[-1])}
+        slopes.append(pd.concat([pd.DataFrame([where | extent]), side.assign(**{"ln T": slope(t, np.log(t))})], axis=1))
+        if name == "after":
+            nats = {label: per_factor_e(own) for label, own in rows.groupby("forecaster")}
+            gains.append(where | extent | nats | {"Theorem 3": (K - 1) * (2.0 * B + math.log(K) + 2.0) / 4.0})
+in_T = pd.concat(slopes, ignore_index=True)
+last = ["FOLKLORE's bound", "ln T"]
+keep(in_T[[*in_T.columns.drop(last), *last]], "long-growth-in-rounds")
+keep(pd.DataFrame(gains), "long-nats-per-factor-e")
+
+# %% [markdown]
+# The largest regret of each cell, at whatever checkpoint it is met, beside that of 4,000 rounds whose epsilon is the
+# hardest for those, and the slope between horizons: growth of the worst moment, whether or not the regret falls after.
+
+# %%
+shorter = worse(regrets_of([f"b{B}" for B in (1, 10, 50)]))
+both = pd.concat([shorter, long], ignore_index=True)
+both = both[both.groupby(["B", "K"])["horizon"].transform("nunique") > 1]
+peaks = both.loc[both.groupby(["B", "K", "forecaster", "horizon"])["regret"].idxmax()]
+columns = ["B", "K", "forecaster", "horizon", "round", "regret", "standard error"]
+peaks = peaks[columns].rename(columns={"round": "at round", "regret": "largest regret"})
+pairs = peaks.groupby(["B", "K", "forecaster"])
+ratio = np.log(pairs["largest regret"].shift(0) / pairs["largest regret"].shift(1))
+peaks["slope from the horizon before"] = ratio / np.log(peaks["horizon"] / pairs["horizon"].shift(1))
+keep(peaks, "long-peaks")
+
+
+# %%
+def draw_bound(ax, part):
+    """Add FOLKLORE's bound and a square root of T to a panel."""
+    own = part[part["forecaster"] == "folklore"].sort_values("round")
+    ax.plot(own["round"], own["bound"], color=LOOKS["folklore"].colour, lw=1.2, ls=":", label="FOLKLORE's bound")
+    t = np.geomspace(part["round"].min(), part["round"].max(), 50)
+    ax.plot(t, np.sqrt(t), color=FAINT, lw=1.0, ls=(0, (4, 3)), label="$\\sqrt{T}$")
+
+
+def panel(ax, B, K, longest=False):
+    """Draw one law of the data: regret against T, the end of the transient as a vertical line."""
+    part = long[(long["B"] == B) & (long["K"] == K)]
+    if part.empty:  # not run yet
+        ax.set_title(f"K = {K}, B = {B}: not run")
+        return
+    horizon = part["horizon"].max() if longest else part["horizon"].min()
+    part = part[(part["horizon"] == horizon) & (part["round"] >= horizon / 1000)]
+    draw(ax, part, "round", f"K = {K}, B = {B}")
+    draw_bound(ax, part)
+    ax.axvline(10.0 / rare_share(horizon, B), color=FAINT, lw=1.0, label="ten rare rounds")
+
+
+@styled
+def figure_rounds():
+    """Draw regret to 100,000 rounds: two and five classes in rows, three balls in columns."""
+    figure = new_figure(6.8)
+    axes = figure.subplots(2, 3, sharex=True, sharey=True)
+    for row, K in zip(axes, (2, 5), strict=True):
+        for ax, B in zip(row, (1, 10, 50), strict=True):
+            panel(ax, B, K)
+        row[0].set(ylabel="regret, nats")
+    for ax in axes[-1]:
+        ax.set(xlabel="T")
+    legend(figure, axes.flat)
+    return figure
+
+
+@styled
+def figure_million():
+    """Draw regret to a million rounds at B = 50 for two and three classes."""
+    figure = new_figure(4.4)
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, K in zip(axes, (2, 3), strict=True):
+        panel(ax, 50, K, longest=True)
+        ax.set(xlabel="T")
+    axes[0].set(ylabel="regret, nats")
+    legend(figure, axes)
+    return figure
+
+
+# %% [markdown]
+# ## Growth in d
+#
+# Games on d axes share the ball: each has rows of norm B/sqrt(d) and T/d rounds.
+
+# %%
+axes_final = final[final["data"] == "HardAxes"]
+if not axes_final.empty:
+    keep(growth("d", ["K"], axes_final).reset_index(), "growth-in-features")
+
+
+@styled
+def figure_features():
+    """Draw regret at the last round against d, a panel for each number of classes."""
+    figure = new_figure(4.2)
+    classes = sorted(axes_final["K"].unique())
+    axes = figure.subplots(1, len(classes), sharey=True, squeeze=False)[0]
+    for ax, K in zip(axes, classes, strict=True):
+        part = axes_final[axes_final["K"] == K]
+        draw(ax, part, "d", f"K = {K}")
+        own = part[part["forecaster"] == "folklore"].sort_values("d")
+        ax.plot(own["d"], own["bound"], color=LOOKS["folklore"].colour, lw=1.2, ls=":", label="FOLKLORE's bound")
+        ticks(ax, sorted(part["d"].unique()))
+        ax.set(xlabel="d")
+    axes[0].set(ylabel=f"regret at T = {axes_final['round'].max():,}, nats")
+    legend(figure, axes)
+    return figure
+
+
+# %%
+pictures = {"long-rounds": figure_rounds}
+if (long["horizon"] == 1_000_000).any():
+    pictures["million"] = figure_million
+if not axes_final.empty:
+    pictures["features"] = figure_features
+for name, figure in pictures.items():
+    picture = kept(f"images/papers-000-{name}.png")
+    save(figure(), picture)
+    print(f"saved {picture}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import Agent, Floats, Trace, checked
 from banditlab.agents._wrapping import forecaster_settings
-from banditlab.bounds.exploration import exploration, theorem_9_gamma
+from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.forecasters._quadratic import softmax_into
@@ -47,16 +47,17 @@ def decide(z, u, gamma, p):  # type: ignore[no-untyped-def]
     return action, explored
 
 
-def rounds_one_by_one(state, X, y, U, gamma, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
-    """Play one block; at gamma = 1 no forecast is ever looked at.
+def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+    """Play one block, round t exploring at rate gammas[t]; at gamma = 1 no forecast is ever looked at.
 
     Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
+    gammas = borrow(gammas)
     for t in range(X.shape[0]):
-        if gamma < 1.0:
+        if gammas[t] < 1.0:
             predict_kernel(state, X[t], z)  # type: ignore[name-defined]  # noqa: F821
-        a, explored[t] = decide(z, U[t], gamma, p)
+        a, explored[t] = decide(z, U[t], gammas[t], p)
         hit = a == y[t]
         action[t] = a
         correct[t] = hit
@@ -68,25 +69,27 @@ def rounds_one_by_one(state, X, y, U, gamma, z, p, action, correct, p_true, expl
     return X.shape[0]
 
 
-def rounds_in_stretches(state, X, y, U, gamma, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
     """Play one block, forecasting in batches while the state stands still.
 
-    Coins and uniform actions do not depend on the state, so this loop, which stands outside the agent and holds the
-    labels, sees in advance which round will be explored and correct: the state changes after that round only.
+    Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands
+    outside the agent and holds the labels, sees in advance which round will be explored and correct: the state changes
+    after that round only.
     Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
+    gammas = borrow(gammas)
     n, K = X.shape[0], p.shape[0]
     start = 0
     while start < n:
         stop, learns = start, False
         while stop < n and stop - start < Z.shape[0] and not learns:
-            learns = U[stop, 0] < gamma and draw_uniform(K, U[stop, 1]) == y[stop]
+            learns = U[stop, 0] < gammas[stop] and draw_uniform(K, U[stop, 1]) == y[stop]
             stop += 1
-        if gamma < 1.0:
+        if gammas[stop - 1] < 1.0:
             predict_many_kernel(state, X[start:stop], Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
         for t in range(start, stop):
-            a, explored[t] = decide(Z[t - start], U[t], gamma, p)
+            a, explored[t] = decide(Z[t - start], U[t], gammas[t], p)
             action[t] = a
             correct[t] = a == y[t]
             p_true[t] = p[y[t]]
@@ -111,6 +114,14 @@ class Exploration(Agent):
     of its ball, E[mistakes] <= L + gamma (1 - 1/K) T + (1 - gamma) (K/gamma) Reg(gamma T/K). Theorem 9's
     gamma = sqrt(K Reg(T)/T) makes this at most L + 2 sqrt(K T Reg(T)); its statement drops the 2, its proof does not.
 
+    With gamma = "anytime" round t explores at gamma_t = min(1, sqrt(K Reg(t)/t)), Theorem 9's rate had the run ended
+    there, and no horizon is needed. Where the labels come from the comparator, y_t ~ softmax(U x_t) with U in the ball
+    and contexts of any kind, E[mistakes] <= L + (1 - 1/K) sum_t gamma_t + (1 - gamma_T) (K/gamma_T) Reg(sum_t gamma_t/K)
+    <= L + 3 sqrt(K T Reg(T)) (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later
+    updates stand for more rounds than earlier ones, and a regret bound over the updates, which may be very negative at
+    first, does not bound their weighted sum. Beginning anew at T = 1, 2, 4, ... would give L + 6.9 sqrt(K T Reg(T))
+    there, at the price of forgetting; this class never does.
+
     Cost: one forecast a round and about gamma T / K updates. Between two updates the forecaster stands still, and
     forecasts are made in batches where it offers them. Memory: the forecaster's.
 
@@ -120,15 +131,15 @@ class Exploration(Agent):
         Id of the forecaster (Alg in the paper).
     gamma
         Exploration rate in [0, 1] (gamma in the paper), or "theory": Theorem 9's min(1, sqrt(K Reg(T)/T)), which needs
-        the horizon and a forecaster with a proved bound.
+        the horizon and a forecaster with a proved bound; or "anytime", the schedule above, which needs the latter only.
     inner_settings
         Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.
 
     Raises
     ------
     UsageError
-        gamma outside [0, 1], a forecaster or a setting that does not exist, or gamma = "theory" around a forecaster
-        without a proved bound.
+        gamma outside [0, 1], a forecaster or a setting that does not exist, or gamma = "theory" or "anytime"
+        around a forecaster without a proved bound.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
     IncompatibleError
@@ -152,7 +163,7 @@ class Exploration(Agent):
         rng: np.random.Generator | None,
         *,
         forecaster: str = "folklore",
-        gamma: float | Literal["theory"] = "theory",
+        gamma: float | Literal["theory", "anytime"] = "theory",
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
@@ -161,20 +172,38 @@ class Exploration(Agent):
         settings = forecaster_settings(type(self), cls, inner_settings)
         self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
-        if gamma == "theory":
-            self.gamma = self._theory_gamma()
-        else:
-            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.gamma: float | str = self._resolved(gamma)
+        # What a schedule has come to: the rounds acted on, and the rate of the last of them.
+        self.acted, self.rate = 0, 1.0
 
-    def _theory_gamma(self) -> float:
-        T = self.problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+    def _resolved(self, gamma: float | str) -> float | str:
+        if gamma not in ("theory", "anytime"):
+            return probability("gamma", number("gamma", gamma, "theory", "anytime"))
+        T = 1
+        if gamma == "theory":
+            T = self.problem.known_horizon("gamma = 'theory'", "give gamma as a number, or 'anytime'")
         regret = self._inner.bound(T) if self._inner.bound_unit == "nats" else None
         if regret is None:
             raise UsageError(
-                f"gamma = 'theory' needs a forecaster with a proved bound in nats, which {self.forecaster} does not "
+                f"gamma = {gamma!r} needs a forecaster with a proved bound in nats, which {self.forecaster} does not "
                 "have at these settings; give gamma as a number"
             )
-        return theorem_9_gamma(T, self.problem.n_classes, regret)
+        return "anytime" if gamma == "anytime" else theorem_9_gamma(T, self.problem.n_classes, regret)
+
+    def _rates(self, acted: int, rate: float, n: int) -> Floats:
+        """Return gamma_t of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
+        if not isinstance(self.gamma, str):
+            return np.full(n, self.gamma)
+        bound, K = self._inner.bound, self.problem.n_classes
+        rates = np.array([theorem_9_gamma(t, K, bound(t)) for t in range(acted + 1, acted + n + 1)])  # type: ignore[arg-type]
+        return np.minimum(np.minimum.accumulate(rates), rate)
+
+    def _next_rates(self, n: int) -> Floats:
+        """Return gamma_t of the next n rounds, which are about to be acted on."""
+        rates = self._rates(self.acted, self.rate, n)
+        self.acted += n
+        self.rate = float(rates[-1]) if n else self.rate
+        return rates
 
     @property
     def inner(self) -> Forecaster:
@@ -185,10 +214,10 @@ class Exploration(Agent):
         """Choose a class for `context` (d,)."""
         x = as_context(context, self.problem.n_features)
         u = self.rng.random(2)
-        K = self.problem.n_classes
+        K, gamma = self.problem.n_classes, float(self._next_rates(1)[0])
         p = np.empty(K)
-        z = as_vector("the forecaster's logits", self._inner.predict(x), K) if self.gamma < 1.0 else np.zeros(K)
-        action, explored = decide(z, u, self.gamma, p)
+        z = as_vector("the forecaster's logits", self._inner.predict(x), K) if gamma < 1.0 else np.zeros(K)
+        action, explored = decide(z, u, gamma, p)
         return Decision(int(action), p, bool(explored))
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
@@ -223,17 +252,29 @@ class Exploration(Agent):
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)
         scratch = (z, p) if type(inner).predict_many_kernel is None else (np.zeros((STRETCH, K)), z, p)
-        played = _loop(type(inner))(inner.state, X, y, U, self.gamma, *scratch, *columns)
+        played = _loop(type(inner))(inner.state, X, y, U, self._next_rates(len(y)), *scratch, *columns)
         if played < len(y):
             checked(Decision(int(trace.action[played]), p), K, self)
 
     def bound(self, rounds: int) -> float | None:
-        """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none."""
-        if self.gamma == 0.0 or self._inner.bound_unit != "nats":
+        """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none.
+
+        None for gamma = "anytime": see `well_specified_bound`.
+        """
+        if isinstance(self.gamma, str) or self.gamma == 0.0 or self._inner.bound_unit != "nats":
             return None
         K = self.problem.n_classes
         regret = self._inner.bound(self.gamma * rounds / K)  # type: ignore[arg-type]  # a mean number of updates
         return None if regret is None else exploration(rounds, K, self.gamma, regret)
+
+    def well_specified_bound(self, rounds: int) -> float | None:
+        """Return what `bound` does, for any gamma, on streams whose labels come from the comparator: y ~ softmax(U x)."""
+        gammas = self._rates(0, 1.0, rounds)
+        if gammas[-1] == 0.0 or self._inner.bound_unit != "nats":
+            return None
+        K, total = self.problem.n_classes, float(gammas.sum())
+        regret = self._inner.bound(total / K)  # type: ignore[arg-type]  # a mean number of updates
+        return None if regret is None else exploration_well_specified(K, total, float(gammas[-1]), regret)
 
 
 @cache

@@ -37,6 +37,23 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
     return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
 
 
+@theorem(
+    source=_SOURCE + " (rates that decrease: derived here)",
+    unit="nats",
+    assumes="y_t ~ softmax(U x_t) for a U of the ball, contexts of any kind; gamma_t does not increase; regret concave",
+    printed="not there",
+)
+def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: float, regret: float) -> float:
+    """Expected mistakes beyond U's loss at decreasing rates: (1 - 1/K) sum gamma_t + (1 - gamma_T)(K/gamma_T) Reg.
+
+    `regret` is the forecaster's bound after sum gamma_t / K updates. The argument: delta_t, the expected loss of the
+    forecast less U's, is a relative entropy and so never negative; the updates' share of it, sum (gamma_t/K) delta_t,
+    is at most Reg, and (1 - gamma_t) delta_t <= (1 - gamma_T)(K/gamma_T) (gamma_t/K) delta_t. At gamma_t =
+    min(1, sqrt(K Reg(t)/t)) it is at most 3 sqrt(K T Reg(T)).
+    """
+    return (1.0 - 1.0 / n_classes) * total_gamma + (1.0 - last_gamma) * n_classes / last_gamma * regret
+
+
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
     """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T)."""
     return min(1.0, math.sqrt(n_classes * regret / rounds))

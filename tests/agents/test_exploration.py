@@ -233,7 +233,7 @@ def test_refusals() -> None:
         make("folklor", 3)
     with pytest.raises(UsageError, match="twice"):
         make("folklore", 3, norm_bound=1.0, **{"forecaster.norm_bound": 2.0})
-    with pytest.raises(UsageError, match="gamma must be a number or 'theory'"):
+    with pytest.raises(UsageError, match="gamma must be a number or 'theory' or 'anytime'"):
         make("folklore", 3, "auto")
     with pytest.raises(UsageError, match=r"gamma must lie in \[0, 1\]"):
         make("folklore", 3, 1.5)

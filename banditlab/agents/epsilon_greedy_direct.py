@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents.epsilon_greedy import FLOOR
 from banditlab.forecasters._settings import resolve
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
@@ -17,8 +18,6 @@ from banditlab.validation import number, probability
 
 AUTO_RATE = 0.5
 """learning_rate = "auto" in units of 1/R."""
-FLOOR = 1e-12
-"""What the sums of squared gradients start at, in units of R^2: keeps 0/0 out."""
 
 
 class State(NamedTuple):

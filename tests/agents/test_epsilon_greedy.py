@@ -205,3 +205,21 @@ def test_refuses_bad_settings(cls, chosen, message):
 
 def test_have_no_bound():
     assert all(make(cls, 3, 2).bound(100) is None for cls in BOTH)
+
+
+# -------------------------------------------------------------------------------------------------------- whole streams
+
+
+@pytest.mark.parametrize(("cls", "most"), [(EpsilonGreedy, 0.4), (EpsilonGreedyDirect, 0.25)])
+def test_digits_with_default_settings(cls, most):
+    from banditlab.envs.digits import Digits
+
+    T, mistakes = 20_000, []
+    for seed in range(3):
+        env = Digits(horizon=T)
+        env.reset(seed=seed)
+        [(X, y)] = env.blocks(T, T)
+        trace = Trace.empty(T)
+        cls(env.problem, np.random.default_rng(seed)).play_block(as_contexts(X), y, trace)
+        mistakes.append(1.0 - trace.correct.mean())
+    assert np.median(mistakes) <= most

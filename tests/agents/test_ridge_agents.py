@@ -422,3 +422,21 @@ def test_settings_resolve():
 def test_refuses_bad_settings(cls, chosen, message):
     with pytest.raises(UsageError, match=message):
         make(cls, 3, 4, **chosen)
+
+
+# -------------------------------------------------------------------------------------------------------- whole streams
+
+
+@pytest.mark.parametrize(("cls", "most"), [(LinUCB, 0.05), (LinTS, 0.05), (Confidit, 0.12)])
+def test_digits_with_default_settings(cls, most):
+    from banditlab.envs.digits import Digits
+
+    T, mistakes = 20_000, []
+    for seed in range(3):
+        env = Digits(horizon=T)
+        env.reset(seed=seed)
+        [(X, y)] = env.blocks(T, T)
+        trace = Trace.empty(T)
+        cls(env.problem, np.random.default_rng(seed)).play_block(as_contexts(X), y, trace)
+        mistakes.append(1.0 - trace.correct.mean())
+    assert np.median(mistakes) <= most

@@ -133,7 +133,7 @@ def quadratic_form_on(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
     d = x.shape[0]
     if 4 * n > 3 * d:
         return quadratic_form(P, x, scratch)
-    if 4 * n > d:
+    if 5 * n > 2 * d:
         return _form_by_rows(P, x, index, n, scratch)
     return _form_by_entries(P, x, index, n, scratch)
 
@@ -187,23 +187,34 @@ def _form_by_rows(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
 
 @njit
 def _form_by_entries(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
-    """x'P x from the entries of P with both indices in the support."""
+    """x'P x from the entries of P with both indices in the support, the lower half, four rows at a time."""
     P, x, index, scratch = borrow(P), borrow(x), borrow(index), borrow(scratch)
     for b in range(n):
         scratch[b] = x[index[b]]
     total = 0.0
-    for a in range(n):
+    whole = n // 4 * 4
+    for a in range(0, whole, 4):
+        i, j, k, l = index[a], index[a + 1], index[a + 2], index[a + 3]
+        xi, xj, xk, xl = scratch[a], scratch[a + 1], scratch[a + 2], scratch[a + 3]
+        pi, pj, pk, pl = P[i], P[j], P[k], P[l]
+        si = sj = sk = sl = 0.0
+        for b in range(a):
+            m, xm = index[b], scratch[b]
+            si += pi[m] * xm
+            sj += pj[m] * xm
+            sk += pk[m] * xm
+            sl += pl[m] * xm
+        si += 0.5 * pi[i] * xi
+        sj += 0.5 * pj[j] * xj + pj[i] * xi
+        sk += 0.5 * pk[k] * xk + (pk[i] * xi + pk[j] * xj)
+        sl += (0.5 * pl[l] * xl + pl[i] * xi) + (pl[j] * xj + pl[k] * xk)
+        total += (xi * si + xj * sj) + (xk * sk + xl * sl)
+    for a in range(whole, n):
         p = P[index[a]]
-        whole = a // 4 * 4
-        s0 = s1 = s2 = s3 = 0.0
-        for b in range(0, whole, 4):
-            s0 += p[index[b]] * scratch[b]
-            s1 += p[index[b + 1]] * scratch[b + 1]
-            s2 += p[index[b + 2]] * scratch[b + 2]
-            s3 += p[index[b + 3]] * scratch[b + 3]
-        for b in range(whole, a):
-            s0 += p[index[b]] * scratch[b]
-        total += scratch[a] * (0.5 * p[index[a]] * scratch[a] + ((s0 + s1) + (s2 + s3)))
+        s = 0.5 * p[index[a]] * scratch[a]
+        for b in range(a):
+            s += p[index[b]] * scratch[b]
+        total += scratch[a] * s
     return 2.0 * total
 
 

@@ -133,8 +133,8 @@ class FOLKLORE(KernelForecaster):
     round: lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus Lemma 6's terms for one-hot
     labels.
 
-    Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, at
-    matrix-product speed. K^2 d^2 / 2 numbers.
+    Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, as matrix
+    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits.
 
     Parameters
     ----------

@@ -127,8 +127,7 @@ class FourierAIOLI(KernelForecaster):
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.curvature = resolve("curvature", curvature, words)
         omega = rng.spawn(1)[0].standard_normal((D // 2, problem.n_features)) / self.bandwidth
-        constants = np.array([self.curvature, self.virtual_weight])
-        inner = aioli.State(np.eye(D) / self.regularization, np.zeros(D), np.zeros(D), constants, np.zeros(1))
+        inner = aioli.State.initial(D, self.regularization, self.curvature, self.virtual_weight)
         self.state = State(omega, np.zeros(D), inner)
 
     @property

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, root
 
+from banditlab.agents import Trace
+from banditlab.agents.exploration import Exploration
 from banditlab.bounds._curvature import margin_range, tight_curvature
-from banditlab.errors import UsageError
-from banditlab.forecasters._blocks import BATCH
+from banditlab.engine.play import trace_of_forecast
+from banditlab.errors import PlayerError, UsageError
+from banditlab.forecasters._blocks import BATCH, UPDATES, dense
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.kernels import as_contexts
@@ -164,13 +167,80 @@ def test_woodbury_does_not_drift(B: float) -> None:
     for x, label in zip(X, rng.integers(0, K, len(X)), strict=True):
         A += folklore.curvature * Direct.hessian(softmax(folklore.predict(x)), x)
         folklore.update(x, label)
-    inverse = np.linalg.inv(A).reshape(K, d, K, d).transpose(0, 2, 1, 3)
-    upper = np.triu_indices(K)
-    np.testing.assert_allclose(folklore.state.blocks.M, inverse[upper], atol=1e-9 * np.abs(inverse).max())
+    inverse = np.linalg.inv(A)
+    np.testing.assert_allclose(dense(folklore.state.blocks), inverse, atol=1e-9 * np.abs(inverse).max())
     folklore.predict(X[0])
     np.testing.assert_allclose(
         folklore.state.blocks.At.sum(axis=1), X[0] @ X[0] / (2 * folklore.regularization), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("d", [7, 20, 80])
+def test_pending_updates_change_nothing(d: int) -> None:
+    """Room for 1, 2, 8 updates: at every fill A^{-1} is the inverse of the summed A, singly, in batches and in V."""
+    K, room = 3, {7: 1, 20: 2, 80: UPDATES}[d]
+    X, rng = contexts(4, 2 * room + 3, d), np.random.default_rng(4)
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=2.0, regularization=0.1)
+    A = folklore.regularization * np.eye(K * d)
+    for t, (x, label) in enumerate(zip(X, rng.integers(0, K, len(X)), strict=True)):
+        blocks = folklore.state.blocks
+        assert blocks.F.shape[1] == K * room
+        assert blocks.rows[0] == K * (t % room)
+        np.testing.assert_allclose(dense(blocks), np.linalg.inv(A), atol=1e-11)
+        many = folklore.predict_many(X)
+        np.testing.assert_allclose(many, [folklore.predict(x) for x in X], atol=1e-11)
+        A += folklore.curvature * Direct.hessian(softmax(many[t]), x)
+        V = (dense(blocks) @ np.kron(np.eye(K), x[:, None])).reshape(K, d, K)
+        folklore.update(x, label)
+        np.testing.assert_allclose(blocks.V, V.transpose(0, 2, 1), atol=1e-11)
+
+
+def test_a_forecast_before_the_update_leaves_no_trace() -> None:
+    """An update takes over what a forecast at the same context has computed, and nothing of one at another context."""
+    K, d = 3, 20
+    X, rng = contexts(6, 50, d), np.random.default_rng(6)
+    plain, asked, asked_else = (FOLKLORE(Problem(d, K, 1.0), None, norm_bound=3.0) for _ in range(3))
+    for t, label in enumerate(rng.integers(0, K, len(X))):
+        asked.predict(X[t])
+        asked_else.predict(X[t])
+        asked_else.predict(X[t - 1]) if t % 2 else asked_else.predict_many(X)
+        for folklore in (plain, asked, asked_else):
+            folklore.update(X[t], label)
+        for folklore in (asked, asked_else):
+            np.testing.assert_array_equal(folklore.predict(X[t]), plain.predict(X[t]))
+            np.testing.assert_array_equal(folklore.state.h, plain.state.h)
+
+
+@pytest.mark.parametrize("where", ["M", "F", "h"])
+def test_a_broken_state_is_not_a_uniform_forecast(where: str) -> None:
+    """NaN in the state: the logits are NaN, which whoever plays the forecaster refuses."""
+    K, d, n = 3, 16, 5
+    X = contexts(8, n, d)
+    y = np.arange(n) % K
+    reduction = Exploration(Problem(d, K, 1.0, n), np.random.default_rng(0), gamma=0.1)
+    folklore = reduction.inner
+    assert isinstance(folklore, FOLKLORE)
+    folklore.update(X[0], 1)
+    blocks = folklore.state.blocks
+    {"M": blocks.M, "F": blocks.F, "h": folklore.state.h}[where][...] = np.nan
+    assert np.isnan(folklore.predict(X[1])).all()
+    assert np.isnan(folklore.predict_many(X)).all()
+    with pytest.raises(PlayerError, match="no distribution"):
+        reduction.play_block(X, y, Trace.empty(n))
+    logits = np.empty((n, K))
+    folklore.forecast_block(X, y, logits)
+    with pytest.raises(PlayerError, match="logits are not finite"):
+        trace_of_forecast(logits, y)
+
+
+@pytest.mark.parametrize(("lam", "unsolved"), [(0.1, False), (1e-10, True)])
+def test_roots_that_rounding_stops_are_counted(lam: float, unsolved: bool) -> None:
+    K, d = 10, 20
+    X, rng = contexts(1, 300, d), np.random.default_rng(1)
+    folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=5.0, regularization=lam)
+    assert folklore.diagnostics() == {"unsolved_roots": 0}
+    folklore.forecast_block(X, rng.integers(0, K, len(X)), np.empty((len(X), K)))
+    assert (folklore.diagnostics()["unsolved_roots"] > 0) == unsolved
 
 
 def play(folklore: FOLKLORE, X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, float]:

@@ -14,7 +14,7 @@ from banditlab.forecasters._quadratic import (
 )
 from banditlab.kernels import as_contexts
 
-CASES = [(d, n) for d in (1, 3, 16, 17, 64, 65, 100) for n in sorted({0, 1, d // 5, d // 2, 3 * d // 4, d})]
+CASES = [(d, n) for d in (1, 3, 16, 17, 64, 65, 100) for n in sorted({0, 1, d // 5, d // 3, d // 2, 3 * d // 4, d})]
 
 
 def case(d: int, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -142,7 +142,9 @@ class PNewtron(KernelAgent):
     to norm D always, another copy to norm 1; here W is left alone inside the ball. Without any rescale PNewtron
     diverges on features of norm 7.
 
-    Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` answers None.
+    Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` answers None. With
+    the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
+    within a thousand rounds, so two correct implementations agree in distribution, not action by action.
 
     Cost: O(K d) a round, K exponentials, K nnz(x) divisions; 2 K d numbers.
 

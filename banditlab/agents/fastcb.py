@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from banditlab.agents._inverse_gap import InverseGapAgent, predict, sharpness, sigmoid
+from banditlab.agents._class_models import sigmoid
+from banditlab.agents._inverse_gap import InverseGapAgent
 from banditlab.agents._scores import argmax
-from banditlab.kernels import draw, njit
+from banditlab.kernels import njit
 from banditlab.problem import Problem
 
 
@@ -34,13 +35,6 @@ def inverse_gap(z, g, p):  # type: ignore[no-untyped-def]
             p[k] = 1.0 / (K + g * excess(z[best], z[k]))
             rest -= p[k]
     p[best] = rest
-
-
-@njit
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
-    predict(state, x, payload)
-    inverse_gap(payload, sharpness(state), p)
-    return draw(p, u[1]), False
 
 
 class FastCB(InverseGapAgent):
@@ -96,25 +90,37 @@ class FastCB(InverseGapAgent):
     group = "practice"
     summary = "inverse-gap weighting that explores less where it is surely right; one AIOLI per class"
     reference = "Foster and Krishnamurthy, NeurIPS 2021, with AIOLI (COLT 2020) as oracle"
-    act_kernel = act_kernel
+    weights_kernel = inverse_gap
 
     def __init__(
         self,
         problem: Problem,
         rng: np.random.Generator | None,
         *,
+        oracle: Literal["aioli", "logistic", "b-grid"] = "aioli",
+        sharpness: float = 60.0,
+        growth: float = 0.5,
+        intercept: float = 0.5,
         norm_bound: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
         curvature: float | Literal["simple", "tight"] = "simple",
-        sharpness: float = 60.0,
-        growth: float = 0.5,
+        virtual_weight: float = 2.0,
+        step: float | Literal["auto"] = "auto",
+        grid_size: int = 4,
+        grid_ratio: float = 4.0,
     ) -> None:
         super().__init__(
             problem,
             rng,
+            oracle=oracle,
+            sharpness=sharpness,
+            growth=growth,
+            intercept=intercept,
             norm_bound=norm_bound,
             regularization=regularization,
             curvature=curvature,
-            sharpness=sharpness,
-            growth=growth,
+            virtual_weight=virtual_weight,
+            step=step,
+            grid_size=grid_size,
+            grid_ratio=grid_ratio,
         )

@@ -28,7 +28,11 @@ def block(agent, X, y):
 
 
 def same(a, b):
-    return all(np.array_equal(left, right) for left, right in zip(a, b, strict=True))
+    """Whether two tuples of arrays, nested or not, are equal."""
+    return all(
+        same(left, right) if isinstance(left, tuple) else np.array_equal(left, right)
+        for left, right in zip(a, b, strict=True)
+    )
 
 
 def both_paths(make, X, y):

@@ -33,6 +33,8 @@ ROUNDING = 1e-8
 STALLED = 1e-6
 """A larger residual after the last step is counted as a stall."""
 STEPS = 200
+PANEL = 64
+"""Columns of a Cholesky factor that are brought up to date by one matrix product."""
 
 BOUND, NEWTON, STALLS = range(3)
 """Slots of `tally`: projections that moved the point, factorisations, solves that ended above STALLED."""
@@ -42,7 +44,8 @@ class MetricBall(NamedTuple):
     """nu (K,) is the warm start, tally (3,) counts; the rest is scratch.
 
     V (Kd,) the point to project, W (Kd,) as in (W), C (Kd, Kd) a Cholesky factor, free (K,) the rows in F, norm, old,
-    move, alone, pinned (K,), H, L (K, K), scale (K,) the mean diagonal of P's blocks, u (Kd,), Y (K, Kd).
+    move, alone, pinned (K,), H, L (K, K), scale (K,) the mean diagonal of P's blocks, u (Kd,), Y (K, Kd), left (Kd Kd,)
+    and product (Kd PANEL,) for the factor, empty where it has one panel.
     """
 
     nu: NDArray[np.float64]
@@ -61,6 +64,8 @@ class MetricBall(NamedTuple):
     scale: NDArray[np.float64]
     u: NDArray[np.float64]
     Y: NDArray[np.float64]
+    left: NDArray[np.float64]
+    product: NDArray[np.float64]
 
     @classmethod
     def empty(cls, K: int, d: int) -> MetricBall:
@@ -83,6 +88,8 @@ class MetricBall(NamedTuple):
             scale=np.zeros(K),
             u=np.zeros(n),
             Y=np.zeros((K, n)),
+            left=np.zeros(n * n if n > PANEL else 0),
+            product=np.zeros(n * PANEL if n > PANEL else 0),
         )
 
 
@@ -93,6 +100,26 @@ def cholesky(C, m):  # type: ignore[no-untyped-def]
         for j in range(i):
             C[i, j] = (C[i, j] - dot(C[i, :j], C[j, :j])) * C[j, j]
         C[i, i] = 1.0 / math.sqrt(C[i, i] - dot(C[i, :i], C[i, :i]))
+
+
+@njit
+def cholesky_by_panels(C, m, left, product):  # type: ignore[no-untyped-def]
+    """As `cholesky`, most of it in matrix products; left (m m,) and product (m PANEL,) or longer are scratch."""
+    for first in range(0, m, PANEL):
+        last = min(first + PANEL, m)
+        rows, width = m - first, last - first
+        if first > 0:
+            done, G = left[: rows * first].reshape(rows, first), product[: rows * width].reshape(rows, width)
+            done[:] = C[first:m, :first]
+            np.dot(done, done[:width].T, G)
+            for i in range(rows):
+                for j in range(min(i + 1, width)):
+                    C[first + i, first + j] -= G[i, j]
+        for i in range(first, m):
+            for j in range(first, min(i, last)):
+                C[i, j] = (C[i, j] - dot(C[i, first:j], C[j, first:j])) * C[j, j]
+            if i < last:
+                C[i, i] = 1.0 / math.sqrt(C[i, i] - dot(C[i, first:i], C[i, first:i]))
 
 
 @njit
@@ -137,7 +164,7 @@ def factor(ball, P, count, d):  # type: ignore[no-untyped-def]
                     ball.C[a * d + i, b * d + j] = r * P[ka * d + i, kb * d + j]
         for i in range(d):
             ball.C[a * d + i, a * d + i] += 1.0
-    cholesky(ball.C, count * d)
+    cholesky_by_panels(ball.C, count * d, ball.left, ball.product)
 
 
 @njit

@@ -84,7 +84,7 @@ class ONS(KernelForecaster):
     Above alpha/2, or unprojected, nothing is proved: no bound, no certificate.
 
     Cost: O(K^2 d^2) a round, and on rounds where the ball binds some 4 to 7 Newton steps of order |F| d, F the rows on
-    their spheres: O((|F| d)^3). 2 K^2 d^2 numbers.
+    their spheres: O((|F| d)^3). 3 K^2 d^2 numbers.
 
     Parameters
     ----------

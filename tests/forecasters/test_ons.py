@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from banditlab.comparators import best_in_ball
 from banditlab.errors import UsageError
-from banditlab.forecasters._metric_ball import MetricBall, project
+from banditlab.forecasters._metric_ball import PANEL, MetricBall, cholesky, cholesky_by_panels, project
 from banditlab.forecasters.ons import ONS
 from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
@@ -124,6 +124,19 @@ def test_projection_meets_the_optimality_conditions(seed: int) -> None:
     slack = np.minimum(1.0 - norms / B, ball.nu * np.diag(P).reshape(K, d).mean(axis=1))
     assert slack.max() <= 1e-8 or (ball.nu == 0.0).all()
     assert ball.tally[2] == 0
+
+
+@pytest.mark.parametrize("m", [1, 17, PANEL, PANEL + 1, 3 * PANEL - 5])
+def test_panels_give_the_cholesky_factor(m: int) -> None:
+    A = np.random.default_rng(m).standard_normal((m, m))
+    A = A @ A.T + np.eye(m)
+    plain, panels = A.copy(), np.pad(A, (0, 3), constant_values=np.nan)
+    cholesky(plain, m)
+    cholesky_by_panels(panels, m, np.full(m * m, np.nan), np.full(m * PANEL, np.nan))
+    panels = np.tril(panels[:m, :m])
+    np.testing.assert_allclose(panels, np.tril(plain), rtol=1e-10, atol=1e-12)
+    np.fill_diagonal(panels, 1.0 / np.diag(panels))
+    np.testing.assert_allclose(panels @ panels.T, A, rtol=1e-12, atol=1e-12 * m)
 
 
 def test_projection_in_the_euclidean_norm_clips_rows() -> None:

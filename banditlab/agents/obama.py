@@ -1,97 +1,25 @@
-"""OBAMA-lite: OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a Laplace posterior."""
+"""OBAMA-lite: OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a sampler that a round can pay for."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._dense import cholesky_psd
-from banditlab.agents._posterior import Posterior, learn_label, logit_law, posterior_state
+from banditlab.agents import _laplace, _mala, _net
+from banditlab.agents._base import Floats, KernelAgent, Trace
+from banditlab.agents._tempered import hit_weight
 from banditlab.bounds.obama import obama_gamma
-from banditlab.errors import UsageError
-from banditlab.kernels import draw, draw_uniform, njit
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.forecasters._distinct import Distinct
+from banditlab.forecasters._langevin import worst_effective_sample_size
+from banditlab.kernels import as_block
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive, probability
 
-
-class State(NamedTuple):
-    """The posterior and the average over it.
-
-    nodes (samples/2, K); R (K, K), n, v, qbar (K,) scratch; rates (2,) = (gamma, eta); hits (2,): hits learnt from, and
-    those whose weight was cut to 1.
-    """
-
-    posterior: Posterior
-    nodes: NDArray[np.float64]
-    R: NDArray[np.float64]
-    n: NDArray[np.float64]
-    v: NDArray[np.float64]
-    qbar: NDArray[np.float64]
-    rates: NDArray[np.float64]
-    hits: NDArray[np.int64]
-
-
-@njit
-def add_softmax(z, n, sign, v, total):  # type: ignore[no-untyped-def]
-    """total += softmax(z + sign n), (K,) each; v is overwritten."""
-    K = z.shape[0]
-    top = -math.inf
-    for k in range(K):
-        v[k] = z[k] + sign * n[k]
-        top = max(top, v[k])
-    whole = 0.0
-    for k in range(K):
-        v[k] = math.exp(v[k] - top)
-        whole += v[k]
-    for k in range(K):
-        total[k] += v[k] / whole
-
-
-@njit
-def mean_softmax(z, Sigma, nodes, R, n, v, qbar):  # type: ignore[no-untyped-def]
-    """qbar = average of softmax(z + R n) over the nodes n and their mirror images -n, R R' = Sigma."""
-    K = z.shape[0]
-    cholesky_psd(Sigma, R)
-    for k in range(K):
-        qbar[k] = 0.0
-    for i in range(nodes.shape[0]):
-        for k in range(K):
-            n[k] = 0.0
-            for c in range(k + 1):
-                n[k] += R[k, c] * nodes[i, c]
-        add_softmax(z, n, 1.0, v, qbar)
-        add_softmax(z, n, -1.0, v, qbar)
-    for k in range(K):
-        qbar[k] /= 2.0 * nodes.shape[0]
-
-
-@njit
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
-    gamma, qbar = state.rates[0], state.qbar
-    K = p.shape[0]
-    logit_law(state.posterior, x)
-    mean_softmax(state.posterior.z0, state.posterior.Sigma, state.nodes, state.R, state.n, state.v, qbar)
-    for k in range(K):
-        p[k] = (1.0 - gamma) * qbar[k] + gamma / K  # q_t = (1 - mu) E[softmax(W x_t)] + mu/K
-    if u[0] < gamma:
-        return draw_uniform(K, u[1]), True
-    return draw(qbar, u[1]), False
-
-
-@njit
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    if not correct:  # L_t = 0
-        return
-    w = state.rates[1] / p[action]  # eta L_t = w loss, w = eta/q_t(y_t)
-    state.hits[0] += 1
-    if w > 1.0:
-        state.hits[1] += w > 1.0 + 1e-12  # gamma = 0 only
-        w = 1.0
-    learn_label(state.posterior, x, action, w)
+SAMPLERS = ("laplace", "net", "grid", "mala")
 
 
 class ObamaLite(KernelAgent):
@@ -104,25 +32,39 @@ class ObamaLite(KernelAgent):
     L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered
     likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2.
 
-    Lite, sampler "laplace": P_t is replaced by a Gaussian N(M, C) that takes each factor by an implicit (proximal)
-    step of the mean and a Laplace step of the covariance (an extended Kalman filter, exact algebra in `_posterior.py`).
-    The average is over `samples` logit vectors M x + R n, R R' = J C J', with standard normal nodes n, antithetic,
-    drawn once in the constructor from a child stream. Permuting the classes therefore permutes the law of the answers
-    over the draw of the nodes, and the answers themselves up to the nodes' Monte Carlo error.
+    Lite: P_t is represented by `sampler`, which `diagnostics()` names.
+
+    * "laplace" (L3): a Gaussian N(M, C) that takes each factor by an implicit (proximal) step of the mean and a Laplace
+      step of the covariance (an extended Kalman filter, exact algebra in `_posterior.py`). The average is over `samples`
+      logit vectors M x + R n, R R' = J C J', with standard normal nodes n, antithetic, drawn once. Permuting the
+      classes therefore permutes the law of the answers over the draw of the nodes, and the answers themselves up to the
+      nodes' Monte Carlo error.
+    * "net" (L1): N = `members` matrices drawn once from the prior, weights exact from then on: the aggregating algorithm
+      over the net, no approximation for that class.
+    * "grid" (L2), (K-1) d at most 2: the trapezoidal rule with at most `members` nodes in the coordinates that matter (for
+      K = 2, d = 1 the difference of the rows), 12 prior deviations each way. Exact up to the grid; `diagnostics` has
+      "resolution", the posterior's deviation over the spacing, which should be 1 or more.
+    * "mala" (L4), K d at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps after every
+      hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and effective sample size
+      are reported. Plays round by round, in time and memory growing with the hits: for validation.
+
+    Whatever a sampler draws comes from a child stream, so the actions' uniforms are the same for all of them.
 
     At mu = 0 the paper's choice for small norms is taken, eta = e^{-2BR}/K. Matrices of the ball give every class at
     least that probability; a Gaussian reaches outside, and where q_t(y_t) < eta the weight is cut to 1. Such a hit
     has probability below eta; `diagnostics` counts them.
 
-    Guarantee: none for this approximation, `bound` answers None. For the exact posterior, in expectation and with
-    s^2 = B^2/d, mistakes are at most
+    Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of its
+    members, `banditlab.bounds.obama.obama_net`: (K/mu) ln N + mu (1-1/K) T; it says nothing about the ball. For the exact
+    posterior, in expectation and with s^2 = B^2/d, mistakes are at most
 
         sum loss(U) + (K/mu)[||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) mu T/(K^2 d))] + mu (1-1/K) T:
 
     `banditlab.bounds.obama.obama_gaussian_prior`, our constants (the paper's Theorem 6 has a uniform prior and O(.)).
 
-    Cost: K(K-1)/2 quadratic forms of size d a round, O(K^2 d^2), and O(samples K^2); on a hit O(K^3 d^2) as a matrix
-    product, delayed. K^2 d^2/2 numbers.
+    Cost: "laplace": K(K-1)/2 quadratic forms of size d a round, O(K^2 d^2), and O(samples K^2); on a hit O(K^3 d^2) as a
+    matrix product, delayed; K^2 d^2/2 numbers. "net", "grid": O(N K d) a round, N K d numbers. "mala": O(chains steps K d)
+    a round, on a hit times the number of distinct contexts hit so far.
 
     Parameters
     ----------
@@ -133,12 +75,18 @@ class ObamaLite(KernelAgent):
     samples
         Logit samples of the average, an even number (m in the specification).
     sampler
-        How the posterior is approximated: "laplace".
+        How the posterior is represented: "laplace", "net", "grid" or "mala".
+    members
+        N, the matrices of the net or the most nodes of the grid.
+    chains, steps
+        Langevin chains, and their steps after each hit.
 
     Raises
     ------
     UsageError
         A setting outside its range.
+    IncompatibleError
+        "grid" for (K-1) d above 2, or "mala" for K d above 60.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -150,10 +98,10 @@ class ObamaLite(KernelAgent):
 
     id = "obama-lite"
     group = "theory"
-    summary = "importance-weighted exponential weights with a Gaussian (Laplace) posterior"
-    reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; Laplace posterior: ours"
-    act_kernel = act_kernel
-    learn_kernel = learn_kernel
+    summary = "importance-weighted exponential weights: Laplace posterior, or a net, a grid, Langevin chains"
+    reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; the samplers: ours"
+    act_kernel = _laplace.act_kernel
+    learn_kernel = _laplace.learn_kernel
 
     def __init__(
         self,
@@ -163,7 +111,10 @@ class ObamaLite(KernelAgent):
         norm_bound: float = 1.0,
         gamma: float | Literal["theory"] = "theory",
         samples: int = 100,
-        sampler: Literal["laplace"] = "laplace",
+        sampler: Literal["laplace", "net", "grid", "mala"] = "laplace",
+        members: int = 4000,
+        chains: int = 12,
+        steps: int = 20,
     ) -> None:
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
@@ -176,25 +127,110 @@ class ObamaLite(KernelAgent):
         self.samples = at_least("samples", samples, 2)
         if samples % 2:
             raise UsageError(f"samples must be an even integer (mirrored pairs), got {samples}")
-        self.sampler = one_of("sampler", sampler, ("laplace",))
-        eta = self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K
-        nodes = self.rng.spawn(1)[0].standard_normal((self.samples // 2, K))
-        self.state = State(
-            posterior=posterior_state(K, d, B / math.sqrt(d)),
-            nodes=nodes,
-            R=np.zeros((K, K)),
-            n=np.zeros(K),
-            v=np.zeros(K),
-            qbar=np.zeros(K),
-            rates=np.array([self.gamma, eta]),
-            hits=np.zeros(2, np.int64),
-        )
+        self.sampler = one_of("sampler", sampler, SAMPLERS)
+        self.members = at_least("members", members, 10)
+        self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
+        self._refuse()
+        self.compiled = self.sampler != "mala"
+        self.state: Any = self._initial_state()
+
+    def _refuse(self) -> None:
+        K, d = self.problem.n_classes, self.problem.n_features
+        if self.sampler == "grid" and (K - 1) * d > 2:
+            raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
+        if self.sampler == "mala" and K * d > 60:
+            raise IncompatibleError(f"sampler = 'mala' is for K d up to 60, got {K * d}; use 'laplace'")
+
+    @property
+    def deviation(self) -> float:
+        """B / sqrt(d), the prior's standard deviation."""
+        return self.norm_bound / math.sqrt(self.problem.n_features)
+
+    def _initial_state(self) -> Any:
+        K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound
+        rates = self.gamma, self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K  # (mu, eta)
+        stream = self.rng.spawn(1)[0]
+        if self.sampler == "net":
+            return _net.initial_state(*_net.net(self.members, K, d, self.deviation, stream), *rates)
+        if self.sampler == "grid":
+            return _net.initial_state(*_net.grid(self.members, K, d, self.deviation), *rates)
+        if self.sampler == "mala":
+            self._stream, self._past = stream, Distinct(d, K)
+            return _mala.initial_state((self.steps, self.chains, K, d), self.deviation, R, stream, *rates)
+        nodes = stream.standard_normal((self.samples // 2, K))
+        return _laplace.initial_state(K, d, self.deviation, nodes, *rates)
+
+    # ------------------------------------------------------------------------------------------------------------- rounds
+
+    def kernels(self) -> tuple[Any, Any]:
+        """Return (act_kernel, learn_kernel) of the sampler; the chains' second is a method, which draws."""
+        if self.sampler == "mala":
+            return _mala.act_kernel, self._move_chains
+        module: Any = _laplace if self.sampler == "laplace" else _net
+        return module.act_kernel, module.learn_kernel
+
+    def kernel_owner(self) -> str:
+        """Return a name unique to these kernels."""
+        return f"{super().kernel_owner()}.{'net' if self.sampler == 'grid' else self.sampler}"
+
+    def _move_chains(
+        self, state: _mala.State, x: Floats, action: int, p: Floats, payload: Floats, correct: bool
+    ) -> None:
+        if not correct:  # L_t = 0
+            return
+        self._past.count(x, action, hit_weight(state.rates, state.hits, p[action]))
+        _mala.move_on(state, self._past.X, self._past.C, self.deviation, self._stream)
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). Compiled, but for "mala": round by round.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        """
+        if self.sampler != "mala":
+            super().play_block(X, y, trace)
+            return
+        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
+        trace.holds(len(y))
+        for t, (x, label) in enumerate(zip(X, y)):
+            decision = self.act(x)
+            correct = bool(decision.action == label)
+            trace.action[t], trace.correct[t] = decision.action, correct
+            trace.p_true[t], trace.explored[t] = decision.probabilities[label], decision.explored
+            self.learn(x, decision, correct)
+
+    # ------------------------------------------------------------------------------------------------- what can be known
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the hits learnt from, the weights cut to 1, and the implicit steps whose root was not found."""
-        tally = self.state.posterior.tally
-        return {
-            "hits": int(self.state.hits[0]),
-            "cut": int(self.state.hits[1]),
-            "unsolved": int(tally[2]),
-        }
+        """Return the sampler's name, the hits learnt from, the weights cut to 1, and what the sampler has to report.
+
+        "ess": independent draws of the average ("laplace"), 1 / sum of the squared weights ("net", "grid"), or the
+        effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose root
+        was not found. "resolution": see above. "acceptance" is over all rounds, "step" the present one.
+        """
+        state = self.state
+        found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[0]), "cut": int(state.hits[1])}
+        if self.sampler == "laplace":
+            return found | {"ess": float(self.samples), "unsolved": int(state.posterior.tally[2])}
+        if self.sampler == "mala":
+            proposals, accepted = state.chains.tally
+            return found | {
+                "ess": worst_effective_sample_size(state.chains.samples),
+                "acceptance": float(accepted / proposals) if proposals else math.nan,
+                "step": float(state.chains.step[0]),
+            }
+        found["ess"] = _net.effective_members(state)
+        return found | ({"resolution": _net.resolution(state, self.deviation)} if self.sampler == "grid" else {})
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; for "mala" the contexts of the hits and their weights included."""
+        state = super().get_state()
+        return state | {"_past": self._past.arrays()} if self.sampler == "mala" else state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        super().set_state({name: value for name, value in state.items() if name != "_past"})
+        if self.sampler == "mala":
+            self._past.restore(state["_past"])

@@ -60,6 +60,22 @@ def obama_gaussian_prior(
     return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
+@theorem(
+    source="Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, OBAMA over a finite class (our constants)",
+    unit="nats",
+    assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
+)
+def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
+    """OBAMA's E[mistakes] - sum_t loss(member), for any of N members: (K/gamma) ln N + gamma (1 - 1/K) T.
+
+    The mix-loss regret against a member is at most ln N, whatever the weights; the rest is as in
+    `obama_gaussian_prior`. Infinite at gamma = 0.
+    """
+    if gamma == 0.0:
+        return math.inf
+    return n_classes / gamma * math.log(members) + gamma * (1.0 - 1.0 / n_classes) * rounds
+
+
 def obama_gamma(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float) -> float:
     """Return the gamma at which the two terms of `obama_gaussian_prior` are equal, at most 1.
 

@@ -40,10 +40,10 @@ class Distinct:
         self._X[row] = context
         return row
 
-    def count(self, context: Floats, label: int) -> int:
-        """Count one more `label` at `context` (d,); return the row."""
+    def count(self, context: Floats, label: int, weight: float = 1.0) -> int:
+        """Count one more `label`, or `weight` of one, at `context` (d,); return the row."""
         row = self.row(context)
-        self._C[row, label] += 1.0
+        self._C[row, label] += weight
         return row
 
     def arrays(self) -> dict[str, Floats]:

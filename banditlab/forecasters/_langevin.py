@@ -1,8 +1,9 @@
-"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior under the uniform prior on the row ball.
+"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, its prior uniform on the row ball or Gaussian.
 
-The target is exp(-U(W)) on {W : ||W_k|| <= B}, U the sum of the losses so far; a proposal W - e grad U + sqrt(2 e) noise
-is accepted with the Metropolis-Hastings probability and rejected where it leaves the ball, which keeps the target exact.
-Nothing is clipped.
+The target is exp(-U(W)) on {W : ||W_k|| <= B}, U the sum of the losses so far (weighted, where the counts are sums of
+weights) plus (ridge/2) ||W||^2: with B infinite that is the Gaussian prior N(0, I/ridge). A proposal
+W - e grad U + sqrt(2 e) noise is accepted with the Metropolis-Hastings probability and rejected where it leaves the ball,
+which keeps the target exact. Nothing is clipped.
 """
 
 from __future__ import annotations
@@ -43,11 +44,14 @@ class Chains(NamedTuple):
 
 
 @njit
-def potential(W, X, C, z, G):  # type: ignore[no-untyped-def]
+def potential(W, X, C, z, G, ridge=0.0):  # type: ignore[no-untyped-def]
     """Return U(W) over distinct contexts X (m, d) with label counts C (m, K); write its gradient into G (K, d)."""
     K, d = W.shape
     value = 0.0
-    G[:] = 0.0
+    for k in range(K):
+        value += 0.5 * ridge * dot(W[k], W[k])
+        for j in range(d):
+            G[k, j] = ridge * W[k, j]
     for i in range(X.shape[0]):
         for k in range(K):
             z[k] = dot(W[k], X[i])
@@ -71,7 +75,7 @@ def inside(W, B):  # type: ignore[no-untyped-def]
 
 
 @njit
-def move(chains, c, X, C, B, noise, u):  # type: ignore[no-untyped-def]
+def move(chains, c, X, C, B, noise, u, ridge):  # type: ignore[no-untyped-def]
     """Try one step of chain c with standard normal noise (K, d) and uniform u; return whether it was accepted."""
     W, G, V, H, e = chains.W[c], chains.G[c], chains.V, chains.H, chains.step[0]
     K, d = W.shape
@@ -80,7 +84,7 @@ def move(chains, c, X, C, B, noise, u):  # type: ignore[no-untyped-def]
             V[k, j] = W[k, j] - e * G[k, j] + math.sqrt(2.0 * e) * noise[k, j]
     if not inside(V, B):
         return False
-    there = potential(V, X, C, chains.z, H)
+    there = potential(V, X, C, chains.z, H, ridge)
     back, forth = 0.0, 0.0
     for k in range(K):
         for j in range(d):
@@ -95,13 +99,13 @@ def move(chains, c, X, C, B, noise, u):  # type: ignore[no-untyped-def]
 
 
 @njit
-def advance(chains, X, C, B, noise, u, rounds):  # type: ignore[no-untyped-def]
+def advance(chains, X, C, B, noise, u, rounds, ridge=0.0):  # type: ignore[no-untyped-def]
     """Move every chain by S steps, noise (S, c, K, d), u (S, c), on the posterior after `rounds` rounds."""
     accepted = 0
     for c in range(chains.W.shape[0]):
-        chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c])
+        chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c], ridge)
         for s in range(noise.shape[0]):
-            accepted += move(chains, c, X, C, B, noise[s, c], u[s, c])
+            accepted += move(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
             chains.samples[s, c] = chains.W[c]
     chains.tally[0] += u.size
     chains.tally[1] += accepted
@@ -131,3 +135,10 @@ def effective_sample_size(draws: NDArray[np.float64]) -> float:
             break
         tau += 2.0 * pair
     return float(min(draws.size, draws.size / tau))
+
+
+def worst_effective_sample_size(samples: NDArray[np.float64]) -> float:
+    """Return the least `effective_sample_size` over the coordinates of W less its mean row; samples (S, c, K, d)."""
+    centred = samples - samples.mean(axis=2, keepdims=True)
+    columns = centred.reshape(*samples.shape[:2], -1)
+    return min(effective_sample_size(columns[:, :, i]) for i in range(columns.shape[2]))

@@ -19,7 +19,7 @@ from banditlab.bounds.aggregating import (
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters._base import Floats, Forecaster, checked_block
 from banditlab.forecasters._distinct import Distinct
-from banditlab.forecasters._langevin import Chains, advance, effective_sample_size
+from banditlab.forecasters._langevin import Chains, advance, worst_effective_sample_size
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh, smooth
 from banditlab.forecasters._quadratic import dot
 from banditlab.kernels import as_class, as_context, borrow, njit
@@ -291,9 +291,7 @@ class Aggregating(Forecaster):
         if self.sampler != "mala":
             return {}
         chains: Chains = self.state
-        samples = chains.samples - chains.samples.mean(axis=2, keepdims=True)
-        columns = samples.reshape(*samples.shape[:2], -1)
-        size = min(effective_sample_size(columns[:, :, i]) for i in range(columns.shape[2]))
+        size = worst_effective_sample_size(chains.samples)
         rate = chains.tally[1] / max(1, chains.tally[0])
         return {"acceptance": float(rate), "step": float(chains.step[0]), "effective_sample_size": size}
 

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from banditlab.agents import Trace
 from banditlab.agents._dense import cholesky_psd
+from banditlab.agents._laplace import mean_softmax
 from banditlab.agents._posterior import (
     DELAYED,
     covariance,
@@ -19,7 +20,7 @@ from banditlab.agents._posterior import (
     multinomial_factor,
     posterior_state,
 )
-from banditlab.agents.obama import ObamaLite, mean_softmax
+from banditlab.agents.obama import ObamaLite
 from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.kernels import as_contexts
@@ -325,7 +326,7 @@ def test_theory_settings_and_refusals():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"gamma": -0.1}, {"gamma": "much"}, {"norm_bound": 0.0}, {"samples": 0}, {"samples": 7}, {"sampler": "mala"}],
+    [{"gamma": -0.1}, {"gamma": "much"}, {"norm_bound": 0.0}, {"samples": 0}, {"samples": 7}, {"sampler": "gibbs"}],
 )
 def test_settings_out_of_range(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):

@@ -1,0 +1,66 @@
+"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents._tempered import add_softmax, answer
+from banditlab.forecasters._langevin import Chains, advance
+from banditlab.forecasters._quadratic import dot
+from banditlab.kernels import njit
+
+Floats = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """The chains, whose last positions make the average; v, qbar (K,) scratch; rates, hits as for every sampler."""
+
+    chains: Chains
+    v: Floats
+    qbar: Floats
+    rates: Floats
+    hits: NDArray[np.int64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+    samples, z, qbar = state.chains.samples, state.chains.z, state.qbar
+    S, n, K, _ = samples.shape
+    for k in range(K):
+        qbar[k] = 0.0
+    for s in range(S):
+        for c in range(n):
+            for k in range(K):
+                z[k] = dot(samples[s, c, k], x)
+            add_softmax(z, z, 0.0, state.v, qbar)
+    for k in range(K):
+        qbar[k] /= S * n
+    return answer(qbar, state.rates[0], u, p)
+
+
+def initial_state(
+    shape: tuple[int, int, int, int],
+    deviation: float,
+    radius: float,
+    rng: np.random.Generator,
+    gamma: float,
+    eta: float,
+) -> State:
+    """Return chains at draws from the prior N(0, deviation^2 I); shape = (steps, chains, K, d)."""
+    _, c, K, d = shape
+    samples = deviation * rng.standard_normal(shape)
+    W, V = samples[-1].copy(), np.zeros((K, d))
+    step = np.array([min(0.1 * deviation**2, 1.0 / radius**2)])
+    chains = Chains(W, np.zeros(c), np.zeros_like(W), samples, step, np.zeros(2, np.int64), V, V.copy(), np.zeros(K))
+    return State(chains, np.zeros(K), np.zeros(K), np.array([gamma, eta]), np.zeros(2, np.int64))
+
+
+def move_on(state: State, X: Floats, C: Floats, deviation: float, rng: np.random.Generator) -> None:
+    """Move every chain on the posterior with contexts X (m, d) and summed weights of their labels C (m, K)."""
+    noise = rng.standard_normal(state.chains.samples.shape)
+    u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]
+    advance(state.chains, X, C, math.inf, noise, u, float(state.hits[0]), 1.0 / deviation**2)

@@ -10,7 +10,7 @@ import pytest
 
 from banditlab.agents._base import Trace
 from banditlab.agents.exploration import STRETCH, Exploration
-from banditlab.bounds.exploration import exploration, exploration_theorem_9
+from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
 from banditlab.forecasters._base import Forecaster
 from banditlab.forecasters.folklore import FOLKLORE
@@ -257,3 +257,91 @@ def _learn(forecaster: FOLKLORE, x: np.ndarray, label: int) -> float:
     loss = float(logistic_loss(forecaster.predict(x), np.int64(label)))
     forecaster.update(x, label)
     return loss
+
+
+# --------------------------------------------------------------------------------------------------------------- anytime
+
+
+def test_the_anytime_rate_is_theorem_9_s_at_the_rounds_so_far() -> None:
+    K, n = 3, 400
+    agent = Exploration(Problem(D, K, 1.0), np.random.default_rng(0), gamma="anytime", norm_bound=0.3)  # no horizon
+    X, _ = stream(K, n)
+    seen = []
+    for x in X:
+        p = agent.act(x).probabilities
+        seen.append(agent.rate)
+        assert p.min() >= agent.rate / K - 1e-15
+    rates = [min(1.0, math.sqrt(K * agent.inner.bound(t) / t)) for t in range(1, n + 1)]
+    np.testing.assert_allclose(seen, rates, rtol=1e-12)
+    assert seen[0] == 1.0 > seen[-1] > 0.0
+    assert np.all(np.diff(seen) <= 0.0)
+    assert agent.gamma == agent.params()["gamma"] == "anytime"
+
+
+@pytest.mark.parametrize(("forecaster", "K"), [("ogd", 3), ("folklore", 5)])
+def test_the_two_paths_agree_at_the_anytime_rate(forecaster: str, K: int) -> None:
+    n = 5 * STRETCH + 9
+    X, y = stream(K, n)
+    one = steps(make(forecaster, K, "anytime", norm_bound=0.3), X, y)
+    other = blocks(make(forecaster, K, "anytime", norm_bound=0.3), X, y, 1, 300)
+    for name in ("action", "correct", "explored"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_allclose(one.p_true, other.p_true, atol=1e-9)
+    rates = make(forecaster, K, "anytime", norm_bound=0.3)._rates(0, 1.0, n)
+    spread = 4 * math.sqrt((rates * (1 - rates)).sum())
+    assert one.explored.sum() == pytest.approx(rates.sum(), abs=spread)
+
+
+def test_the_anytime_rate_goes_on_after_saving(tmp_path) -> None:
+    X, y = stream(3, 600)
+    whole, part = (make("ogd", 3, "anytime", norm_bound=0.3) for _ in range(2))
+    expected = blocks(whole, X, y)
+    blocks(part, X[:350], y[:350])
+    part.save(tmp_path / "agent.npz")
+    for rest in (Exploration.load(tmp_path / "agent.npz"), pickle.loads(pickle.dumps(part))):
+        found = blocks(rest, X[350:], y[350:])
+        np.testing.assert_array_equal(found.p_true, expected.p_true[350:])
+
+
+def test_the_anytime_bound_holds_where_labels_come_from_the_model() -> None:
+    K, n, B = 3, 3000, 0.8
+    rng = np.random.default_rng(6)
+    W = rng.standard_normal((K, D))
+    W *= B / np.linalg.norm(W, axis=1, keepdims=True)
+    measured = []
+    for seed in range(6):
+        X, _ = stream(K, n, seed)
+        y = np.argmax(X @ W.T + rng.gumbel(size=(n, K)), axis=1)
+        agent = make("folklore", K, "anytime", seed, norm_bound=B)
+        trace = blocks(agent, X, y)
+        measured.append((1 - trace.p_true).sum() - logistic_loss(X @ W.T, y).sum())
+    promised = agent.well_specified_bound(n)
+    assert np.mean(measured) <= promised <= 3.0 * math.sqrt(K * n * agent.inner.bound(n))
+    assert agent.bound(n) is None  # nothing is proved against an adversary
+    rates = agent._rates(0, 1.0, n)
+    regret = agent.inner.bound(rates.sum() / K)
+    assert promised == pytest.approx((1 - 1 / K) * rates.sum() + (1 - rates[-1]) * K / rates[-1] * regret)
+
+
+def test_at_a_fixed_rate_the_well_specified_bound_is_theorem_9_s() -> None:
+    agent = make("folklore", 3, 0.2)
+    assert agent.well_specified_bound(500) == pytest.approx(agent.bound(500))
+    assert exploration_well_specified(3, 100.0, 0.2, 7.0) == pytest.approx(exploration(500, 3, 0.2, 7.0))
+
+
+def test_the_argument_of_the_anytime_bound_on_random_excesses() -> None:
+    """Sum (1 - g_t) delta_t <= (1 - g_T)(K/g_T) sum (g_t/K) delta_t for delta >= 0; it fails for signed excesses."""
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        n, K = int(rng.integers(2, 50)), int(rng.integers(2, 6))
+        rates = np.sort(rng.uniform(0.05, 1.0, n))[::-1]
+        delta = rng.exponential(size=n)
+        assert (1 - rates) @ delta <= (1 - rates[-1]) * K / rates[-1] * (rates / K) @ delta + 1e-9
+    rates, delta = np.array([0.8, 0.2]), np.array([-1.0, 4.0])  # no regret over the updates: .8 (-1) + .2 (4) = 0
+    assert rates @ delta == pytest.approx(0.0)
+    assert (1 - rates) @ delta == pytest.approx(3.0)
+
+
+def test_the_anytime_rate_needs_a_proved_bound_but_no_horizon() -> None:
+    with pytest.raises(UsageError, match="gamma = 'anytime' needs a forecaster with a proved bound"):
+        make("folklore", 3, "anytime", curvature="printed")

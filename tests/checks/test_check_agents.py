@@ -377,7 +377,11 @@ BROKEN = [
     (NoSummary, "metadata", "summary is '': the class must carry a non-empty one-line string"),
     (NoReference, "metadata", "reference is 'two\\nlines': the class must carry a non-empty one-line string"),
     (BadFeedback, "metadata", "feedback is 'reward': it must be 'bit' or 'label'"),
-    (BadGroup, "metadata", "group is 'best': it must be 'theory', 'practice' or 'baseline'"),
+    (
+        BadGroup,
+        "metadata",
+        "group is 'best': it must be one of 'theory', 'practice', 'reference', 'baseline', 'adapter'",
+    ),
     (BadVersion, "metadata", "version is 1.0: it must be an integer of at least 1"),
     (Positional, "settings", "the setting 'gamma' is not keyword-only: put it after a *"),
     (Swapped, "settings", "the constructor begins with ['a', 'b']: it must begin with (problem, rng)"),

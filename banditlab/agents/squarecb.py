@@ -1,4 +1,4 @@
-"""SquareCB with one AIOLI per class as its regression oracle (Foster and Rakhlin, ICML 2020)."""
+"""SquareCB over a per-class probabilistic oracle (Foster and Rakhlin, ICML 2020)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def inverse_gap(z, g, p):  # type: ignore[no-untyped-def]
 class SquareCB(InverseGapAgent):
     """Play by the inverse gap of the probabilities of being right, learning from every round.
 
-    Problem: bandit multiclass. Class k's model forecasts sigmoid(z_k), the probability that k would be correct.
+    Problem: bandit multiclass. The oracle forecasts sigmoid(z_k), the probability that k would be correct.
 
     Update rule: best = argmax_k z_k. For k != best p_k = 1 / (K + g_t (sigmoid(z_best) - sigmoid(z_k))); the rest on
     best. g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
-    Update: only the played class i learns, y = +1 (right) or -1 (wrong), its model being an AIOLI of its own:
-    z = m - (1/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x', b_i += (c s(z) s(-z) z - g/2) x
-    with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i.
+    Update: only the played class learns, y = +1 (right) or -1 (wrong). The oracle sees x with a constant, intercept R,
+    behind it. "aioli": z = m - (w/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x',
+    b_i += (c s(z) s(-z) z - g/2) x with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i; w weighs
+    the two virtual labels and draws untried classes to 1/2, well above the 1/K they deserve: optimism that explores.
+    "logistic": w_i -= step g x / sqrt(G_i) entrywise, G_i the sum of (g x)^2 (AdaGrad). "b-grid": grid_size AIOLI per
+    class with B_j = norm_bound grid_ratio^(j-1), lambda = 1 / B_j^2, mixed with weights exp(-their log losses).
 
     Guarantee: with g ~ sqrt(K T / Reg), Reg the regret of the oracle in squared loss (at most its log-loss regret, up
     to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t
@@ -47,37 +50,50 @@ class SquareCB(InverseGapAgent):
     nothing is guaranteed. No theorem covers adversarial labels or this anytime g_t, whose scale was chosen by
     measurement. `bound` answers None.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K scalar roots, one rank-one update; K d^2
-    numbers.
+    Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
+    scalar roots and one rank-one update, K d^2 numbers; "b-grid" is grid_size times that; "logistic" is O(K d).
 
     Parameters
     ----------
-    norm_bound
-        B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R.
-    regularization
-        lambda of the models, A_0 = lambda I. "auto" is 0.003 R^2.
-    curvature
-        c, how much an outcome adds to A: "simple" is 1 / (2 (1 + B R)), AIOLI's own; "tight" is 1 / (1 + cosh b) with
-        b + sinh b = B R; or a number.
+    oracle
+        "aioli" (one per class), "logistic" (first-order) or "b-grid" (AIOLI over a grid of norm bounds, mixed).
     sharpness
         g_t / (K t^growth), above 0: larger explores less.
     growth
         The power of t in g_t, 0 or above; 0 keeps g constant.
+    intercept
+        The constant that the oracle sees behind each context, in units of R; 0 leaves it out.
+    norm_bound
+        B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R. For "b-grid" the least of the
+        grid, "auto" being 4/R. Of "aioli" and "b-grid".
+    regularization
+        lambda of the models, A_0 = lambda I. "auto" is 0.003 R^2. Of "aioli".
+    curvature
+        c, how much an outcome adds to A: "simple" is 1 / (2 (1 + B R)), AIOLI's own; "tight" is 1 / (1 + cosh b) with
+        b + sinh b = B R; or a number. Of "aioli" and "b-grid".
+    virtual_weight
+        w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
+    step
+        AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
+    grid_size, grid_ratio
+        Number of norm bounds and the ratio of neighbours, above 1. Of "b-grid".
 
     Raises
     ------
     UsageError
-        norm_bound, regularization, curvature or sharpness not above 0, growth below 0, an unknown word.
+        A setting out of its range, an unknown word, or a setting that the chosen oracle does not read.
 
     References
     ----------
     D. Foster, A. Rakhlin. Beyond UCB: optimal and efficient contextual bandits with regression oracles. ICML 2020.
     R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods. JMLR 2011.
     """
 
     id = "squarecb"
     group = "practice"
-    summary = "inverse-gap weighting of probabilities; one AIOLI per class"
+    summary = "inverse-gap weighting of probabilities; an oracle per class"
+    version = 2
     reference = "Foster and Rakhlin, ICML 2020, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap
 

@@ -22,7 +22,7 @@ from typing import Any
 from banditlab.errors import UsageError, nearest
 from banditlab.player import Player
 
-KINDS = ("agents", "forecasters", "envs")
+KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
 _BUILTIN: dict[str, dict[str, str]] = {
     "agents": {
@@ -65,6 +65,11 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "fourier-aioli": "banditlab.forecasters.fourier_aioli:FourierAIOLI",
         "gaf": "banditlab.forecasters.gaf:GAF",
         "gaf-fresh": "banditlab.forecasters.gaf_fresh:GAFFresh",
+    },
+    "boosters": {},
+    "weak_learners": {
+        "hoeffding-tree": "banditlab.boosting.hoeffding:HoeffdingTree",
+        "forecaster": "banditlab.boosting.forecasting:Forecasting",
     },
     "envs": {
         "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",
@@ -145,7 +150,7 @@ class Registry:
         table[entry.id] = entry
 
     def entries(self, kind: str) -> list[Entry]:
-        """Return every entry of a kind ("agents", "forecasters", "envs"), built-in first, then by id."""
+        """Return every entry of a kind (one of KINDS), built-in first, then by id."""
         return sorted(self._entries[kind].values(), key=lambda e: (e.origin != "banditlab", e.id))
 
     def find(self, kind: str, id_: str) -> Entry:
@@ -258,7 +263,9 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def kind_of(cls: Any) -> str:
-    """Return "agents", "forecasters" or "envs"."""
+    """Return one of KINDS: what a class says of itself, or what its verbs say."""
+    if getattr(cls, "kind", None) in KINDS:
+        return str(cls.kind)
     if issubclass(cls, Player):
         return "forecasters" if cls.feedback == "label" and hasattr(cls, "predict") else "agents"
     return "envs"

@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "bounds": {"bounds"},
     "forecasters": BASE | {"forecasters", "bounds"},
     "agents": BASE | {"agents", "forecasters", "bounds", "registry"},
+    "boosting": BASE | {"boosting", "agents", "forecasters", "bounds", "registry"},
     "comparators": {"comparators", "losses", "problem", "errors", "validation", "kernels"},
     "envs": {"envs", "problem", "losses", "errors", "validation"},
     "checks": BASE | {"checks", "registry", "agents"},

@@ -16,9 +16,9 @@
 # N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
 #
 # `papers_000.py` has 4,000 rounds and one feature: too few rounds to see a logarithm at B = 50. Here the same data to
-# 100,000 rounds (B = 1, 10, 50) and to a million (B = 50), and games on up to eight axes (B = 10, 10,000 rounds), from the
-# results of `runs/papers-000-long-*.toml`, `-million.toml` and `-axes.toml` in the folder `BANDITLAB_RESULTS` or
-# `runs/results`. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# 100,000 rounds (B = 1, 10, 50), and games on up to eight axes (B = 10, 10,000 rounds), from the results of
+# `runs/papers-000-long-*.toml` and `-axes.toml` in the folder `BANDITLAB_RESULTS` or `runs/results`. Pictures go to
+# `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
 
 # %%
 import math
@@ -36,7 +36,7 @@ from banditlab.analysis.look import FAINT, new_figure, save, styled
 # best W of the ball in hindsight (certified comparators).
 
 # %%
-runs = regrets_of(["long-b1", "long-b10", "long-b50", "million", "axes"])
+runs = regrets_of(["long-b1", "long-b10", "long-b50", "axes"])
 table = worse(runs)
 final = table[table["round"] == table["horizon"]]
 keep(final, "long-regret")
@@ -117,14 +117,14 @@ def draw_bound(ax, part):
     ax.plot(t, np.sqrt(t), color=FAINT, lw=1.0, ls=(0, (4, 3)), label="$\\sqrt{T}$")
 
 
-def panel(ax, B, K, longest=False):
+def panel(ax, B, K):
     """Draw one law of the data: regret against T, the end of the transient as a vertical line."""
     part = long[(long["B"] == B) & (long["K"] == K)]
     if part.empty:  # not run yet
         ax.set_title(f"K = {K}, B = {B}: not run")
         return
-    horizon = part["horizon"].max() if longest else part["horizon"].min()
-    part = part[(part["horizon"] == horizon) & (part["round"] >= horizon / 1000)]
+    horizon = part["horizon"].max()
+    part = part[part["round"] >= horizon / 1000]
     draw(ax, part, "round", f"K = {K}, B = {B}")
     draw_bound(ax, part)
     ax.axvline(10.0 / rare_share(horizon, B), color=FAINT, lw=1.0, label="ten rare rounds")
@@ -145,53 +145,42 @@ def figure_rounds():
     return figure
 
 
-@styled
-def figure_million():
-    """Draw regret to a million rounds at B = 50 for two and three classes."""
-    figure = new_figure(4.4)
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, K in zip(axes, (2, 3), strict=True):
-        panel(ax, 50, K, longest=True)
-        ax.set(xlabel="T")
-    axes[0].set(ylabel="regret, nats")
-    legend(figure, axes)
-    return figure
-
-
 # %% [markdown]
 # ## Growth in d
 #
-# Games on d axes share the ball: each has rows of norm B/sqrt(d) and T/d rounds.
+# Games on d axes share the ball: each has rows of norm B/sqrt(d) and T/d rounds. Shown is the largest regret over the
+# checkpoints, and the bound at the last round.
 
 # %%
-axes_final = final[final["data"] == "HardAxes"]
-if not axes_final.empty:
-    keep(growth("d", ["K"], axes_final).reset_index(), "growth-in-features")
+on_axes = table[table["data"] == "HardAxes"]
+worst = on_axes.loc[on_axes.groupby(["d", "K", "forecaster"])["regret"].idxmax()]
+worst = worst.assign(bound=on_axes.groupby(["d", "K", "forecaster"])["bound"].max().to_numpy())
+keep(worst, "features")
+if not worst.empty:
+    keep(growth("d", ["K"], worst).reset_index(), "growth-in-features")
 
 
 @styled
 def figure_features():
-    """Draw regret at the last round against d, a panel for each number of classes."""
+    """Draw the largest regret against d, a panel for each number of classes."""
     figure = new_figure(4.2)
-    classes = sorted(axes_final["K"].unique())
+    classes = sorted(worst["K"].unique())
     axes = figure.subplots(1, len(classes), sharey=True, squeeze=False)[0]
     for ax, K in zip(axes, classes, strict=True):
-        part = axes_final[axes_final["K"] == K]
+        part = worst[worst["K"] == K]
         draw(ax, part, "d", f"K = {K}")
         own = part[part["forecaster"] == "folklore"].sort_values("d")
         ax.plot(own["d"], own["bound"], color=LOOKS["folklore"].colour, lw=1.2, ls=":", label="FOLKLORE's bound")
         ticks(ax, sorted(part["d"].unique()))
         ax.set(xlabel="d")
-    axes[0].set(ylabel=f"regret at T = {axes_final['round'].max():,}, nats")
+    axes[0].set(ylabel=f"largest regret of {worst['horizon'].max():,} rounds")
     legend(figure, axes)
     return figure
 
 
 # %%
 pictures = {"long-rounds": figure_rounds}
-if (long["horizon"] == 1_000_000).any():
-    pictures["million"] = figure_million
-if not axes_final.empty:
+if not worst.empty:
     pictures["features"] = figure_features
 for name, figure in pictures.items():
     picture = kept(f"images/papers-000-{name}.png")

@@ -1,0 +1,140 @@
+"""What the adaptive boosters share: expert i votes with the first i weak learners, hedge draws the expert to follow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from banditlab.boosting._base import Booster, weight_scales
+from banditlab.boosting._edges import Edges
+from banditlab.boosting._hedge import mix_experts, weights_of
+from banditlab.boosting._losses import gradient
+from banditlab.boosting._weak import Floats, tied
+from banditlab.kernels import njit
+from banditlab.problem import Problem
+
+
+@njit
+def follow_experts(S, ties, mistakes, v, choices, p):  # type: ignore[no-untyped-def]
+    """Write each expert's label argmax_l S[i, l] into choices (N,), ties drawn with `ties` (N,), and hedge's mix into p."""
+    N, K = S.shape
+    for i in range(N):
+        best, count = S[i, 0], 0
+        for l in range(1, K):
+            best = max(best, S[i, l])
+        for l in range(K):
+            count += S[i, l] == best
+        choices[i] = tied(S[i], best, count, ties[i])
+    mix_experts(mistakes, choices, v, p)
+
+
+@njit
+def judge(loss, zero, S, votes, choices, y, tops, got, best, mistakes, w, g):  # type: ignore[no-untyped-def]
+    """Count the learners' edges and the experts' mistakes of a round; write the learners' weights into w (N,).
+
+    The weight of learner i is -C^i(y, y) / tops[i], at most 1 (the paper's line 14 prints -C^i(y, l), which is negative
+    where l != y: the text has it right). zero (K,) is s^0; g (K,) is scratch.
+    """
+    for i in range(S.shape[0]):
+        l = int(votes[i])
+        gradient(loss, S[i - 1] if i > 0 else zero, y, g)
+        got[i] += g[l]
+        best[i] += g[y]
+        w[i] = min(1.0, -g[y] / tops[i])
+        mistakes[i] += choices[i] != y
+
+
+class ExpertBooster(Booster):
+    """A booster whose learner i is asked at costs made of the votes s^{i-1} of those before it.
+
+    Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass turns a prediction into votes
+    and costs (`_start`, `_step`), and learns what it learns beside the edges (`_adapt`).
+    """
+
+    loss_code: int
+    """The surrogate whose gradients are the costs that edges are measured with."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        n_learners: int,
+        weak_learner: str,
+        weak_settings: dict[str, Any],
+        weight_scale: float | str,
+    ) -> None:
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        N, K = self.n_learners, problem.n_classes
+        self.payload_size = N * (K + 2)
+        self.weight_scale = weight_scale
+        self._scales = weight_scales(weight_scale, N, self._ties)  # type: ignore[arg-type]
+        self._tops = np.full(N, K - 1.0)
+        self.rounds = 0
+        self.edges = Edges.zero(N)
+        self.mistakes = np.zeros(N)
+        self._costs = np.zeros((K, K))
+        self._zero, self._g = np.zeros((2, K))
+        self._w, self._v = np.zeros((2, N))
+
+    @abstractmethod
+    def _start(self, C: Floats) -> None:
+        """Write the first learner's costs into C (K, K)."""
+
+    @abstractmethod
+    def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
+        """Write the votes s^{i+1} after learner i's prediction l into S[i], and the next learner's costs into C."""
+
+    @abstractmethod
+    def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
+        """Learn how to turn predictions into votes from S (N, K), the votes of the round, and predictions (N,)."""
+
+    def _parts(self, payload: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return predictions (N,), experts' labels (N,) and votes S (N, K), as views of a payload."""
+        N, K = self.n_learners, self.problem.n_classes
+        return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
+
+    def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        payload, p, C = np.empty(self.payload_size), np.empty(self.problem.n_classes), self._costs
+        votes, choices, S = self._parts(payload)
+        self._start(C)
+        for i, learner in enumerate(self.learners):
+            l = learner.predict(view, C)
+            votes[i] = l
+            self._step(i, l, S, C)
+        follow_experts(S, self._ties.random(self.n_learners), self.mistakes, self._v, choices, p)
+        return p, payload
+
+    def _absorb(self, view: Any, payload: Floats, label: int) -> None:
+        votes, choices, S = self._parts(payload)
+        self.rounds += 1
+        judge(
+            self.loss_code,
+            self._zero,
+            S,
+            votes,
+            choices,
+            label,
+            self._tops,
+            *self.edges,
+            self.mistakes,
+            self._w,
+            self._g,
+        )
+        self._adapt(S, votes, label)
+        for learner, w in zip(self.learners, (self._w * self._scales).tolist(), strict=True):
+            learner.update(view, label, w)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""
+        edges, weights = self.edges.measured().tolist(), weights_of(self.mistakes).tolist()
+        return (
+            {f"edge.{i}": edge for i, edge in enumerate(edges, 1)}
+            | {f"expert_weight.{i}": weight for i, weight in enumerate(weights, 1)}
+            | {"best_expert_mistakes": float(self.mistakes.min()), "best_expert_bound": self._best_expert_bound()}
+        )
+
+    def _best_expert_bound(self) -> float:
+        """Return the proved bound on the mistakes of the best expert at the edges measured so far."""
+        return float("nan")

@@ -1,0 +1,272 @@
+"""Potentials of the multiclass 0-1 loss: how likely a booster is to lose with m votes still to come.
+
+phi_m^r(s) = P(max_{l != r} (s_l + n_l) >= s_r + n_r), n multinomial (m; u_gamma^r), where u_gamma^r puts (1 - gamma)/k on
+every class and gamma more on r: Equation (16) of the paper, which solves phi_0^r = L^r and phi_{m+1}^r(s) =
+E_{l ~ u} phi_m^r(s + e_l), Equation (3).
+
+Exactly: given n_r = c the other counts are multinomial, uniform over k - 1 classes, and r wins when n_l <= s_r - s_l + c -
+1 for all of them. Counts of M draws are independent Poisson variables of mean M/(k - 1) given their sum, so that the
+probability is a coefficient of a product of truncated Poisson polynomials, over P(Poisson(M) = M). Every factor is a
+probability: nothing overflows, and what underflows is a probability below 1e-300.
+
+What the booster needs are differences phi(s + e_l) - phi(s + e_r). They are summed up from events of their own, never
+subtracted, so that they are right to relative precision and never negative.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlog1py, xlogy
+
+from banditlab.errors import UsageError
+from banditlab.kernels import njit
+from banditlab.validation import at_least
+
+MEMO = 20_000
+"""Rows remembered at most: about 10 MB at k = 8. States early in the vote recur and come first."""
+
+
+class Tables(NamedTuple):
+    """For up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,); the scratch polynomials (3, k, N+1).
+
+    binomial[m, c] = P(n_r = c) of m votes; poisson[M, n] = P(Poisson(M/(k-1)) = n); total[M] = P(Poisson(M) = M).
+    """
+
+    binomial: NDArray[np.float64]
+    poisson: NDArray[np.float64]
+    total: NDArray[np.float64]
+    scratch: NDArray[np.float64]
+
+
+def _tables(n_votes: int, n_classes: int, edge: float) -> Tables:
+    n = np.arange(n_votes + 1)
+    factorial = np.array([math.lgamma(j + 1.0) for j in n])  # its logarithm
+    p, mean = (1.0 - edge) / n_classes + edge, n / (n_classes - 1)
+    below = np.maximum(n[:, None] - n, 0)  # m - c
+    chosen = factorial[:, None] - factorial - factorial[below]
+    binomial = np.exp(chosen + xlogy(n, p) + xlog1py(below, -p))
+    poisson = np.exp(xlogy(n, mean[:, None]) - mean[:, None] - factorial)
+    total = np.exp(xlogy(n, n) - n - factorial)
+    return Tables(np.tril(binomial), np.tril(poisson), total, np.zeros((3, n_classes, len(n))))
+
+
+@njit
+def times(a, degree, pmf, cap, most, out):  # type: ignore[no-untyped-def]
+    """Write a(x) * sum_{n <= cap} pmf_n x^n into out up to x^most and return its degree, -1 for the zero polynomial."""
+    if degree < 0 or cap < 0:
+        return -1
+    last = min(most, degree + cap)
+    out[: last + 1] = 0.0
+    for i in range(min(degree, most) + 1):
+        ai = a[i]
+        for j in range(min(cap, most - i) + 1):
+            out[i + j] += ai * pmf[j]
+    return last
+
+
+@njit
+def at(a, degree, b, other, power):  # type: ignore[no-untyped-def]
+    """Return the coefficient of x^power in a(x) b(x), of degrees `degree` and `other`."""
+    total = 0.0
+    for i in range(max(0, power - other), min(degree, power) + 1):
+        total += a[i] * b[power - i]
+    return total
+
+
+@njit
+def row_kernel(tables, m, lead, row, degrees):  # type: ignore[no-untyped-def]
+    """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l.
+
+    row[0] = phi(s), row[1] = phi(s) - phi(s + e_r), which is the probability of a tie at the top, and row[2+l] =
+    phi(s + e_l) - phi(s), that of a win by a single vote over l. degrees (3, k) is scratch.
+    """
+    n = lead.shape[0]
+    before, after, loose = tables.scratch[0], tables.scratch[1], tables.scratch[2]
+    row[:] = 0.0
+    win = 0.0
+    least = lead.min()
+    slack = lead.sum()
+    for c in range(max(0, -least), m + 1):
+        M = m - c
+        if slack + n * c < M:  # even the loose caps lead_l + c leave no room for M votes
+            continue
+        pmf = tables.poisson[M]
+        weight = tables.binomial[m, c] / tables.total[M]
+        # before_j = product over l < j of the strict caps, after_j and loose_j over l >= j of strict and loose caps
+        before[0, 0], after[n, 0], loose[n, 0] = 1.0, 1.0, 1.0
+        degrees[0, 0], degrees[1, n], degrees[2, n] = 0, 0, 0
+        for j in range(n - 1):
+            i = n - 1 - j
+            degrees[0, j + 1] = times(before[j], degrees[0, j], pmf, lead[j] + c - 1, M, before[j + 1])
+            degrees[1, i] = times(after[i + 1], degrees[1, i + 1], pmf, lead[i] + c - 1, M, after[i])
+            degrees[2, i] = times(loose[i + 1], degrees[2, i + 1], pmf, lead[i] + c, M, loose[i])
+        win += weight * at(before[n - 1], degrees[0, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
+        for j in range(n):
+            strict, level = lead[j] + c - 1, lead[j] + c
+            if 0 <= strict <= M:
+                chance = at(before[j], degrees[0, j], after[j + 1], degrees[1, j + 1], M - strict)
+                row[2 + j] += weight * pmf[strict] * chance
+            if level <= M:  # j is the first class to tie with r
+                chance = at(before[j], degrees[0, j], loose[j + 1], degrees[2, j + 1], M - level)
+                row[1] += weight * pmf[level] * chance
+    row[0] = 1.0 - win
+
+
+class ExactPotentials:
+    """Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes, exact and memoised.
+
+    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences s_r - s_l and kept, up to
+    `MEMO` rows. What is remembered changes no number.
+
+    Cost: one row phi(s + e_l), all l, takes O(k m^3) multiplications; N^2 + k N numbers of tables.
+
+    Parameters
+    ----------
+    n_votes
+        N, the largest number of votes to come.
+    n_classes
+        k.
+    edge
+        gamma in the paper, in [0, 1].
+
+    Raises
+    ------
+    UsageError
+        n_votes below 0.
+    """
+
+    def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
+        self.n_votes, self.n_classes, self.edge = at_least("n_votes", n_votes, 0), n_classes, edge
+        self._tables = _tables(n_votes, n_classes, edge)
+        self._degrees = np.zeros((3, n_classes), dtype=np.int64)
+        self._memo: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
+        """Return phi_m^label(votes), votes (k,) integers.
+
+        Raises
+        ------
+        UsageError
+            m outside 0 ... n_votes.
+        """
+        return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][0])
+
+    def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
+        """Return phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+        s = votes.tolist()
+        top = s.pop(label)
+        row, order = self._row(m, [top - v for v in s])
+        out = np.empty(self.n_classes)
+        for place, l in enumerate(order):
+            out[l + (l >= label)] = row[2 + place] + row[1]
+        out[label] = 0.0
+        return out
+
+    def _row(self, m: int, lead: list[int]) -> tuple[NDArray[np.float64], list[int]]:
+        """Return what `row_kernel` says of the differences in ascending order, and that order."""
+        if not 0 <= m <= self.n_votes:
+            raise UsageError(f"m must lie in 0 ... {self.n_votes}, got {m}")
+        order = sorted(range(len(lead)), key=lead.__getitem__)
+        # a class m + 2 votes behind cannot matter any more, nor can any where one is m + 1 votes ahead
+        key = (m, *(max(-m - 1, min(lead[l], m + 2)) for l in order))
+        row = self._memo.get(key)
+        if row is None:
+            row = np.empty(self.n_classes + 1)
+            row_kernel(self._tables, m, np.array(key[1:], dtype=np.int64), row, self._degrees)
+            if len(self._memo) < MEMO:
+                self._memo[key] = row
+        return row, order
+
+
+@njit
+def count_kernel(uniforms, favoured, counts):  # type: ignore[no-untyped-def]
+    """Write into counts[m] (draws, k) how often each class came in the first m votes of each row of uniforms (draws, N).
+
+    Column 0 is the class of probability `favoured`, the others share the rest evenly.
+    """
+    others = counts.shape[2] - 1
+    counts[0] = 0
+    for m in range(1, counts.shape[0]):
+        for t in range(counts.shape[1]):
+            for l in range(others + 1):
+                counts[m, t, l] = counts[m - 1, t, l]
+            u = uniforms[t, m - 1]
+            drawn = 0 if u < favoured else 1 + min(others - 1, int((u - favoured) / (1.0 - favoured) * others))
+            counts[m, t, drawn] += 1
+
+
+@njit
+def sampled_row_kernel(counts, votes, label, costs):  # type: ignore[no-untyped-def]
+    """Write phi(votes + e_l) - phi(votes + e_label) into costs (k,), phi the mean over counts (draws, k); return phi(votes).
+
+    Every draw serves all l, so no estimated cost is negative.
+    """
+    draws, k = counts.shape
+    costs[:] = 0.0
+    lost = 0
+    for t in range(draws):
+        own = votes[label] + counts[t, 0]
+        top = -own - 1
+        for l in range(k):
+            if l != label:
+                top = max(top, votes[l] + counts[t, l + (l < label)])
+        lost += top >= own
+        if top > own:  # lost whatever the next vote is
+            continue
+        for l in range(k):  # a tie is lost unless the vote is for the label; else l must be one vote behind
+            if l != label and (top == own or votes[l] + counts[t, l + (l < label)] == own - 1):
+                costs[l] += 1.0
+    costs /= draws
+    return lost / draws
+
+
+class SampledPotentials:
+    """The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take it.
+
+    `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
+    the first m of each draw. Every single estimate is unbiased with a standard error of at most 1/(2 sqrt(draws)).
+
+    Cost: O(draws k) for a row, N draws k integers of memory.
+
+    Parameters
+    ----------
+    n_votes, n_classes, edge
+        As for `ExactPotentials`.
+    draws
+        The number of draws, 100 in the paper's code.
+
+    Raises
+    ------
+    UsageError
+        n_votes below 0 or draws below 1.
+    """
+
+    def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
+        self.n_votes, self.draws = at_least("n_votes", n_votes, 0), at_least("draws", draws, 1)
+        self.n_classes, self.edge = n_classes, edge
+        self._counts = np.zeros((n_votes + 1, draws, n_classes), dtype=np.int64)
+        self.redraw(0)
+
+    def redraw(self, seed: int) -> None:
+        """Draw the votes to come anew; the same seed draws the same."""
+        uniforms = np.random.default_rng(seed).random((self.draws, self.n_votes))
+        count_kernel(uniforms, (1.0 - self.edge) / self.n_classes + self.edge, self._counts)
+
+    def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
+        """Return the estimate of phi_m^label(votes), votes (k,) integers."""
+        return float(sampled_row_kernel(self._at(m), votes, label, np.empty(self.n_classes)))
+
+    def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
+        """Return the estimate of phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+        out = np.empty(self.n_classes)
+        sampled_row_kernel(self._at(m), votes, label, out)
+        return out
+
+    def _at(self, m: int) -> NDArray[np.int64]:
+        if not 0 <= m <= self.n_votes:
+            raise UsageError(f"m must lie in 0 ... {self.n_votes}, got {m}")
+        return self._counts[m]

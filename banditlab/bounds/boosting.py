@@ -1,0 +1,79 @@
+"""Online multiclass boosting (Jung, Goetz and Tewari, NIPS 2017; Agarwal, Kale and Zimmert, ALT 2022).
+
+The edges gamma_i are those measured on the stream: these are bounds on a run, not on a class of streams.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem
+
+_JUNG = "Jung, Goetz and Tewari, Online multiclass boosting, NIPS 2017, "
+_AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
+
+
+@theorem(
+    source=_JUNG + "Theorem 5, its proof",
+    unit="mistakes",
+    assumes="logistic surrogate, exact derivatives, steps 2 sqrt(2) / ((K-1) sqrt(t)); gamma_i the empirical edges",
+    printed="8 (K-1) T / sum gamma_i^2 + O~(K N^2 / sum gamma_i^2) for the booster, ln 2 <= 1 and constants dropped",
+)
+def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float) -> float:
+    """Mistakes of AdaBoost.OLM's best expert: [4 (K-1) ln 2 T + 16 sqrt(2) (K-1) N sqrt(T)] / sum gamma_i^2, at most T.
+
+    The argument: the logistic loss starts at (K-1) ln 2 a round and stays above 0; learner i lowers it by at least
+    gamma_i^2/4 for each mistake of expert i-1, up to the regret of gradient descent, 4 sqrt(2) (K-1) sqrt(T).
+    """
+    K, T = n_classes, rounds
+    top = 4.0 * (K - 1) * math.log(2.0) * T + 16.0 * math.sqrt(2.0) * (K - 1) * n_learners * math.sqrt(T)
+    return T if edges_squared * T <= top else top / edges_squared
+
+
+@theorem(
+    source=_JUNG + "Theorem 13, its proof",
+    unit="mistakes",
+    assumes="square hinge surrogate, |alpha| <= c = 1/sqrt(N), steps sqrt(2) c / ((K-1)(1 + c N) sqrt(t)); empirical edges",
+    printed="K-1 + c N for the largest derivative, which is (K-1)(1 + c N); c = 1/sqrt(N) is missing from R(T)",
+)
+def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int, absolute_edges: float) -> float:
+    """Mistakes of the best expert: (K-1) [sqrt(N) T + 2 sqrt(2) (1 + sqrt(N)) N sqrt(T)] / sum |gamma_i|, at most T."""
+    K, N, T = n_classes, n_learners, rounds
+    root = math.sqrt(N)
+    top = (K - 1) * (root * T + 2.0 * math.sqrt(2.0) * (1.0 + root) * N * math.sqrt(T))
+    return T if absolute_edges * T <= top else top / absolute_edges
+
+
+@theorem(
+    source=_AGARWAL + "Proposition 12, (C.5)",
+    unit="mistakes",
+    assumes="`regret` bounds the boosting regression's regret over alpha in [-2, 2]; gamma_i the empirical edges",
+    printed="a rate, O((T ln K + N R(T)) / sum gamma_i^2)",
+)
+def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float, regret: float) -> float:
+    """Mistakes of AdaBoost.OLM++'s best expert: 4 (T ln K + N R(T)) / sum gamma_i^2, at most T."""
+    top = 4.0 * (rounds * math.log(n_classes) + n_learners * regret)
+    return rounds if edges_squared * rounds <= top else top / edges_squared
+
+
+@theorem(
+    source=_AGARWAL + "Theorem 13, its proof",
+    unit="nats",
+    assumes="half-margins clipped to [-clip, clip]; `regret` bounds the binary forecaster's regret over a ball that holds "
+    "W_alpha, whose rows are of norm sqrt(1 + alpha^2/4) <= sqrt(2)",
+    printed="a rate, O(ln(T)^2); clip = ln T, e^2/T for the second term",
+)
+def boosting_regression(rounds: float, clip: float, regret: float) -> float:
+    """Regret of the boosting regression over alpha in [-2, 2]: that of the forecaster + T ln(1 + e^(2 - 2 clip))."""
+    return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
+
+
+@theorem(
+    source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
+    unit="mistakes",
+    assumes="experts' weights exp(-mistakes), one drawn afresh each round; what experts do does not depend on the draws",
+    printed="2 min M_i + 2 ln N + O~(sqrt(T)) or 4 min M_i + 2 ln(N/delta), both with probability 1 - delta",
+)
+def hedge_mistakes(best_expert: float, n_learners: int) -> float:
+    """Expected mistakes of hedge at rate 1: (min_i M_i + ln N) e / (e - 1)."""
+    return (best_expert + math.log(n_learners)) * math.e / (math.e - 1.0)

@@ -79,7 +79,7 @@ def at(a, degree, b, other, power):  # type: ignore[no-untyped-def]
 
 @njit
 def row_kernel(tables, m, lead, row, degrees):  # type: ignore[no-untyped-def]
-    """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l.
+    """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l, ascending.
 
     row[0] = phi(s), row[1] = phi(s) - phi(s + e_r), which is the probability of a tie at the top, and row[2+l] =
     phi(s + e_l) - phi(s), that of a win by a single vote over l. degrees (3, k) is scratch.
@@ -107,13 +107,16 @@ def row_kernel(tables, m, lead, row, degrees):  # type: ignore[no-untyped-def]
         win += weight * at(before[n - 1], degrees[0, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
         for j in range(n):
             strict, level = lead[j] + c - 1, lead[j] + c
-            if 0 <= strict <= M:
+            if 0 <= strict <= M and (j == 0 or lead[j] > lead[j - 1]):
                 chance = at(before[j], degrees[0, j], after[j + 1], degrees[1, j + 1], M - strict)
                 row[2 + j] += weight * pmf[strict] * chance
             if level <= M:  # j is the first class to tie with r
                 chance = at(before[j], degrees[0, j], loose[j + 1], degrees[2, j + 1], M - level)
                 row[1] += weight * pmf[level] * chance
     row[0] = 1.0 - win
+    for j in range(1, n):  # classes that are level are so to the last bit
+        if lead[j] == lead[j - 1]:
+            row[2 + j] = row[1 + j]
 
 
 class ExactPotentials:

@@ -21,10 +21,11 @@ class Simulated(WeakLearner):
 
     * "random": a draw from u_gamma^y, whatever the costs. It meets Definition 1 of the paper for every edge below gamma,
       with the excess loss `banditlab.bounds` gives as "simulated_excess".
-    * "adversarial": the class that costs most, l = argmax_l D(y, l) (of equals one at random), as long as the account
-      S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers its full cost at the largest weight, 1; the label otherwise.
-      Since no account is ever overdrawn, Equation (1) holds with certainty, for every T and every booster whose weights
-      lie in [0, 1], and all but 1 of its right-hand side is used up in the end. Without costs every wrong class costs 1/(k-1).
+    * "adversarial": the class that costs most, l = argmax_l D(y, l) (of equals one at random), D(y) the booster's costs
+      less that of y over their sum, as long as the account S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers it at the
+      largest weight, 1; the label otherwise. The account is never overdrawn, so that Equation (1) holds with certainty,
+      for every T and every booster whose weights lie in [0, 1]; nor does it keep much, so that the learner is hardly
+      better than Equation (1) demands. Without costs every wrong class costs 1/(k-1).
 
     It learns nothing. One uniform a prediction.
 
@@ -96,16 +97,23 @@ class Simulated(WeakLearner):
         self._label = -1
         if self.behaviour == "random":
             return y if u < self.own_edge else min(int((u - self.own_edge) / (1.0 - self.own_edge) * K), K - 1)
-        row = (np.arange(K) != y) / (K - 1) if costs is None else costs[y]
+        row = _normalized(y, K, costs)
         worst = np.flatnonzero(row == row.max())
         l = int(worst[min(int(u * len(worst)), len(worst) - 1)])
         l = l if row[l] <= self.account else y
         self._cost = float(row[l])
-        # a row of zeros carries no weight: the account must not earn on it
-        self._fair = (1.0 - self.own_edge) / K * float(row.sum() > 0.0)
+        self._fair = (1.0 - self.own_edge) / K * float(row.sum() > 0.0)  # nothing is earned where nothing can be lost
         return l
 
     def update(self, context: Any, label: int, weight: float) -> None:
         """Settle the account of the last prediction."""
         if self.behaviour == "adversarial":
             self.account += weight * (self._fair - self._cost)
+
+
+def _normalized(y: int, K: int, costs: Floats | None) -> Floats:
+    """Return the costs (K,) of each prediction above that of y, their sum 1, or all 0 where no prediction costs more."""
+    row = np.ones(K) if costs is None else np.maximum(costs[y] - costs[y, y], 0.0)
+    row[y] = 0.0
+    total = float(row.sum())
+    return row / total if total > 0.0 else row

@@ -1,0 +1,129 @@
+"""AdaBoost.OLM++ (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; Agarwal, Kale and Zimmert, ALT 2022)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from banditlab.boosting._experts import ExpertBooster
+from banditlab.boosting._losses import SOFTMAX, class_costs
+from banditlab.boosting._weak import Floats
+from banditlab.boosting.regression import FORECASTERS, BoostingRegression
+from banditlab.bounds.boosting import olm_plus_best_expert
+from banditlab.problem import Problem
+from banditlab.validation import nonnegative, number, one_of, positive
+
+
+class AdaBoostOLMPlus(ExpertBooster):
+    """AdaBoost.OLM whose votes are made by improper logistic regression instead of gradient descent.
+
+    Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
+
+    Update rule (Algorithm 4): learner i is asked at the costs C^i of (C.1), the gradients of the multiclass logistic loss
+    at the votes s^{i-1}, shifted to 0 at the label and divided by K; it answers l, and s^i = BoostReg^i(s^{i-1}, l), the
+    boosting regression of Algorithm 3 (see `BoostingRegression`). Expert i predicts argmax s^i and is followed with
+    probability proportional to exp(-M_i), M_i its mistakes. (x, y) goes to learner i with weight 1 - softmax(s^{i-1})_y,
+    the sum of the label's row of costs.
+
+    Guarantee (Proposition 12, (C.5) with its constants), gamma_i the empirical edges and R(T) the regression's regret:
+    min_i M_i <= 4 [T ln K + N R(T)] / sum_i gamma_i^2, R(T) = O(ln(T)^2) by Theorem 13 (`BoostingRegression.bound`);
+    expected mistakes at most e/(e-1) (min_i M_i + ln N). `diagnostics` has both sides; there is no comparator, so `bound`
+    answers None.
+
+    Cost: the weak learners', O(N K^2), and N binary forecasts and updates in two dimensions.
+
+    Parameters
+    ----------
+    n_learners
+        N, the number of weak learners.
+    weak_learner
+        Id of the weak learners.
+    regression
+        "folklore" as in Algorithm 3, or "aioli", of which the paper says that it would do as well.
+    clip
+        Largest half-margin in the regression; "theory" is ln T.
+    regression_bound
+        B of the regression's binary forecaster: 2 in the paper; sqrt(2) is enough for alpha in [-2, 2].
+    weight_scale
+        Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200] of its own for each learner.
+    weak_settings
+        Settings of the weak learners, by name.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, a weak learner or a setting of it that does not exist.
+    HorizonRequiredError
+        clip = "theory" where the horizon is unknown.
+
+    References
+    ----------
+    D. Foster, S. Kale, H. Luo, M. Mohri, K. Sridharan. Logistic regression: the importance of being improper. COLT 2018.
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+    """
+
+    id = "adaboost-olm++"
+    summary = "adaptive boosting: votes by improper logistic regression, hedge over the numbers of learners"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithms 3 and 4"
+    loss_code = SOFTMAX
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        n_learners: int = 100,
+        weak_learner: str = "hoeffding-tree",
+        regression: Literal["folklore", "aioli"] = "folklore",
+        clip: float | Literal["theory"] = "theory",
+        regression_bound: float = 2.0,
+        weight_scale: float | Literal["random"] = 1.0,
+        **weak_settings: Any,
+    ) -> None:
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, weight_scale)
+        self.regression = one_of("regression", regression, tuple(FORECASTERS))
+        if clip == "theory":
+            clip = math.log(problem.known_horizon("clip = 'theory'", "give clip as a number"))
+        self.clip = nonnegative("clip", number("clip", clip, "theory"))
+        self.regression_bound = positive("regression_bound", regression_bound)
+        self._regressions = BoostingRegression(
+            self.n_learners,
+            problem.n_classes,
+            clip=self.clip,
+            forecaster=self.regression,
+            norm_bound=self.regression_bound,
+        )
+        self._tops = np.ones(self.n_learners)
+
+    def _start(self, C: Floats) -> None:
+        class_costs(SOFTMAX, self._zero, C)
+
+    def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
+        self._regressions.predict_into(i, S[i - 1] if i > 0 else self._zero, l, S[i])
+        class_costs(SOFTMAX, S[i], C)
+
+    def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
+        self._regressions.update_all(S, votes, y)
+
+    def _best_expert_bound(self) -> float:
+        regret = self._regressions.bound(self.rounds)
+        if regret is None:
+            return math.nan
+        squares = float((self.edges.measured() ** 2).sum())
+        return olm_plus_best_expert(self.rounds, self.problem.n_classes, self.n_learners, squares, regret)
+
+    # ------------------------------------------------------------------------------------------------------------ state
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what changes; the regressions as their stacked state."""
+        state = super().get_state()
+        del state["_regressions"]
+        return state | {"regression_states": self._regressions.states}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        self.regression_states = self._regressions.states
+        super().set_state(state)
+        self._regressions.states = self.__dict__.pop("regression_states")

@@ -66,10 +66,13 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "gaf": "banditlab.forecasters.gaf:GAF",
         "gaf-fresh": "banditlab.forecasters.gaf_fresh:GAFFresh",
     },
-    "boosters": {},
+    "boosters": {
+        "online-mbbm": "banditlab.boosting.mbbm:OnlineMBBM",
+    },
     "weak_learners": {
         "hoeffding-tree": "banditlab.boosting.hoeffding:HoeffdingTree",
         "forecaster": "banditlab.boosting.forecasting:Forecasting",
+        "simulated": "banditlab.boosting.simulated:Simulated",
     },
     "envs": {
         "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",

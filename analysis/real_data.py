@@ -1,0 +1,364 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Eight sets of real data
+#
+# Every bandit agent at its default settings and at the best of eight, chosen on other streams. Reads results found in
+# the folder `BANDITLAB_RESULTS` or `runs/results`. In this order:
+#
+# 1. `real-data`, `real-data-twins` and, with the extra `peers`, `real-data-peers` and `real-data-mabwiser`: defaults;
+# 2. `real-data-choice` and `real-data-choice-peers`: eight settings of each on streams that are not reported;
+# 3. this notebook: it writes `real-data-tuned-SET.toml` into the folder `BANDITLAB_SPECS` or `runs`;
+# 4. those specs, and this notebook again.
+#
+# The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+
+# %%
+import os
+import re
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ttest_rel
+
+from banditlab.analysis import load
+from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.analysis.statistics import difference, mean_interval
+
+SETS = {54: "vehicle", 36: "segment", 21: "car", 26: "nursery", 24: "mushroom", 11: "balance-scale"}
+OURS = "fastcb"  # the agent we recommend
+PEERS = ["vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"]
+TWINS = {"linucb": "mabwiser-linucb, twin", "lints": "mabwiser-lints, twin"}
+MATRIX = [OURS, "squarecb", "linucb", "lints", "confidit", "epsilon-greedy-direct", *PEERS]
+LEVEL = 0.05
+
+
+def place(variable, default):
+    """Return the folder a variable names, or the default of the folder above a notebook server's."""
+    folder = Path(os.environ.get(variable, default))
+    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
+
+
+def kept(name):
+    """Return where a picture or table is kept, its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def set_name(text):
+    """Return the short name of the data set that an environment's label or block names."""
+    number, file = re.search(r"data_id=(\d+)", text), re.search(r"path=.*?([^/\\,)\"]+?)(-train)?\.\w", text)
+    return SETS[int(number[1])] if number else file[1] if file else "digits"
+
+
+root = place("BANDITLAB_RESULTS", "runs/results")
+
+
+def final(name):
+    """Return the last row of every run in a results folder, or None where there is none."""
+    if not (root / name).is_dir():
+        print(f"left out, not run yet: {name}")
+        return None
+    results = load(root / name)
+    print(f"{name}: {results.planned - results.missing} of {results.planned} runs, {len(results.failures)} failures")
+    runs = results.runs[results.runs["round"] == results.last_round].copy()
+    runs["label"] = runs["label"].str.replace("(folklore)", "", regex=False)
+    return runs.assign(data=runs["environment"].map(set_name), share=runs["mistakes"] / runs["round"])
+
+
+def together(names):
+    """Return the runs of several folders in one table."""
+    parts = [part for part in map(final, names) if part is not None]
+    return pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
+
+
+# %% [markdown]
+# ## At the defaults
+
+# %%
+defaults = together(["real-data", "real-data-peers", "real-data-mabwiser"])
+twins = final("real-data-twins")
+if twins is not None:
+    defaults = pd.concat([defaults, twins.replace({"label": TWINS}).dropna(axis=1, how="all")], ignore_index=True)
+data = list(dict.fromkeys(defaults["data"]))
+references = set(defaults.loc[defaults["kind"] == "reference", "label"]) | {"uniform"}
+
+
+def series(runs, name, label):
+    """Return an agent's share of mistakes on a data set, one entry per stream."""
+    mine = runs[(runs["data"] == name) & (runs["label"] == label)]
+    return mine.set_index("stream_id")["share"]
+
+
+def percent(runs, name, label):
+    """Return mean and interval in per cent, and the number of streams."""
+    mean = mean_interval(series(runs, name, label)).scaled(100.0).cut(0.0, 100.0)
+    columns = {"data": name, "agent": label, "mistakes %": mean.mean, "low": mean.low, "high": mean.high}
+    return columns | {"streams": mean.n, "interval": mean.method}
+
+
+def table_of(runs):
+    """Return one row per data set and agent, the fewest mistakes first."""
+    pairs = runs[["data", "label"]].drop_duplicates().itertuples(index=False)
+    table = pd.DataFrame([percent(runs, *pair) for pair in pairs])
+    order = table["data"].map(data.index)
+    return table.assign(_seat=order).sort_values(["_seat", "mistakes %"]).drop(columns="_seat").reset_index(drop=True)
+
+
+at_default = table_of(defaults)
+at_default.round(3).to_csv(kept("results/real-data-defaults.csv"), index=False)
+print(at_default.pivot_table(index="agent", columns="data", values="mistakes %")[data].round(2).to_string())
+
+# %% [markdown]
+# ## The recommended agent against the best peer, both at their defaults
+#
+# The best peer is the one with the fewest mistakes on the very streams that are reported: kinder to the peers than a choice
+# made beforehand. Where mabwiser was played on few streams its twin, the same arithmetic compiled, stands for it.
+
+
+# %%
+def against(name, rivals, runs, others):
+    """Return the paired difference of our agent to the rival with the fewest mistakes, in points."""
+    means = {rival: series(others, name, rival).mean() for rival in rivals if len(series(others, name, rival)) > 0}
+    best = min(means, key=means.get)
+    mine, theirs = series(runs, name, OURS).align(series(others, name, best), join="inner")
+    gap = difference(mine, theirs).scaled(100.0)
+    row = {"data": name, "rival": best, "ours %": 100 * mine.mean(), "theirs %": 100 * theirs.mean()}
+    return row | {"difference": gap.mean, "low": gap.low, "high": gap.high, "streams": gap.n, "interval": gap.method}
+
+
+def promise(table):
+    """Say how many upper limits are at most 0.3 points, and how many below 0."""
+    most, below = (table["high"] <= 0.3).sum(), (table["high"] < 0).sum()
+    return f"upper limit at most 0.3 points on {most} of {len(table)} sets, below 0 on {below}"
+
+
+rivals = [label for label in [*PEERS, *TWINS.values()] if label in set(defaults["label"])]
+to_peers = pd.DataFrame([against(name, rivals, defaults, defaults) for name in data])
+to_peers.round(3).to_csv(kept("results/real-data-best-peer.csv"), index=False)
+print(to_peers.round(2).to_string(index=False))
+print(promise(to_peers))
+
+# %% [markdown]
+# The twins against mabwiser itself, on the streams that both played.
+
+# %%
+rows = []
+for name, (ours, twin) in product(data, zip(PEERS[3:], TWINS.values(), strict=True)):
+    real, same = series(defaults, name, ours).align(series(defaults, name, twin), join="inner")
+    if len(real):
+        gap = difference(same, real).scaled(100.0)
+        row = {"data": name, "agent": ours, "streams": gap.n, "mabwiser %": 100 * real.mean()}
+        rows.append(row | {"twin %": 100 * same.mean(), "twin less": gap.mean, "low": gap.low, "high": gap.high})
+if rows:
+    compared = pd.DataFrame(rows)
+    compared.round(3).to_csv(kept("results/real-data-twins.csv"), index=False)
+    print(compared.round(2).to_string(index=False))
+
+# %% [markdown]
+# ## The choice of one in eight, and the specs that play it
+
+
+# %%
+def written(run):
+    """Return a run's settings as they were written, as TOML."""
+    values = {c.removeprefix("setting."): v for c, v in run.items() if c.startswith("setting.") and not pd.isna(v)}
+    numbers = {k: str(v) for k, v in values.items() if re.fullmatch(r"-?[\d.]+(e-?\d+)?", str(v))}
+    return {k: numbers.get(k, f'"{v}"') for k, v in sorted(values.items())}
+
+
+def resolved(run):
+    """Return what a run was played with: words made numbers."""
+    return {c: str(v) for c, v in run.items() if c.startswith("param.") and not pd.isna(v)}
+
+
+def choices(runs):
+    """Return, per data set and agent, the first run at the setting with the fewest mistakes."""
+    rows = []
+    for (name, label), mine in runs.groupby(["data", "label"], sort=False):
+        means = mine.groupby("settings", sort=False)["share"].mean()
+        run = mine[mine["settings"] == means.idxmin()].iloc[0]
+        ours = defaults[(defaults["data"] == name) & (defaults["label"] == label)]
+        same = len(ours) > 0 and resolved(run) == resolved(ours.iloc[0])
+        row = {"data": name, "agent": label, "setting": means.idxmin(), "of": len(means), "default": same}
+        row |= {"streams": mine["stream_id"].nunique(), "mistakes % there": 100 * means.min()}
+        rows.append(row | {"default's there": 100 * means.iloc[0], "player": run["player"], "written": written(run)})
+    return pd.DataFrame(rows)
+
+
+def environment_block(spec, name):
+    """Return the block of a data set, without the folder of its file."""
+    lines = [[f"{key} = {value!r}".replace("'", '"') for key, value in block.items()] for block in spec]
+    lines = [[re.sub(r'(?<=^path = ").*[/\\]', "", line) for line in block] for block in lines]
+    return next("\n".join(block) for block in lines if set_name(" ".join(block).replace(" = ", "=")) == name)
+
+
+def tuned_spec(name, block, chosen, likeness):
+    """Return the spec that plays the chosen settings of a data set where they are not the defaults."""
+    path = " --set environment.0.path=PATH" if "path =" in block else ""
+    head = f"# Real data, {name}: the setting of each agent that real-data-choice and -choice-peers chose, where it is\n"
+    head += "# not the default, on the streams of real-data.toml.\n"
+    head += f'#     pip install "banditlab[peers]"\n#     banditlab run runs/real-data-tuned-{name}.toml{path}\n'
+    head += "# 0.1 core-hours at most; resumes where it was stopped. Written and read by analysis/real_data.py.\n\n"
+    keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {likeness["repetitions"]}\n'
+    keys += f"base_seed = {likeness['base_seed']}\ncheckpoints = [{likeness['rounds']}]\nnorm_bounds = []\n"
+    text = f"{head}{keys}\n[[environment]]\n{block}\n"
+    for row in chosen[~chosen["default"]].itertuples():
+        text += f'\n[[agent]]\nid = "{row.player}"\n' + "".join(f"{k} = {v}\n" for k, v in row.written.items())
+    return text
+
+
+eight = together(["real-data-choice", "real-data-choice-peers"]) if (root / "real-data-choice").is_dir() else None
+chosen = choices(eight) if eight is not None else pd.DataFrame({"data": [], "agent": [], "default": []})
+if eight is not None:
+    chosen.drop(columns=["player", "written"]).round(3).to_csv(kept("results/real-data-choices.csv"), index=False)
+    spec = load(root / "real-data").spec
+    for name, mine in chosen.groupby("data", sort=False):
+        block = environment_block(spec["environment"], name)
+        path = place("BANDITLAB_SPECS", "runs") / f"real-data-tuned-{name}.toml"
+        path.write_text(tuned_spec(name, block, mine, spec), encoding="utf-8")
+    print(chosen.drop(columns=["player", "written"]).round(2).to_string(index=False))
+
+# %% [markdown]
+# ## At the chosen settings
+
+
+# %%
+def at_choice():
+    """Return the runs at the chosen settings: those of the defaults where the default was chosen."""
+    parts = []
+    for name, mine in chosen.groupby("data", sort=False):
+        played = final(f"real-data-tuned-{name}")
+        for row in mine.itertuples():
+            runs = defaults if row.default else played
+            if runs is None:
+                continue
+            runs = runs[(runs["data"] == name) & (runs["label"] == row.agent)]
+            if row.default or (len(runs) and written(runs.iloc[0]) == row.written):
+                parts.append(runs.dropna(axis=1, how="all"))
+    return pd.concat(parts, ignore_index=True) if parts else defaults.iloc[:0]
+
+
+tuned = at_choice()
+at_best = table_of(tuned) if len(tuned) else None
+if at_best is not None:
+    at_best.round(3).to_csv(kept("results/real-data-tuned.csv"), index=False)
+    print(at_best.pivot_table(index="agent", columns="data", values="mistakes %").round(2).to_string())
+    there = [name for name in data if {OURS, *PEERS} & set(tuned.loc[tuned["data"] == name, "label"]) > {OURS}]
+    rows = [against(name, rivals, tuned, tuned) for name in there]
+    rows = [{"ours": "tuned"} | row for row in rows]
+    rows += [{"ours": "default"} | against(name, rivals, defaults, tuned) for name in there]
+    if rows:
+        to_tuned = pd.DataFrame(rows)
+        to_tuned.round(3).to_csv(kept("results/real-data-best-tuned-peer.csv"), index=False)
+        print(to_tuned.round(2).to_string(index=False))
+
+# %% [markdown]
+# ## Wins, ties and losses
+#
+# Paired t tests at the defaults over every pair of agents and every data set, together corrected by Holm's method: a win
+# or a loss is a difference that stands at 5 % for the whole table.
+
+
+# %%
+def holm(p):
+    """Return Holm's adjusted p-values."""
+    p = np.asarray(p, dtype=float)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def tested(runs, labels):
+    """Return one row per data set and pair: the paired difference and its adjusted p-value."""
+    rows = []
+    for name, (a, b) in product(data, combinations(labels, 2)):
+        x, y = series(runs, name, a).align(series(runs, name, b), join="inner")
+        if len(x) < 2:
+            continue
+        gap = (x - y).to_numpy()
+        p = ttest_rel(x, y).pvalue if gap.std() > 0 else float(gap[0] == 0)
+        rows.append({"data": name, "agent": a, "other": b, "streams": len(x), "points": 100 * gap.mean(), "p": p})
+    table = pd.DataFrame(rows)
+    return table.assign(**{"adjusted p": holm(table["p"])})
+
+
+def matrix(table, labels):
+    """Return who wins, ties and loses how often against whom: "win/tie/loss", row against column."""
+    text = pd.DataFrame("", index=labels, columns=labels)
+    sure = table["adjusted p"] < LEVEL
+    for (a, b), mine in table.assign(sure=sure).groupby(["agent", "other"]):
+        wins, losses = (mine["sure"] & (mine["points"] < 0)).sum(), (mine["sure"] & (mine["points"] > 0)).sum()
+        ties = len(mine) - wins - losses
+        text.loc[a, b], text.loc[b, a] = f"{wins}/{ties}/{losses}", f"{losses}/{ties}/{wins}"
+    return text
+
+
+present = [label for label in MATRIX if label in set(defaults["label"])]
+stand_ins = [TWINS[k] if TWINS[k] in set(defaults["label"]) else v for k, v in zip(TWINS, PEERS[3:], strict=True)]
+present = [label for label in present if label not in PEERS[3:]] + [s for s in stand_ins if s in set(defaults["label"])]
+tests = tested(defaults, present)
+tests.to_csv(kept("results/real-data-tests.csv"), index=False, float_format="%.4g")
+score = matrix(tests, present)
+score.to_csv(kept("results/real-data-win-tie-loss.csv"))
+print(f"{len(tests)} tests\n{score.to_string()}")
+
+# %% [markdown]
+# ## The figure
+
+# %%
+wide = at_default.pivot_table(index="agent", columns="data", values="mistakes %")[data]
+ranked = wide[~wide.index.isin([*references, *TWINS.values()])]
+mean_rank = ranked.rank().mean(axis=1).sort_values()
+mean_rank.round(2).to_csv(kept("results/real-data-mean-rank.csv"), header=["mean rank at the default"])
+
+
+@styled
+def figure():
+    """Draw a panel per data set, a line per agent: filled at its default, open at its chosen setting."""
+    picture = new_figure(1.2 + 0.2 * len(mean_rank) * -(-len(data) // 4))
+    grid = picture.subplots(-(-len(data) // 4), 4, sharey=True, squeeze=False)
+    rows = {label: -i for i, label in enumerate(mean_rank.index)}
+    groups = styles(["ours", "recommended", "peer"])
+    for ax, name in zip(grid.flat, data, strict=False):
+        for label, y in rows.items():
+            kind = "recommended" if label == OURS else "peer" if label in PEERS else "ours"
+            colour, value = groups[kind].colour, wide.loc[label, name]
+            best = np.nan if at_best is None else 100 * series(tuned, name, label).mean()
+            ax.plot([best, value], [y, y], color=colour, lw=1.0, alpha=0.6, zorder=2)
+            ax.plot(best, y, "o", ms=5, mfc="white", mec=colour, zorder=3)
+            ax.plot(value, y, "o", ms=5, color=colour, zorder=4)
+        seen = wide.loc["perceptron", name] if "perceptron" in wide.index else np.nan
+        ax.axvline(seen, color=FAINT, lw=1.0, ls=(0, (4, 3)))
+        ax.set(xscale="log", title=name)
+        ticks = [t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50) if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
+        ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        ax.minorticks_off()
+        ax.set_yticks(list(rows.values()), list(rows), color=INK)
+    for ax in grid.flat[len(data) :]:
+        ax.set_visible(False)
+    picture.supxlabel("mistakes, % (filled: default, open: best of eight; dashed: the perceptron, told the label)")
+    for kind, text in (("recommended", "fastcb"), ("ours", "our other agents"), ("peer", "other libraries")):
+        picture.axes[0].plot([], [], "o", ms=5, color=groups[kind].colour, label=text)
+    picture.legend(loc="outside upper center", ncols=3)
+    return picture
+
+
+path = kept("images/real-data.png")
+save(figure(), path)
+print(f"saved {path}")

@@ -1,0 +1,169 @@
+"""The specs of the real-data study play, in small and on made-up data, and their notebook reads what they leave."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from banditlab.engine import Sweep, read_spec
+from banditlab.engine.spec import Spec
+from banditlab.registry import registry
+
+LAB = Path(__file__).parents[2]
+SPECS = sorted(path.stem for path in (LAB / "runs").glob("real-data*.toml"))
+DEFAULTS = ["real-data", "real-data-peers", "real-data-mabwiser", "real-data-twins"]
+CHOICES = ["real-data-choice", "real-data-choice-peers"]
+PEERS = {"vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"}
+SMALL = ["rounds=60", "repetitions=3", "checkpoints=[60]"]
+
+
+def spec_of(name: str, *overrides: str) -> Spec:
+    return read_spec(LAB / "runs" / f"{name}.toml", list(overrides))
+
+
+def made_up(folder: Path) -> str:
+    """Write two tables that stand in for data sets; return the override that puts them there."""
+    blocks = []
+    for name, K in (("vehicle", 4), ("shuttle-train", 3)):
+        rng = np.random.default_rng(K)
+        y = np.arange(60) % K
+        table = pd.DataFrame(rng.standard_normal((60, 5)) + 2 * np.eye(5)[y], columns=[f"a{j}" for j in range(5)])
+        path = folder / f"{name}.csv"
+        table.assign(kind=[f"class {k}" for k in y]).to_csv(path, index=False)
+        blocks.append(f"{{ id = 'banditlab/Table-v0', path = '{path.as_posix()}', label = 'kind' }}")
+    return f"environment=[{', '.join(blocks)}]"
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_names_its_cost_and_no_machines_place(name: str) -> None:
+    text = (LAB / "runs" / f"{name}.toml").read_text(encoding="utf-8")
+    hours = re.search(r"^# ([\d.]+) core-hours", text, re.MULTILINE)
+    assert hours is not None
+    assert 0 < float(hours[1]) < 8
+    assert f"banditlab run runs/{name}.toml" in text
+    assert re.search(r'"/|\\\\|"~', text) is None
+
+
+def test_the_specs_meet_on_the_same_streams_but_for_the_choice() -> None:
+    full = spec_of("real-data")
+    assert len(full.environment) == 8
+    for name in SPECS:
+        spec = spec_of(name)
+        assert spec.rounds == full.rounds == 5_000
+        assert (spec.base_seed == full.base_seed) == (name not in CHOICES)
+        assert spec.repetitions == full.repetitions == 20 or name in [*CHOICES, "real-data-mabwiser"]
+        names = [block.model_dump() | {"path": ""} for block in spec.environment]
+        known = [block.model_dump() | {"path": ""} for block in full.environment]
+        assert all(block in known for block in names)
+        assert len(names) == (1 if "tuned" in name else 8)
+
+
+def test_every_agent_has_its_two_chances() -> None:
+    """Ours and the other libraries': once as it comes, once among eight settings of which the first is the default."""
+    listed = [entry for entry in registry().entries("agents") if entry.load().__module__.startswith("banditlab.")]
+    ours = {entry.id for entry in listed if entry.load().group in ("theory", "practice")}
+    for wanted, defaults, choices in (
+        (ours, DEFAULTS[:1], CHOICES[:1]),
+        (PEERS, DEFAULTS[1:3], CHOICES[1:]),
+    ):
+        plain = [block for name in defaults for block in spec_of(name).agent]
+        assert wanted <= {block.id for block in plain}
+        assert all(list(block.written()) == [{}] for block in plain)
+        grids = {block.id: block for name in choices for block in spec_of(name).agent}
+        assert set(grids) == wanted
+        for id_, block in grids.items():
+            points = list(block.written())
+            assert len(points) == (4 if id_ == "ovr-perceptron" else 8)
+            cls = registry().load("agents", id_)
+            defaults_of = cls.__init__.__kwdefaults__
+            first = {k: v for k, v in points[0].items() if k in defaults_of and k != "batch"}
+            assert first == {k: defaults_of[k] for k in first}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Play the defaults and the choice in small, have the notebook write the tuned specs, play them, run it again."""
+    pytest.importorskip("river", reason='river is missing: pip install "banditlab[peers]"')
+    folder = tmp_path_factory.mktemp("study")
+    sets = made_up(folder)
+    few = {
+        "real-data": "agent=[{ id = 'fastcb' }, { id = 'linucb' }, { id = 'perceptron' }, { id = 'uniform' }]",
+        "real-data-peers": "agent=[{ id = 'river-logistic' }]",
+        "real-data-twins": "agent=[{ id = 'linucb', confidence = 1.0, regularization = 1.0 }]",
+        "real-data-choice": "agent=[{ id = 'linucb', grid = { confidence = [1.0, 0.1] } }, { id = 'fastcb' }]",
+        "real-data-choice-peers": "agent=[{ id = 'river-logistic', grid = { learning_rate = [0.01, 1.0] } }]",
+    }
+    for name, agents in few.items():
+        assert not Sweep(spec_of(name, *SMALL, sets, agents)).run(folder / name).failures
+    notebook(folder)
+    for name in ("vehicle", "shuttle"):
+        path = folder / f"real-data-tuned-{name}.toml"
+        assert not Sweep(read_spec(path)).run(folder / path.stem).failures
+    return folder, notebook(folder)
+
+
+def notebook(folder: Path) -> str:
+    places = {f"BANDITLAB_{name}": str(folder) for name in ("RESULTS", "FIGURES", "SPECS")}
+    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "real_data.py")]
+    done = subprocess.run(command, cwd=folder, env=os.environ | places, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def shares(folder: Path, name: str) -> pd.DataFrame:
+    runs = pd.concat([pd.read_parquet(path) for path in (folder / name).glob("results.parquet")])
+    return runs.assign(share=runs["mistakes"] / runs["round"])
+
+
+def test_the_tables_say_what_is_stored(study: tuple[Path, str]) -> None:
+    folder, said = study
+    assert "left out, not run yet: real-data-mabwiser" in said
+    table = pd.read_csv(folder / "results" / "real-data-defaults.csv")
+    assert set(table["data"]) == {"vehicle", "shuttle"}
+    assert (table["streams"] == 3).all()
+    runs = shares(folder, "real-data")
+    runs = runs[runs["environment"].str.contains("vehicle")]
+    for label in ("fastcb", "uniform"):
+        mine = table[(table["data"] == "vehicle") & (table["agent"] == label)]["mistakes %"].item()
+        assert mine == pytest.approx(100 * runs.loc[runs["label"] == label, "share"].mean(), abs=1e-3)
+    assert (folder / "images" / "real-data.png").stat().st_size > 10_000
+
+
+def test_the_choice_is_the_least_on_the_other_streams(study: tuple[Path, str]) -> None:
+    folder, _ = study
+    chosen = pd.read_csv(folder / "results" / "real-data-choices.csv")
+    runs = shares(folder, "real-data-choice-peers")
+    for name in ("vehicle", "shuttle"):
+        mine = runs[runs["environment"].str.contains(name)]
+        means = mine.groupby("setting.learning_rate")["share"].mean()
+        row = chosen[(chosen["data"] == name) & (chosen["agent"] == "river-logistic")].iloc[0]
+        assert row["setting"] == f"learning_rate={float(means.idxmin()):g}"
+        assert row["default"] == (float(means.idxmin()) == 0.01)
+        text = (folder / f"real-data-tuned-{name}.toml").read_text(encoding="utf-8")
+        assert ('id = "river-logistic"' in text) != row["default"]
+        assert folder.as_posix() not in text
+    tuned = pd.read_csv(folder / "results" / "real-data-tuned.csv")
+    assert len(tuned) == 2 * 3
+
+
+def test_holm_s_correction(study: tuple[Path, str]) -> None:
+    folder, _ = study
+    tests = pd.read_csv(folder / "results" / "real-data-tests.csv")
+    agents = set(tests["agent"]) | set(tests["other"])
+    assert len(tests) == 2 * len(agents) * (len(agents) - 1) / 2
+    p, adjusted = tests["p"].to_numpy(), tests["adjusted p"].to_numpy()
+    for i in range(len(p)):
+        steps = [(p >= q).sum() * q for q in p if q <= p[i]]
+        assert adjusted[i] == pytest.approx(min(1.0, max(steps)), rel=1e-2)
+    score = pd.read_csv(folder / "results" / "real-data-win-tie-loss.csv", index_col=0)
+    for a in agents:
+        for b in agents - {a}:
+            assert sum(map(int, score.loc[a, b].split("/"))) == 2
+            assert score.loc[a, b].split("/") == score.loc[b, a].split("/")[::-1]

@@ -37,7 +37,8 @@ def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
     1). A weight is its sum over k-1 classes l: k-1 times the first and each of the second, k (k-1) such terms.
     """
     k = n_classes
-    return min(k - 1.0, k * (k - 1.0) * _modes(k, edge, votes_left)[votes_left])
+    enough = 1 << votes_left.bit_length()  # a power of two: the walk is not made anew for every number of votes
+    return min(k - 1.0, k * (k - 1.0) * _modes(k, edge, enough)[votes_left])
 
 
 @theorem(

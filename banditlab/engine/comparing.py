@@ -30,7 +30,7 @@ def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
     env = run.build_environment()
     env.reset(seed=run.environment_seed())
     problem = env.unwrapped.problem
-    blocks = checked_blocks(env.unwrapped.blocks(run.rounds, BLOCK), problem.n_features, problem.n_classes, run.rounds)
+    blocks = checked_blocks(env.unwrapped.blocks(run.rounds, BLOCK), problem, run.rounds)
     _compare(store, run, blocks, problem, balls)
 
 

@@ -22,11 +22,14 @@ from banditlab.forecasters import Forecaster
 from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss
 from banditlab.player import Player
+from banditlab.problem import Problem
 
 BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
 
 Floats = NDArray[np.float64]
 Blocks = Iterable[tuple[Floats, NDArray[np.int64]]]
+Piece = tuple[Floats, NDArray[np.int64], bool]
+"""Contexts, labels, and whether a checkpoint follows."""
 
 
 @dataclass
@@ -191,26 +194,60 @@ def is_compiled(player: Player) -> bool:
 
 
 def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
-    K, d = player.problem.n_classes, player.problem.n_features
-    forecasts = isinstance(player, Forecaster)
-    for X, y, stop in cut_at(checked_blocks(blocks, d, K, stops[-1]), stops):
-        begin = time.perf_counter()
-        loss = None
-        if forecasts:
-            logits = np.empty((len(y), K))
-            player.forecast_block(X, y, logits)
-            trace, loss = trace_of_forecast(logits, y)
-        else:
-            trace = Trace.empty(len(y))
-            player.play_block(X, y, trace)
-        score.add(trace, time.perf_counter() - begin, loss)
-        if stop:
-            score.close_row()
+    for piece in cut_at(checked_blocks(blocks, player.problem, stops[-1]), stops):
+        _play_piece(player, piece, score)
 
 
-def checked_blocks(blocks: Blocks, d: int, K: int, rounds: int) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
+    X, y, stop = piece
+    begin = time.perf_counter()
+    loss = None
+    if isinstance(player, Forecaster):
+        logits = np.empty((len(y), player.problem.n_classes))
+        player.forecast_block(X, y, logits)  # type: ignore[attr-defined]
+        trace, loss = trace_of_forecast(logits, y)
+    else:
+        trace = Trace.empty(len(y))
+        player.play_block(X, y, trace)
+    score.add(trace, time.perf_counter() - begin, loss)
+    if stop:
+        score.close_row()
+
+
+def play_together(
+    env: Any, players: Sequence[Any], *, seed: int, checkpoints: Sequence[int]
+) -> list[Played | Exception]:
+    """Play several compiled players on one oblivious stream that is drawn once, block by block.
+
+    Each meets what it would have met alone, and leaves what it would have left. A player that raises is out, with its
+    exception in its place; the others go on. An exception of the environment is everybody's.
+
+    Parameters
+    ----------
+    env
+        An oblivious environment; it is reset with `seed`.
+    players
+        Compiled players, fresh, each with its own generator.
+    checkpoints
+        Increasing rounds at which a row is kept, the last round included.
+    """
+    base, stops = env.unwrapped, list(checkpoints)
+    env.reset(seed=seed)
+    scores = [_Score(player, keep=False) for player in players]
+    failed: dict[int, Exception] = {}
+    for piece in cut_at(checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1]), stops):
+        for i, player in enumerate(players):
+            if i not in failed:
+                try:
+                    _play_piece(player, piece, scores[i])
+                except Exception as error:  # whatever a plug-in raises is its own run's failure
+                    failed[i] = error
+    return [failed[i] if i in failed else score.finish() for i, score in enumerate(scores)]
+
+
+def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
     """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does."""
-    left = rounds
+    d, K, left = problem.n_features, problem.n_classes, rounds
     for X, y in blocks:
         X = X.toarray() if hasattr(X, "toarray") else X  # kernels for CSR rows come later; the numbers are the same
         X, y = as_contexts(X[:left]), np.ascontiguousarray(y[:left], dtype=np.int64)
@@ -229,7 +266,7 @@ def checked_blocks(blocks: Blocks, d: int, K: int, rounds: int) -> Iterator[tupl
     raise UsageError(f"the environment's stream ended {left} rounds early")
 
 
-def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[tuple[Floats, NDArray[np.int64], bool]]:
+def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
     """Yield (X, y, is_checkpoint) in pieces that end at block boundaries and at the checkpoints."""
     done, ahead = 0, iter(stops)
     stop = next(ahead)

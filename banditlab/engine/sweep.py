@@ -15,10 +15,11 @@ from banditlab.engine.play import is_compiled, play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.store import Store
-from banditlab.engine.work import Outcome, Task, execute, facts, store_failure
+from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
 from banditlab.registry import registry
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
+TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side
 ATTEMPTS = 2  # tries, alone, of a run whose worker died
 IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
 WARM_ROUNDS = 64
@@ -156,26 +157,44 @@ class Sweep:
         return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
 
     def _tasks(self, folder: str, missing: list[Run], streams: list[Run], costs: dict[str, float]) -> list[Task]:
-        """Return tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short."""
+        """Return tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short.
+
+        Runs of a stream too long to be kept go side by side, in tasks of up to TOGETHER_SECONDS.
+        """
         labs = tuple(registry().labs())
         tasks = [Task(folder, labs, (run,), self.balls, True) for run in streams]
 
         def place(run: Run) -> str:
             return "" if run.adaptive else run.stream_id
 
+        long = _long_streams(missing)
         ordered = sorted(missing, key=lambda run: (place(run), -_seconds(run, costs)))
-        for _, same_stream in groupby(ordered, key=place):
+        for stream, same_stream in groupby(ordered, key=place):
             batch: list[Run] = []
             cost = 0.0
+            enough, most = (TOGETHER_SECONDS, TOGETHER) if stream in long else (TASK_SECONDS, len(ordered))
             for run in same_stream:
                 batch.append(run)
                 cost += _seconds(run, costs)
-                if cost >= TASK_SECONDS:
+                if cost >= enough or len(batch) == most:
                     tasks.append(Task(folder, labs, tuple(batch), self.balls))
                     batch, cost = [], 0.0
             if batch:
                 tasks.append(Task(folder, labs, tuple(batch), self.balls))
         return sorted(tasks, key=lambda task: -_cost(task, costs))
+
+
+def _long_streams(runs: Iterable[Run]) -> set[str]:
+    """Return the ids of the streams that are too long to be kept in memory."""
+    found: dict[tuple[str, int], bool] = {}
+    long = set()
+    for run in runs:
+        key = (run.environment_label, run.rounds)
+        if key not in found:
+            found[key] = is_long(run)
+        if found[key]:
+            long.add(run.stream_id)
+    return long
 
 
 def _cost(task: Task, costs: dict[str, float]) -> float:

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from banditlab.agents import LabelAgent
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
-from banditlab.engine.play import BLOCK, Blocks, Played, play
+from banditlab.engine.play import BLOCK, Blocks, Played, is_compiled, play, play_together
 from banditlab.engine.store import Rows, Store
 
 REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
-STREAM_BYTES = 128 * 2**20  # a stream up to this size is drawn once and shared by the players of a task
+STREAM_BYTES = 128 * 2**20
+"""A stream up to this size is kept in memory for the players of a task; through a longer one they go together."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ def execute(task: Task) -> list[Outcome]:
 
 def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
+    if len(task.runs) > 1 and is_long(task.runs[0]):
+        yield from _play_long(store, task)
+        return
     for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
         yield _guarded(store, run, False, lambda run=run, met=met: _play_one(store, run, streams, met))  # type: ignore[misc]
@@ -76,13 +80,58 @@ def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
             _guarded(store, run, True, lambda run=run, met=met: met[0].compare(store, run, task.balls))  # type: ignore[misc]
 
 
-def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None]) -> Outcome:
+def is_long(run: Run) -> bool:
+    """Return whether the run's stream is oblivious and too long to be kept; False where it cannot be built."""
+    if run.adaptive:
+        return False
+    try:
+        return bool(run.rounds * run.build_environment().unwrapped.problem.n_features * 8 > STREAM_BYTES)
+    except (Exception, SystemExit):  # it fails in its run, where it is recorded
+        return False
+
+
+def _play_long(store: Store, task: Task) -> Iterator[Outcome]:
+    """Play runs of one long stream side by side, so that it is drawn once; players without kernels play alone."""
+    env = task.runs[0].build_environment()
+    ready: list[tuple[Run, Any]] = []
+    for run in task.runs:
+        try:
+            _load_kernels(run, env)
+            player = run.build_player(env)
+        except (Exception, SystemExit) as error:
+            yield _failed(store, run, False, error)
+            continue
+        if is_compiled(player):
+            ready.append((run, player))
+        else:
+            yield _guarded(store, run, False, lambda run=run: _play_one(store, run, {}, []))  # type: ignore[misc]
+    begin = time.perf_counter()
+    try:
+        seed, stops = task.runs[0].environment_seed(), task.runs[0].checkpoints
+        played: list[Any] = play_together(env, [player for _, player in ready], seed=seed, checkpoints=stops)
+    except (Exception, SystemExit) as error:  # the environment's own
+        played = [error] * len(ready)
+    share = (time.perf_counter() - begin) / max(1, len(ready))
+    for (run, player), left in zip(ready, played):
+        if isinstance(left, BaseException):
+            yield _failed(store, run, False, left)
+        else:
+            yield _guarded(store, run, False, lambda run=run, p=player, left=left: _write(store, run, p, left), share)  # type: ignore[misc]
+
+
+def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None], seconds: float = 0.0) -> Outcome:
     begin = time.perf_counter()
     try:
         work()
     except (Exception, SystemExit) as error:  # a plug-in may raise anything: it is listed, the other runs go on
-        return store_failure(store, run, comparator, f"{type(error).__name__}: {error}", traceback.format_exc())
-    return Outcome(run.stream_id if comparator else run.run_id, run.rounds, time.perf_counter() - begin)
+        return _failed(store, run, comparator, error)
+    seconds += time.perf_counter() - begin
+    return Outcome(run.stream_id if comparator else run.run_id, run.rounds, seconds)
+
+
+def _failed(store: Store, run: Run, comparator: bool, error: BaseException) -> Outcome:
+    trace = "".join(traceback.format_exception(error))
+    return store_failure(store, run, comparator, f"{type(error).__name__}: {error}", trace)
 
 
 def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str) -> Outcome:
@@ -112,9 +161,13 @@ def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | Non
     if run.adaptive:
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
-    store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
+    _write(store, run, player, played)
     if run.adaptive:
         met.append(env)
+
+
+def _write(store: Store, run: Run, player: Any, played: Played) -> None:
+    store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
 
 
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:

@@ -13,8 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from banditlab.agents.banditron import Banditron
 from banditlab.engine import store as store_module
+from banditlab.engine import work as work_module
 from banditlab.engine.store import Store, concatenate
+from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 
 
@@ -44,6 +47,46 @@ def test_serial_and_parallel_agree(small, tmp_path):
     assert len(comparators) == 2 * 9 * 2
     assert runs["param.gamma"].dtype == np.float64
     assert set(runs["setting.gamma"].dropna()) == {"0.1", "0.3"}
+
+
+def test_runs_of_a_long_stream_go_side_by_side(small, tmp_path, monkeypatch):
+    agents = [
+        {"id": "banditron", "grid": {"gamma": [0.1, 0.3]}},
+        {"id": "uniform"},
+        {"id": "sampled", "forecaster": "ogd"},
+    ]
+    keys = {"agent": agents, "forecaster": [{"id": "ogd"}], "rounds": 3000}
+    small(**keys).run(tmp_path / "kept")
+    whole = []
+
+    def counted(self, rounds, size, draw=Logistic.blocks):
+        whole.append(rounds == 3000)
+        return draw(self, rounds, size)
+
+    monkeypatch.setattr(Logistic, "blocks", counted)
+    monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
+    result = small(**keys).run(tmp_path / "long")
+    assert (result.played, result.failures) == (10, [])
+    assert_same(tables(tmp_path / "kept"), tables(tmp_path / "long"))
+    assert sum(whole) == 2 + 2  # each of two streams is drawn once for its five runs and once for its comparators
+
+
+def test_a_failure_beside_others_is_its_own(small, tmp_path, lab, fresh_registry, monkeypatch):
+    monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
+    fresh_registry.open_lab(lab("odd", "raise ZeroDivisionError('odd')"))
+    monkeypatch.setattr(Banditron, "play_block", _fails_late)
+    agents = [{"id": "banditron", "grid": {"gamma": [0.1, 0.3]}}, {"id": "uniform"}, {"id": "odd"}]
+    result = small(agent=agents, rounds=3000).run(tmp_path / "out")
+    assert result.played == 2  # uniform
+    errors = [failure["error"] for failure in result.failures]
+    assert sorted(errors) == ["RuntimeError: late"] * 4 + ["ZeroDivisionError: odd"] * 2
+    assert set(tables(tmp_path / "out")[0]["player"]) == {"uniform"}
+
+
+def _fails_late(self, X, y, trace, play=Banditron.play_block):
+    play(self, X, y, trace)
+    if len(y) < 1024 and len(y) > 100:
+        raise RuntimeError("late")
 
 
 def test_running_again_does_nothing(small, tmp_path):

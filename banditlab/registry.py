@@ -67,6 +67,12 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "gaf-fresh": "banditlab.forecasters.gaf_fresh:GAFFresh",
     },
     "boosters": {
+        "adaboost-olm": "banditlab.boosting.olm:AdaBoostOLM",
+        "adaboost-olm++": "banditlab.boosting.olm_plus:AdaBoostOLMPlus",
+        "adaboost-ol-ova": "banditlab.boosting.one_vs_all:AdaBoostOLOneVsAll",
+        "adaova": "banditlab.boosting.one_vs_all:AdaOVA",
+        "oza": "banditlab.boosting.oza:Oza",
+        "best-single": "banditlab.boosting.best_single:BestSingle",
         "online-mbbm": "banditlab.boosting.mbbm:OnlineMBBM",
     },
     "weak_learners": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -47,11 +48,11 @@ class Booster(LabelAgent):
         cls = registry().load("weak_learners", weak_learner)
         self._written = weak_learner_settings(type(self), cls, weak_settings)
         *streams, self._ties = self.rng.spawn(self.n_learners + 1)
-        self.learners: list[WeakLearner] = [self._learner(cls, stream, self._written) for stream in streams]
+        self._make(cls, streams)
 
-    def _learner(self, cls: type[WeakLearner], rng: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
-        """Return one weak learner."""
-        return cls(self.problem, rng, **settings)
+    def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
+        """Set `learners`, N weak learners with the child streams given."""
+        self.learners: list[WeakLearner] = [cls(self.problem, stream, **self._written) for stream in streams]
 
     @property
     def inner(self) -> WeakLearner:
@@ -159,6 +160,12 @@ def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dic
     if missing:
         raise UsageError(f"{outer.id} of {inner.id} needs the setting {missing[0]!r}")
     return settings
+
+
+def uniform_best(scores: Floats) -> Floats:
+    """Return the uniform distribution over the largest entries of scores (K,)."""
+    best = scores == scores.max()
+    return best / best.sum()
 
 
 FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)

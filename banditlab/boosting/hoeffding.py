@@ -55,7 +55,10 @@ class HoeffdingTree(ProbableLearner):
     requires = ("river",)
     summary = "river: a very fast decision tree"
     reference = "Domingos and Hulten, KDD 2000; Montiel et al., JMLR 2021"
-    excluded_checks = {"saves": "river's trees are Python objects, which only pickle can write"}
+    excluded_checks = {
+        "saving": "is river's: a Python object, which only pickle can write",
+        "bounded_memory": "grows with what it sees, as trees do",
+    }
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ def check_env(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[An
     return bound_checks(ENV, env_probe(partial(subject, **settings) if settings else subject, ENV))
 
 
-_BY_KIND = {"agents": check_agent, "forecasters": check_forecaster, "envs": check_env}
+_BY_KIND = {"agents": check_agent, "boosters": check_agent, "forecasters": check_forecaster, "envs": check_env}
 
 
 def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings: Any) -> list[CheckResult]:
@@ -78,7 +78,7 @@ def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings:
     subject
         A class of player or environment, a `functools.partial` of one, or a factory (then `kind` is needed).
     kind
-        "agents", "forecasters" or "envs"; found from the class where there is one.
+        "agents", "boosters", "forecasters" or "envs"; found from the class where there is one.
     settings
         Constructor settings to check it at, for instance those without a default.
     """

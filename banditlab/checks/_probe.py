@@ -80,8 +80,9 @@ def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
     """Return what a wrapped player is excluded from, where the wrapper has the same check: its memory is part of it."""
     if player.wraps is None:
         return {}
-    known = {check.__name__ for check in checks}
-    return {name: f"{player.inner.id} {why}" for name, why in player.inner.excluded_checks.items() if name in known}
+    known, inner = {check.__name__ for check in checks}, player.inner
+    own = {name: f"{inner.id} {why}" for name, why in inner.excluded_checks.items() if name in known}
+    return _inherited_exclusions(inner, checks) | own
 
 
 def planted_stream(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:

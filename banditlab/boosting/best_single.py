@@ -1,0 +1,78 @@
+"""The best of N weak learners, without boosting: the baseline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banditlab.boosting._base import Booster
+from banditlab.boosting._weak import Floats
+from banditlab.kernels import as_class
+from banditlab.problem import Problem
+
+
+class BestSingle(Booster):
+    """N weak learners that know nothing of each other; the one with the fewest mistakes so far is followed.
+
+    Problem: online multiclass classification with weak learners, the label is revealed.
+
+    Update rule: every learner trains on every example with weight 1 and predicts without costs; the leader's class is
+    played, of equals the first's.
+
+    In the paper's tables "best decision tree" is the learner that turned out best, which no player can know in advance:
+    that is `best_mistakes` in `diagnostics`, and `mistakes.1` ... `mistakes.N` are everyone's, for parts of a stream.
+
+    Guarantee: none; `bound` answers None. Cost: the weak learners'.
+
+    Parameters
+    ----------
+    n_learners
+        N, the number of weak learners.
+    weak_learner
+        Id of the weak learners.
+    weak_settings
+        Settings of the weak learners, by name.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, a weak learner or a setting of it that does not exist.
+
+    References
+    ----------
+    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Section 5.
+    """
+
+    id = "best-single"
+    summary = "the weak learner with the fewest mistakes so far, no boosting"
+    reference = "Jung, Goetz and Tewari, NIPS 2017, Section 5 (best decision tree)"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        n_learners: int = 100,
+        weak_learner: str = "hoeffding-tree",
+        **weak_settings: Any,
+    ) -> None:
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        self.payload_size = self.n_learners
+        self.mistakes = np.zeros(self.n_learners)
+
+    def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        votes = np.array([learner.predict(view) for learner in self.learners], dtype=np.float64)
+        p = np.zeros(self.problem.n_classes)
+        p[as_class("the leader's class", int(votes[np.argmin(self.mistakes)]), len(p))] = 1.0
+        return p, votes
+
+    def _absorb(self, view: Any, payload: Floats, label: int) -> None:
+        self.mistakes += payload != label
+        for learner in self.learners:
+            learner.update(view, label, 1.0)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return everyone's mistakes, and those of the learner that is best in hindsight."""
+        each = {f"mistakes.{i}": m for i, m in enumerate(self.mistakes.tolist(), 1)}
+        return each | {"best_mistakes": float(self.mistakes.min())}

@@ -1,0 +1,197 @@
+"""The two one-vs-all methods that Jung, Goetz and Tewari compare with (NIPS 2017, Appendix E)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from banditlab.boosting._base import Booster, uniform_best
+from banditlab.boosting._weak import Floats, ProbableLearner, WeakLearner
+from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.errors import IncompatibleError
+from banditlab.problem import Problem
+
+MINE, OTHER = 0, 1
+"""Labels of a binary problem "class k or not"."""
+
+
+class AdaBoostOLOneVsAll(Booster):
+    """One binary AdaBoost.OL for each class; the class whose booster is surest is played.
+
+    Problem: online multiclass classification with binary weak learners, the label is revealed.
+
+    Update rule: booster k is AdaBoost.OLM at k = 2 on the labels "class k" and "not"; how sure it is is the weight of its
+    experts that say "class k". The surest class is played, ties at random. All K boosters learn from every label.
+
+    Guarantee: none for the K classes; `bound` answers None.
+
+    Cost: K times AdaBoost.OLM's with binary weak learners.
+
+    Parameters
+    ----------
+    n_learners
+        N, the number of weak learners for each class.
+    weak_learner
+        Id of the weak learners.
+    weight_scale
+        Factor of the weights, or "random", as in AdaBoost.OLM.
+    weak_settings
+        Settings of the weak learners, by name.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, a weak learner or a setting of it that does not exist.
+
+    References
+    ----------
+    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Appendix E ("OvA").
+    A. Beygelzimer, S. Kale, H. Luo. Optimal and adaptive algorithms for online boosting. ICML 2015.
+    """
+
+    id = "adaboost-ol-ova"
+    summary = "one binary AdaBoost.OL for each class, the surest is played"
+    reference = "Jung, Goetz and Tewari, NIPS 2017, Appendix E"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        n_learners: int = 100,
+        weak_learner: str = "hoeffding-tree",
+        weight_scale: float | Literal["random"] = 1.0,
+        **weak_settings: Any,
+    ) -> None:
+        self.weight_scale = weight_scale
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+
+    def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
+        binary = replace(self.problem, n_classes=2)
+        self.members = [
+            AdaBoostOLM(
+                binary,
+                stream,
+                n_learners=self.n_learners,
+                weak_learner=self.weak_learner,
+                weight_scale=self.weight_scale,
+                **{f"weak_learner.{name}": value for name, value in self._written.items()},
+            )
+            for stream in self._ties.spawn(self.problem.n_classes)
+        ]
+        self.payload_size = self.problem.n_classes * self.members[0].payload_size
+
+    @property
+    def inner(self) -> WeakLearner:
+        """The first weak learner of the first class."""
+        return self.members[0].inner
+
+    def peek(self, label: int) -> None:
+        """Tell each class's learners whether the next label is theirs, if they are told."""
+        for k, member in enumerate(self.members):
+            member.peek(MINE if label == k else OTHER)
+
+    def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        answers = [member._respond(view) for member in self.members]
+        sure = np.array([p[MINE] for p, _ in answers])
+        return uniform_best(sure), np.concatenate([payload for _, payload in answers])
+
+    def _absorb(self, view: Any, payload: Floats, label: int) -> None:
+        for k, (member, part) in enumerate(zip(self.members, np.split(payload, len(self.members)), strict=True)):
+            member._absorb(view, part, MINE if label == k else OTHER)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return each class's edges and experts' weights: "class.1.edge.3" is its third learner's edge for class 1."""
+        named = ("edge.", "expert_weight.")
+        return {
+            f"class.{k}.{name}": value
+            for k, member in enumerate(self.members)
+            for name, value in member.diagnostics().items()
+            if name.startswith(named)
+        }
+
+
+class OneVsAllLearner(ProbableLearner):
+    """K binary weak learners, "class k or not", as one multiclass weak learner.
+
+    Their estimates of "class k", as they are, are the estimate (its scale does not matter for what costs least).
+    """
+
+    id = "one-vs-all"
+    summary = "a binary weak learner for each class"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        cls: type[WeakLearner],
+        settings: dict[str, Any],
+    ) -> None:
+        super().__init__(problem, rng)
+        if not issubclass(cls, ProbableLearner):
+            raise IncompatibleError(f"one-vs-all needs weak learners that estimate probabilities, {cls.id} does not")
+        binary = replace(problem, n_classes=2)
+        self.members: list[ProbableLearner] = [
+            cls(binary, stream, **settings) for stream in self.rng.spawn(problem.n_classes)
+        ]
+        self._both = np.zeros(2)
+
+    def estimate(self, context: Any, q: Floats) -> None:
+        """Write each class's estimated share into q (K,); all equal where every one is 0."""
+        for k, member in enumerate(self.members):
+            member.estimate(context, self._both)
+            q[k] = self._both[MINE] / self._both.sum()
+        if not q.any():
+            q[:] = 1.0
+
+    def update(self, context: Any, label: int, weight: float) -> None:
+        """Every member learns whether the label is its class."""
+        for k, member in enumerate(self.members):
+            member.update(context, MINE if label == k else OTHER, weight)
+
+
+class AdaOVA(AdaBoostOLM):
+    """AdaBoost.OLM over weak learners that are each one binary learner for every class.
+
+    Problem: online multiclass classification with binary weak learners, the label is revealed.
+
+    Update rule: AdaBoost.OLM's, whose learner i estimates class k by what its k-th binary learner says of "class k or
+    not"; the K binary learners of learner i get its weight.
+
+    Guarantee: AdaBoost.OLM's.
+
+    Cost: AdaBoost.OLM's, with K binary weak learners for each learner.
+
+    Parameters
+    ----------
+    See AdaBoost.OLM: n_learners (of K binary weak learners each), weak_learner, loss, derivative, weight_scale and
+    weak_settings.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, a weak learner or a setting of it that does not exist.
+    IncompatibleError
+        A weak learner that estimates no probabilities.
+
+    References
+    ----------
+    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Appendix E ("AdaOVA").
+    """
+
+    id = "adaova"
+    summary = "AdaBoost.OLM over one-vs-all groups of binary weak learners"
+    reference = "Jung, Goetz and Tewari, NIPS 2017, Appendix E"
+
+    def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
+        self.learners = [OneVsAllLearner(self.problem, stream, cls, self._written) for stream in streams]
+
+    @property
+    def inner(self) -> WeakLearner:
+        """The first binary weak learner of the first group."""
+        first = self.learners[0]
+        assert isinstance(first, OneVsAllLearner)
+        return first.members[0]

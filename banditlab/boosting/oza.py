@@ -1,0 +1,110 @@
+"""Oza's online boosting (Oza, 2005)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from banditlab.boosting._base import Booster, uniform_best
+from banditlab.boosting._weak import Floats
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.validation import number, one_of, positive
+
+
+class Oza(Booster):
+    """AdaBoost's reweighting, one example at a time.
+
+    Problem: online multiclass classification with weak learners, the label is revealed.
+
+    Update rule (Figure 2): an example starts with the weight lam = 1 and passes the learners in turn. Learner i trains k
+    times on it, k ~ Poisson(lam); if it is right about it then, lam_sc += lam and lam *= n / (2 lam_sc), else
+    lam_sw += lam and lam *= n / (2 lam_sw), n the examples seen and lam_sc, lam_sw its own sums. The class with most
+    votes is played, learner i voting with ln((1 - eps) / eps), eps = lam_sw / (lam_sw + lam_sc); ties at random.
+
+    Guarantee: none; `bound` answers None.
+
+    Cost: two predictions and an update of every weak learner a round.
+
+    Parameters
+    ----------
+    n_learners
+        N, the number of weak learners.
+    weak_learner
+        Id of the weak learners.
+    sampling
+        "poisson", or "weight": every learner trains once, on the example with the weight lam.
+    largest_weight
+        lam is cut there: a learner that is hardly ever wrong would give one example the weight of n.
+    least_error
+        eps is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no vote.
+    weak_settings
+        Settings of the weak learners, by name.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, a weak learner or a setting of it that does not exist.
+
+    References
+    ----------
+    N. C. Oza. Online bagging and boosting. IEEE SMC 2005.
+    """
+
+    id = "oza"
+    summary = "Oza's online boosting: AdaBoost's weights, an example at a time"
+    reference = "Oza, IEEE SMC 2005, Figure 2"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        n_learners: int = 100,
+        weak_learner: str = "hoeffding-tree",
+        sampling: Literal["poisson", "weight"] = "poisson",
+        largest_weight: float = 100.0,
+        least_error: float = 0.001,
+        **weak_settings: Any,
+    ) -> None:
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        self.sampling = one_of("sampling", sampling, ("poisson", "weight"))
+        self.largest_weight = positive("largest_weight", largest_weight)
+        self.least_error = number("least_error", least_error)
+        if not 0.0 < self.least_error < 0.5:
+            raise UsageError(f"least_error must lie strictly between 0 and 1/2, got {self.least_error:g}")
+        self.rounds = 0
+        self.right, self.wrong = np.zeros((2, self.n_learners))
+
+    def errors(self) -> Floats:
+        """Return eps (N,), the share of weight each learner was wrong on; 1/2 before anything was seen."""
+        total = self.right + self.wrong
+        return np.divide(self.wrong, total, out=np.full(self.n_learners, 0.5), where=total > 0.0)
+
+    def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        eps = np.clip(self.errors(), self.least_error, 0.5)
+        totals = np.zeros(self.problem.n_classes)
+        for learner, vote in zip(self.learners, np.log((1.0 - eps) / eps).tolist(), strict=True):
+            totals[learner.predict(view)] += vote
+        return uniform_best(totals), np.empty(0)
+
+    def _absorb(self, view: Any, payload: Floats, label: int) -> None:
+        self.rounds += 1
+        lam = 1.0
+        for i, learner in enumerate(self.learners):
+            learner.update(view, label, float(self._ties.poisson(lam)) if self.sampling == "poisson" else lam)
+            if learner.told_label:
+                learner.peek(label)
+            sums = self.right if learner.predict(view) == label else self.wrong
+            sums[i] += lam
+            lam = min(self.largest_weight, lam * self.rounds / (2.0 * sums[i]))
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return each learner's weighted error eps and its vote."""
+        eps = self.errors().tolist()
+        cut = [min(0.5, max(self.least_error, e)) for e in eps]
+        return {f"error.{i}": e for i, e in enumerate(eps, 1)} | {
+            f"vote.{i}": math.log((1.0 - e) / e) for i, e in enumerate(cut, 1)
+        }

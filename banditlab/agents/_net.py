@@ -95,3 +95,11 @@ def resolution(state: State, deviation: float) -> float:
     variance = weights @ theta**2 - (weights @ theta) ** 2
     spacing = 2.0 * REACH * deviation / (round(N ** (1.0 / theta.shape[1])) - 1)
     return float(math.sqrt(max(0.0, variance.min())) / spacing)
+
+
+def edge(state: State, deviation: float) -> float:
+    """Return the posterior's weight on the grid's outermost nodes: no more than rounding where the grid is wide enough."""
+    N, K, _ = state.M.shape
+    theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
+    outermost = np.abs(theta).max(axis=1) > (1.0 - 1e-9) * REACH * deviation
+    return float(np.exp(state.w[outermost]).sum())

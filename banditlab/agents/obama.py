@@ -42,8 +42,9 @@ class ObamaLite(KernelAgent):
     * "net" (L1): N = `members` matrices drawn once from the prior, weights exact from then on: the aggregating algorithm
       over the net, no approximation for that class.
     * "grid" (L2), (K-1) d at most 2: the trapezoidal rule with at most `members` nodes in the coordinates that matter (for
-      K = 2, d = 1 the difference of the rows), 12 prior deviations each way. Exact up to the grid; `diagnostics` has
-      "resolution", the posterior's deviation over the spacing, which should be 1 or more.
+      K = 2, d = 1 the difference of the rows), 12 prior deviations each way. Exact up to the grid, which `diagnostics`
+      watches: "resolution", the posterior's deviation over the spacing, should be 1 or more, and "edge", the weight on
+      the outermost nodes, 0 but for rounding (many hits pull a prior with B R far below 1 beyond the grid).
     * "mala" (L4), K d at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps after every
       hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and effective sample size
       are reported. Plays round by round, in time and memory growing with the hits: for validation.
@@ -179,7 +180,7 @@ class ObamaLite(KernelAgent):
         if not correct:  # L_t = 0
             return
         self._past.count(x, action, hit_weight(state.rates, state.hits, p[action]))
-        _mala.move_on(state, self._past.X, self._past.C, self.deviation, self._stream)
+        _mala.move_on(state, self._past.X, self._past.C, self._stream)
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). Compiled, but for "mala": round by round.
@@ -208,7 +209,8 @@ class ObamaLite(KernelAgent):
 
         "ess": independent draws of the average ("laplace"), 1 / sum of the squared weights ("net", "grid"), or the
         effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose root
-        was not found. "resolution": see above. "acceptance" is over all rounds, "step" the present one.
+        was not found. "resolution", "edge": see above. "acceptance" is over all rounds, "step" the present one, in units
+        of the prior's variance.
         """
         state = self.state
         found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[0]), "cut": int(state.hits[1])}
@@ -222,7 +224,9 @@ class ObamaLite(KernelAgent):
                 "step": float(state.chains.step[0]),
             }
         found["ess"] = _net.effective_members(state)
-        return found | ({"resolution": _net.resolution(state, self.deviation)} if self.sampler == "grid" else {})
+        if self.sampler == "grid":
+            found |= {"resolution": _net.resolution(state, self.deviation), "edge": _net.edge(state, self.deviation)}
+        return found
 
     def get_state(self) -> dict[str, Any]:
         """Return the state; for "mala" the contexts of the hits and their weights included."""

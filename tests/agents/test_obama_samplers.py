@@ -15,7 +15,7 @@ from banditlab.bounds.obama import obama_net
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss, softmax
-from banditlab.problem import Problem
+from banditlab.problem import Decision, Problem
 
 SMALL = {
     "net": {"sampler": "net", "members": 50},
@@ -96,6 +96,33 @@ def test_the_grid_equals_quadrature():
         checked += 1
     assert checked == 6
     assert agent.diagnostics()["resolution"] > 2.0
+    assert agent.diagnostics()["edge"] < 1e-20
+
+
+def test_a_posterior_beyond_the_grid_shows_at_its_edge():
+    """At B R = 0.1 a thousand hits move the posterior to 15 prior deviations; the grid ends at 12."""
+    agent, x = make(2, 1, sampler="grid", norm_bound=0.1, gamma=1.0), np.ones(1)
+    for _ in range(1000):
+        agent.learn(x, Decision(1, np.array([0.5, 0.5]), True, np.empty(0)), True)
+    assert agent.diagnostics()["resolution"] > 1.0  # which alone would not tell
+    assert agent.diagnostics()["edge"] > 0.01
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_chains_move_the_same_whatever_the_units_of_the_contexts(unit):
+    """x in other units and B in theirs is the same problem: the step's limits must not stop the chains."""
+    X, y = stream(2, 2, 60)
+    plain, other = (
+        ObamaLite(
+            Problem(2, 2, R, 60), np.random.default_rng(4), norm_bound=2.0 / R, gamma=0.5, sampler="mala", chains=3
+        )
+        for R in (1.0, 1.0 / unit)
+    )
+    traces = [Trace.empty(60), Trace.empty(60)]
+    plain.play_block(X / np.linalg.norm(X, axis=1).max(), y, traces[0])
+    other.play_block(X / np.linalg.norm(X, axis=1).max() / unit, y, traces[1])
+    np.testing.assert_allclose(traces[0].p_true, traces[1].p_true, rtol=1e-9)
+    assert other.diagnostics()["acceptance"] > 0.2
 
 
 @pytest.mark.parametrize(("K", "d"), [(3, 1), (2, 2)])
@@ -229,7 +256,9 @@ def test_diagnostics_name_the_sampler_and_are_numbers(sampler):
     found = agent.diagnostics()
     assert found.pop("sampler") == sampler
     assert all(type(value) in (int, float) and math.isfinite(value) for value in found.values())
-    more = {"laplace": {"unsolved"}, "net": set(), "grid": {"resolution"}, "mala": {"acceptance", "step"}}[sampler]
+    more = {"laplace": {"unsolved"}, "net": set(), "grid": {"resolution", "edge"}, "mala": {"acceptance", "step"}}[
+        sampler
+    ]
     assert set(found) == {"hits", "cut", "ess"} | more
 
 

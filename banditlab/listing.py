@@ -66,7 +66,7 @@ def _heading(cls: Any) -> str:
 
 def _summary(cls: Any) -> str:
     """Return the one line of a class, which says so where the library it needs is not installed."""
-    return f"{getattr(cls, 'summary', '')}{' (needs the extra peers)' if missing(cls) else ''}"
+    return f"{getattr(cls, 'summary', '')}{f' (needs the extra {cls.extra})' if missing(cls) else ''}"
 
 
 def missing(cls: Any) -> list[str]:
@@ -122,7 +122,7 @@ def _bound(cls: Any) -> str:
     """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
     d, K, R, T = EXAMPLE
     if missing(cls):
-        return f'needs {", ".join(missing(cls))}: pip install "banditlab[peers]"'
+        return f'needs {", ".join(missing(cls))}: pip install "banditlab[{cls.extra}]"'
     try:
         try:
             player = cls(Problem(d, K, R, T), np.random.default_rng(0))

@@ -33,7 +33,9 @@ class Player:
     """ "theory" where the defaults are a theorem's settings, "practice", "reference" (told the label, for scale),
     "baseline" (learns nothing), or "adapter" (another library's method)."""
     requires: ClassVar[tuple[str, ...]] = ()
-    """Modules of another library that the constructor imports, which the extra `peers` installs."""
+    """Modules of another library that the constructor imports."""
+    extra: ClassVar[str] = "peers"
+    """The extra of this package that installs them."""
     summary: ClassVar[str] = ""
     """One line for listings."""
     reference: ClassVar[str] = ""

@@ -47,6 +47,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "perceptron": "banditlab.agents.perceptron:Perceptron",
         "randomized-decoding": "banditlab.agents.randomized_decoding:RandomizedDecoding",
         "sampled": "banditlab.agents.sampled:Sampled",
+        "boosted-exploration": "banditlab.boosting.exploration:BoostedExploration",
         "vw": "banditlab.agents.peers.vw:VW",
         "river-logistic": "banditlab.agents.peers.river_logistic:RiverLogistic",
         "river-linucb": "banditlab.agents.peers.river_linucb:RiverLinUCB",

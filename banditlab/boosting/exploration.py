@@ -55,6 +55,7 @@ class BoostedExploration(Agent):
     id = "boosted-exploration"
     group = "practice"
     requires = ("river",)
+    extra = "boosting"
     summary = "a booster that learns from explored hits only"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2, around a booster"
     expected_kind = "conditional"

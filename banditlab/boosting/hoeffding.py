@@ -53,6 +53,7 @@ class HoeffdingTree(ProbableLearner):
 
     id = "hoeffding-tree"
     requires = ("river",)
+    extra = "boosting"
     summary = "river: a very fast decision tree"
     reference = "Domingos and Hulten, KDD 2000; Montiel et al., JMLR 2021"
     excluded_checks = {

@@ -17,7 +17,7 @@ Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Block(BaseModel):
-    """One `[[agent]]`, `[[forecaster]]` or `[[environment]]`: an id, settings, and a grid of settings."""
+    """One `[[agent]]`, `[[forecaster]]`, `[[booster]]` or `[[environment]]`: an id, settings, and a grid of settings."""
 
     model_config = ConfigDict(extra="allow")
     id: str
@@ -63,6 +63,7 @@ class Spec(BaseModel):
     environment: list[Block] = Field(min_length=1)
     agent: list[Block] = []
     forecaster: list[Block] = []
+    booster: list[Block] = []
 
     @field_validator("name")
     @classmethod
@@ -86,11 +87,9 @@ class Spec(BaseModel):
         return sorted({r for r in scale if r < self.rounds} | {self.rounds})
 
     def players(self) -> list[tuple[str, Block]]:
-        """Return ("agents" or "forecasters", block) for every player block, in the file's order."""
-        return [("agents", block) for block in self.agent] + [("forecasters", block) for block in self.forecaster]
-
-
-LATER = {"booster": "boosters come with a later version; use [[agent]] or [[forecaster]]"}
+        """Return ("agents", "forecasters" or "boosters", block) for every player block, kind by kind, in the file's order."""
+        kinds = {"agents": self.agent, "forecasters": self.forecaster, "boosters": self.booster}
+        return [(kind, block) for kind, blocks in kinds.items() for block in blocks]
 
 
 def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
@@ -126,15 +125,12 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
 
 def make_spec(data: dict[str, Any], where: str) -> Spec:
     """Validate plain data as a spec; `where` is named in errors."""
-    for key, reason in LATER.items():
-        if key in data:
-            raise UsageError(f"{where}: [[{key}]]: {reason}")
     try:
         spec = Spec.model_validate(data)
     except ValidationError as failure:
         raise UsageError(f"{where}: {_first_error(failure)}") from None
     if not spec.players():
-        raise UsageError(f"{where}: no player: add an [[agent]] or [[forecaster]] block with an id")
+        raise UsageError(f"{where}: no player: add an [[agent]], [[forecaster]] or [[booster]] block with an id")
     return spec
 
 

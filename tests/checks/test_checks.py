@@ -60,11 +60,15 @@ def ids(kind: str) -> list[str]:
     return [entry.id for entry in Registry().entries(kind) if entry.origin == "banditlab"]
 
 
+SMALLER = {"boosted-exploration": {"n_learners": 2, "weak_learner": "forecaster"}}
+"""Settings in place of defaults that take too long: a hundred trees."""
+
+
 @pytest.mark.parametrize("id_", ids("agents"))
 def test_every_agent_passes(id_: str) -> None:
     for module in Registry().load("agents", id_).requires:
         pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
-    assert_all_pass(check_id(id_))
+    assert_all_pass(check_id(id_, **SMALLER.get(id_, {})))
 
 
 @pytest.mark.parametrize("forecaster", ids("forecasters"))

@@ -74,7 +74,7 @@ def test_good_spec_plans_every_run(tmp_path):
         (("repetitions = 2", 'checkpoints = "linear"'), 'must be "log" or a list of rounds'),
         (("repetitions = 2", "base_seed = -1"), "base_seed = -1"),
         (('name = "small"', 'name = "a/b"'), "names the results folder"),
-        (("[[agent]]", "[[booster]]"), "boosters come with a later version"),
+        (("[[agent]]", "[[booster]]"), "no booster is called 'banditron'"),
         (('id = "banditron"', 'id = "banditron"\ngamma = 0.2'), "given twice"),
         (('id = "banditlab/Logistic-v0"', ""), "'environment.0.id' is missing"),
     ],

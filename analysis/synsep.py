@@ -1,0 +1,305 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The figure of SOBA's paper, with the newcomers
+#
+# A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with O(sqrt(T)) regret. ICML 2017:
+# share of mistakes against the exploration rate gamma = 2^-16 ... 2^-1 on SynSep and SynNonSep (S. Kakade,
+# S. Shalev-Shwartz, A. Tewari, ICML 2008).
+#
+# Reads the results of `runs/synsep*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, as far as they are there.
+# Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+
+# %%
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis import load
+from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
+
+NAMES = {
+    "banditron": "Banditron",
+    "pnewtron": "PNewtron",
+    "soba-diag": "SOBAdiag",
+    "rdue": "RDUE, adaptive",
+    "gaptron": "Gaptron, adaptive",
+    "epsilon-greedy": "epsilon-greedy",
+    "epsilon-greedy-direct": "epsilon-greedy, direct",
+    "newtron": "Newtron",
+    "soba": "SOBA",
+    "exploration(folklore)": "FOLKLORE reduction",
+    "obama-lite": "OBAMA-lite, Laplace",
+    "fastcb": "FastCB",
+    "squarecb": "SquareCB",
+    "linucb": "LinUCB",
+    "lints": "LinTS",
+    "confidit": "Confidit",
+    "ovr-perceptron": "one-vs-rest perceptron",
+    "perceptron": "perceptron (label)",
+    "sampled(ogd)": "OGD, sampled (label)",
+}
+SCALE = ["ovr-perceptron", "perceptron", "sampled(ogd)"]
+"""Drawn dashed: told the label, or without a gamma."""
+LOOKS = styles([name for name in NAMES if name not in SCALE]) | dict(
+    zip(SCALE, styles(SCALE, SCALE).values(), strict=True)
+)
+REFERENCE = pd.DataFrame(
+    [
+        ("SynSep", "banditron", 0.014, 1.80),
+        ("SynSep", "pnewtron", 0.014, 1.27),
+        ("SynSep", "soba-diag", 0.014, 1.46),
+        ("SynSep", "rdue", 0.03, 2.70),
+        ("SynNonSep", "banditron", 0.006, 11.8),
+        ("SynNonSep", "pnewtron", 0.014, 12.1),
+        ("SynNonSep", "soba-diag", 0.014, 6.6),
+        ("SynNonSep", "rdue", 0.03, 9.1),
+    ],
+    columns=["environment", "agent", "gamma", "reference"],
+)
+"""Per cent of mistakes in a million rounds that an independent implementation of each agent made (2 or 3 streams)."""
+CELL = ["environment", "agent", "gamma"]
+
+
+def place(variable, default):
+    """Return the folder a variable names, or the default of the folder above a notebook server's."""
+    folder = Path(os.environ.get(variable, default))
+    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
+
+
+def kept(name):
+    """Return where a picture or table is kept, its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def keep(table, name):
+    """Write a table with four significant digits and print it."""
+    table.to_csv(kept(f"results/synsep{name}.csv"), index=False, float_format="%.4g")
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+
+
+def ours(environment):
+    """Return the name of the data: SynSepSmall with noisy labels is SynNonSepSmall."""
+    name = environment.split("/")[1].split("-v")[0]
+    return "SynNonSepSmall" if name == "SynSepSmall" and "noise_rate=0.05" in environment else name
+
+
+def errors(*folders):
+    """Return one row per run and checkpoint of the folders that are there: per cent of mistakes so far."""
+    root, parts = place("BANDITLAB_RESULTS", "runs/results"), []
+    for folder in folders:
+        if not (root / folder / "spec.toml").is_file():
+            print(f"left out, not run yet: {folder}")
+            continue
+        results = load(root / folder)
+        print(f"{folder}: {results.planned - results.missing} of {results.planned} runs")
+        runs = results.runs
+        setting = runs.get("setting.sharpness", pd.Series(index=runs.index, dtype=object))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "run_id": runs["run_id"],
+                    "environment": runs["environment"].map(ours),
+                    "agent": runs["label"],
+                    "gamma": runs["gamma"],
+                    "sharpness": setting.astype(float),
+                    "repetition": runs["repetition"],
+                    "round": runs["round"],
+                    "error": 100.0 * runs["mistakes"] / runs["round"],
+                    "seconds": runs["seconds"],
+                }
+            )
+        )
+    # a run that two specs ask for is one and the same
+    return pd.concat(parts, ignore_index=True).drop_duplicates(["run_id", "round"], ignore_index=True)
+
+
+def last(runs):
+    """Return the rows of the last checkpoint."""
+    return runs[runs["round"] == runs["round"].max()]
+
+
+def summary(rows, keys):
+    """Return mean, standard error and number of streams of the error."""
+    table = rows.groupby(keys, sort=False, dropna=False)["error"].agg(["mean", "sem", "count"]).reset_index()
+    table = table.rename(columns={"mean": "error %", "sem": "standard error", "count": "streams"})
+    order = {name: i for i, name in enumerate(NAMES)}
+    return table.sort_values(keys, key=lambda column: column.map(order) if column.name == "agent" else column)
+
+
+# %%
+runs = errors("synsep", "synsep-points", "synsep-references")
+curves = summary(last(runs), CELL)
+keep(curves, "")
+
+# %% [markdown]
+# ## The reference figures
+#
+# Shares of mistakes of an independent implementation, the means of 2 or 3 streams of its own. Ours beside them: mean and
+# range of three streams, and how far apart the means are in standard errors of the difference, taking the reference's
+# error as large as ours.
+
+# %%
+final = last(runs)
+
+
+def point(row):
+    """Return what was measured at a reference figure's setting."""
+    mine = final[(final["environment"] == row.environment) & (final["agent"] == row.agent)]
+    mine = mine[np.isclose(mine["gamma"], row.gamma)]["error"]
+    gap = mine.mean() - row.reference
+    return {
+        "ours": mine.mean(),
+        "least": mine.min(),
+        "most": mine.max(),
+        "streams": len(mine),
+        "ours / reference": mine.mean() / row.reference,
+        "standard errors apart": gap / (mine.sem() * np.sqrt(2.0)) if len(mine) > 1 else np.nan,
+        "within a tenth": "" if mine.empty else "yes" if abs(gap) <= 0.1 * row.reference else "no",
+    }
+
+
+points = REFERENCE.join(pd.DataFrame([point(row) for row in REFERENCE.itertuples()]))
+keep(points, "-points")
+
+# %% [markdown]
+# ## Each agent at its best gamma
+
+
+# %%
+def best(table):
+    """Return the setting with the least mean error of each agent, among those with all their streams."""
+    whole = table[table["streams"] == table["streams"].max()]
+    rows = whole.loc[whole.groupby(["environment", "agent"], sort=False)["error %"].idxmin()]
+    tried = whole.groupby(["environment", "agent"], sort=False).size()
+    return rows.assign(of=[tried[key] for key in zip(rows["environment"], rows["agent"], strict=True)])
+
+
+keep(best(curves), "-best")
+
+# %% [markdown]
+# ## Second-order agents, and a tenth of the features
+
+# %%
+second = errors("synsep-second-order")
+if not second.empty:
+    table = summary(last(second), [*CELL, "sharpness"])
+    cost = last(second).groupby("agent")["seconds"].median() / second["round"].max()
+    keep(table.assign(**{"microseconds a round": 1e6 * table["agent"].map(cost)}), "-second-order")
+    at = second["round"].max()
+    keep(best(summary(runs[runs["round"] == at], CELL)), f"-first-order-{at}")
+
+# %%
+small = errors("synsep-small")
+small_curves = summary(last(small), CELL)
+keep(small_curves, "-small")
+keep(best(small_curves), "-small-best")
+
+# %% [markdown]
+# ## The figures
+
+
+# %%
+def draw(ax, rows, floor):
+    """Draw error against gamma, a line an agent; without a gamma a horizontal line."""
+    for agent in NAMES:
+        part, look = rows[rows["agent"] == agent].sort_values("gamma"), LOOKS[agent]
+        if part.empty:
+            continue
+        if part["gamma"].isna().all() or agent in SCALE:
+            style = {"color": look.colour, "ls": look.dash if agent in SCALE else (0, (6, 2)), "lw": 1.3}
+            ax.axhline(max(part["error %"].iloc[0], floor), label=NAMES[agent], **style)
+            continue
+        bars = {"yerr": part["standard error"].fillna(0.0), "elinewidth": 0.8}
+        style = {"color": look.colour, "marker": look.marker, "ms": 4.0, "lw": 1.5}
+        ax.errorbar(part["gamma"], part["error %"], label=NAMES[agent], **bars, **style)
+    ax.set_xscale("log", base=2)
+    ax.set(yscale="log", xlabel="gamma")
+    ticks = [t for t in (0.002, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
+    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+
+
+def marks(ax, name):
+    """Mark the reference figures with crosses in the agents' colours."""
+    for row in REFERENCE[REFERENCE["environment"] == name].itertuples():
+        ax.plot(row.gamma, row.reference, "x", color=LOOKS[row.agent].colour, ms=9, mew=1.6, zorder=5)
+
+
+def pair(rows, names, floor):
+    """Return a figure of two panels side by side."""
+    figure = new_figure(5.6)
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=True):
+        draw(ax, rows[rows["environment"] == name], floor)
+        marks(ax, name)
+        ax.set_title(name)
+    axes[0].set(ylabel="mistakes, %")
+    entries = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+    return figure
+
+
+@styled
+def figure_rates():
+    """Draw the figure of the paper."""
+    return pair(curves, ["SynSep", "SynNonSep"], 0.001)
+
+
+@styled
+def figure_small():
+    """Draw the same with 40 features."""
+    return pair(small_curves, ["SynSepSmall", "SynNonSepSmall"], 0.001)
+
+
+def with_best(rows):
+    """Return the rows of each agent at its setting with the least mean error at the last round."""
+    keys = ["environment", "agent", "gamma", "sharpness"]
+    mean = last(rows).groupby(keys, dropna=False)["error"].mean().reset_index()
+    chosen = mean.loc[mean.groupby(["environment", "agent"])["error"].idxmin()]
+    return rows.merge(chosen[keys], on=keys)
+
+
+@styled
+def figure_second_order():
+    """Draw the error so far against rounds, every agent at the setting that is best at the last of them."""
+    figure = new_figure(5.2)
+    early = runs[(runs["round"] <= second["round"].max()) & ~runs["agent"].isin(SCALE)]
+    rows = with_best(pd.concat([early, second], ignore_index=True))
+    axes = figure.subplots(1, 2, squeeze=False)[0]
+    for ax, name in zip(axes, ["SynSep", "SynNonSep"], strict=True):
+        for agent in NAMES:
+            part = rows[(rows["environment"] == name) & (rows["agent"] == agent)].groupby("round")["error"].mean()
+            if not part.empty:
+                look, wide = LOOKS[agent], agent in set(second["agent"])
+                style = {"color": look.colour, "marker": look.marker, "ms": 4.5, "lw": 2.0 if wide else 1.0}
+                ax.plot(part.index, part, label=NAMES[agent], ls="-" if wide else (0, (4, 2)), **style)
+        ax.set(xscale="log", yscale="log", xlabel="rounds", title=name)
+    axes[1].axhline(5.0, color=FAINT, lw=1.0)  # the labels' noise
+    axes[0].set(ylabel="mistakes so far, %")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    return figure
+
+
+for name, figure in {"": figure_rates, "-second-order": figure_second_order, "-small": figure_small}.items():
+    path = kept(f"images/synsep{name}.png")
+    save(figure(), path)
+    print(f"saved {path}")

@@ -1,0 +1,380 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Who keeps its promise: mistakes at the theorems' own settings
+#
+# Every theorem says E[mistakes] <= loss of the best W of the ball + bound. Here both sides are measured on the logistic
+# model with d = 10, where the comparator is right, for T = 1,000 to 1,000,000, one run per T since the settings depend on
+# it. Reads the results of `runs/theory-*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, one folder per T.
+# Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+
+# %%
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from banditlab.agents.exploration import Exploration
+from banditlab.agents.gaptron import Gaptron
+from banditlab.agents.newtron import Newtron
+from banditlab.agents.obama import ObamaLite
+from banditlab.agents.rdue import RDUE
+from banditlab.analysis import load, relative
+from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.bounds.exploration import theorem_9_gamma
+from banditlab.bounds.obama import obama_gaussian_prior
+from banditlab.engine import Sweep, read_spec
+from banditlab.problem import Problem
+
+NAMES = {
+    "exploration": "FOLKLORE reduction",
+    "exploration-anytime": "FOLKLORE reduction, anytime",
+    "gaptron": "Gaptron",
+    "gaptron-wide": "Gaptron, wide step (unpublished)",
+    "rdue": "RDUE",
+    "obama-lite": "OBAMA-lite, Laplace",
+    "newtron": "Newtron",
+    "uniform": "uniform guessing",
+}
+LOOKS = styles(list(NAMES), ["uniform"])
+D = 10
+CELL = ["K", "B", "T", "agent"]
+
+
+def place(variable, default):
+    """Return the folder a variable names, or the default of the folder above a notebook server's."""
+    folder = Path(os.environ.get(variable, default))
+    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
+
+
+def kept(name):
+    """Return where a picture or table is kept, its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def keep(table, name):
+    """Write a table with four significant digits and print it."""
+    table.to_csv(kept(f"results/theory-{name}.csv"), index=False, float_format="%.4g")
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+
+
+# %% [markdown]
+# ## What the theorems say without any data
+#
+# The T from which gamma is below 1 (before, the agent guesses); the T from which, moreover, the bound is below T (nobody
+# makes more than T mistakes); and the T from which it is below guessing's (1 - 1/K) T. Newtron's constants are not
+# known. OBAMA-lite's bound is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
+# reduction's is its closed form 3 sqrt(K T Reg(T)), for labels that come from the comparator, as here.
+
+
+# %%
+def player(agent, K, B, T):
+    """Return an agent at its theorem's settings."""
+    problem, rng = Problem(D, K, 1.0, T), np.random.default_rng(0)
+    made = {
+        "exploration": (Exploration, {}),
+        "exploration-anytime": (Exploration, {"gamma": "anytime"}),
+        "gaptron": (Gaptron, {}),
+        "gaptron-wide": (Gaptron, {"step": "wide"}),
+        "rdue": (RDUE, {}),
+        "obama-lite": (ObamaLite, {"samples": 2}),  # neither gamma nor bound depends on the samples
+        "newtron": (Newtron, {}),
+    }
+    cls, settings = made[agent]
+    return cls(problem, rng, norm_bound=B, **settings)
+
+
+def rate(agent, K, B, T):
+    """Return gamma; of the anytime schedule, its rate in round T."""
+    who = player(agent, K, B, T)
+    return theorem_9_gamma(T, K, who.inner.bound(T)) if who.gamma == "anytime" else who.gamma
+
+
+def closed_bound(agent, K, B, T):
+    """Return the bound after T rounds, NaN where its constants are not known."""
+    who = player(agent, K, B, T)
+    if agent == "obama-lite":
+        return obama_gaussian_prior(T, D, K, B, 1.0, who.gamma)
+    if agent == "exploration-anytime":
+        return 3.0 * math.sqrt(K * T * who.inner.bound(T))
+    return math.nan if agent == "newtron" else who.bound(T)
+
+
+def first(says):
+    """Return the least T for which `says`, which then stays true, is true."""
+    high = 1
+    while not says(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if says(middle) else (middle, high)
+    return high
+
+
+def threshold(agent, K, B):
+    """Return one row: from which T gamma is below 1, and from which the bound says something."""
+    start = first(lambda T: rate(agent, K, B, T) < 1.0)
+    row = {"K": K, "B": B, "agent": agent, "gamma below 1 from": start}
+    for name, share in {"T": 1.0, "guessing": 1.0 - 1.0 / K}.items():
+        column = f"bound below {name} from"
+        if agent == "newtron":
+            row[column] = pd.NA
+        else:
+            row[column] = first(lambda T, share=share: start <= T and closed_bound(agent, K, B, T) < share * T)
+    return row
+
+
+thresholds = pd.DataFrame(
+    [threshold(agent, K, float(B)) for K in (3, 10) for B in (1, 3, 10) for agent in NAMES if agent != "uniform"]
+)
+since = ["bound below T from", "bound below guessing from"]
+thresholds = thresholds.astype(dict.fromkeys(since, "Int64"))  # whole numbers where there are any
+keep(thresholds, "thresholds")
+
+# %% [markdown]
+# ## What was measured
+#
+# Expected mistakes (the probabilities given to the wrong classes, summed), less the loss of the best W of the ball
+# in hindsight, in the theorem's unit: nats, or bits for Gaptron and RDUE.
+#
+# A planted logistic model is kind to this difference. Where labels are drawn from softmax(U x) the comparator pays the
+# labels' entropy, and anyone who plays softmax(U x) errs less often than that: 1 - sum p^2 <= entropy. Hence a
+# second difference, `excess`: mistakes beyond those of the comparator played as the agent plays its own scores (a
+# draw for the reduction, OBAMA and Newtron; through the gap map for Gaptron; decoded at random for RDUE), without
+# exploration. That is what not knowing U costs. No theorem bounds it.
+
+
+# %%
+def softmax(Z):
+    """Return softmax along the rows of Z (n, K)."""
+    E = np.exp(Z - Z.max(axis=1, keepdims=True))
+    return E / E.sum(axis=1, keepdims=True)
+
+
+def plays(X, y, W):
+    """Return the expected mistakes of W played in the three ways, and of its argmax, over a block."""
+    P = softmax(X @ W.T)
+    n, K = P.shape
+    q, top = P[np.arange(n), y], P.max(axis=1)
+    right = P.argmax(axis=1) == y
+    a = np.where(top >= 0.5, 1.0 - top, 1.0)
+    r = np.minimum(1.0, 2.0 * (1.0 - top))
+    shares = {"draw": q, "gap": (1.0 - a) * right + a / K, "decode": (1.0 - r) * right + r * q}
+    return {name: n - float(share.sum()) for name, share in shares.items()}
+
+
+WAYS = {"gaptron": "gap", "gaptron-wide": "gap", "rdue": "decode"}
+
+
+def floors(folder):
+    """Return, per stream id of a results folder, the mistakes of its comparator played in each way."""
+    found = {}
+    for stream, run in Sweep(read_spec(folder / "spec.toml")).plan.streams().items():
+        env = run.build_environment()
+        env.reset(seed=run.environment_seed())
+        with np.load(folder / "comparators" / f"{stream}.npz") as weights:
+            [W] = [weights[name] for name in weights.files]
+        blocks = (plays(X, y, W) for X, y in env.unwrapped.blocks(run.rounds, 100_000))
+        found[stream] = pd.DataFrame(list(blocks)).sum().to_dict()
+    return found
+
+
+def named(row):
+    """Return the name of a run."""
+    if row["player"] == "exploration" and row["param.gamma"] == "anytime":
+        return "exploration-anytime"
+    return "gaptron-wide" if row["player"] == "gaptron" and row.get("setting.step") == "wide" else row["player"]
+
+
+def bound_of(row):
+    """Return the bound: the player's own, or the one that holds for these labels, or the exact posterior's."""
+    K, B, T = row["K"], row["B"], row["T"]
+    if row["agent"] == "exploration-anytime":
+        return player(row["agent"], K, B, T).well_specified_bound(T)
+    return closed_bound(row["agent"], K, B, T) if row["agent"] == "obama-lite" else row["bound"]
+
+
+def measured(folder):
+    """Return one row per run of a folder."""
+    table = relative(load(folder))
+    made_of = table["environment"].str
+    table = table.assign(
+        K=made_of.extract(r"n_classes=(\d+)", expand=False).astype(int),
+        B=made_of.extract(r"norm_bound=([\d.]+)", expand=False).astype(float),
+        T=table["round"],
+        agent=table.apply(named, axis=1),
+    )
+    base = floors(folder)
+    way = table["agent"].map(WAYS).fillna("draw")
+    floor = [base[stream][how] for stream, how in zip(table["stream_id"], way, strict=True)]
+    cells = table.drop_duplicates(CELL)
+    bounds = {tuple(row[CELL]): bound_of(row) for _, row in cells.iterrows()}
+    return table.assign(
+        floor=floor,
+        bound=[bounds[tuple(cell)] for cell in table[CELL].itertuples(index=False, name=None)],
+        excess=table["expected_mistakes"] - floor,
+        relative=table["expected_mistakes"] - table["unit_loss"],
+    )
+
+
+root = place("BANDITLAB_RESULTS", "runs/results")
+folders = sorted(folder for folder in root.glob("theory-*-t*") if (folder / "spec.toml").is_file())
+print(f"{len(folders)} folders: {', '.join(folder.name for folder in folders)}")
+runs = pd.concat([measured(folder) for folder in folders], ignore_index=True)
+
+# %%
+cells = runs.groupby(CELL, sort=False).agg(
+    **{
+        "unit": ("unit", "first"),
+        "runs": ("relative", "size"),
+        "gamma": ("gamma", "mean"),
+        "mistakes": ("expected_mistakes", "mean"),
+        "loss": ("unit_loss", "mean"),
+        "loss in nats": ("loss", "mean"),
+        "beyond loss": ("relative", "mean"),
+        "standard error": ("relative", "sem"),
+        "bound": ("bound", "mean"),
+        "excess": ("excess", "mean"),
+        "excess's error": ("excess", "sem"),
+    }
+)
+cells = cells.reset_index()
+cells["agent"] = pd.Categorical(cells["agent"], list(NAMES))
+cells = cells.sort_values(CELL, ignore_index=True)
+cells["beyond / bound"] = cells["beyond loss"] / cells["bound"]
+cells["promise / mistakes"] = (cells["loss"] + cells["bound"]) / cells["mistakes"]
+cells["kept"] = np.where(cells["bound"].isna(), "", np.where(cells["beyond loss"] <= cells["bound"], "yes", "NO"))
+keep(cells.drop(columns="loss in nats"), "mistakes")
+
+# %% [markdown]
+# In single runs: the theorems speak of expectations, so a run above its bound would be no contradiction.
+
+# %%
+over = runs[runs["bound"].notna()].assign(over=lambda table: table["relative"] > table["bound"])
+checks = over.groupby("agent").agg(runs=("over", "size"), over_bound=("over", "sum")).reindex(list(NAMES)).dropna()
+keep(checks.astype(int).reset_index(), "checks")
+
+# %% [markdown]
+# ## Growth
+#
+# Slopes of the logarithms in ln T, over those T from which gamma is below 1 and the bound below T (three at least;
+# Newtron, whose bound is not known: gamma below 1). "negative": the difference is not above 0 at one of them.
+
+
+# %%
+def slope(T, value):
+    """Return the slope of ln value in ln T, "negative" where it has none, "" for fewer than three points."""
+    if len(T) < 3 or value.isna().any():
+        return ""
+    if (value <= 0).any():
+        return "negative"
+    return f"{np.polyfit(np.log(T.astype(float)), np.log(value), 1)[0]:.2f}"
+
+
+def growth(K, B, agent, part):
+    """Return one row of slopes."""
+    row = thresholds[(thresholds["K"] == K) & (thresholds["B"] == B) & (thresholds["agent"] == agent)].iloc[0]
+    start = row[["gamma below 1 from", "bound below T from"]].dropna().max()
+    part = part[part["T"] >= start].sort_values("T")
+    return {
+        "K": K,
+        "B": B,
+        "agent": agent,
+        "from": int(start),
+        "horizons": len(part),
+        "mistakes beyond the loss": slope(part["T"], part["beyond loss"]),
+        "excess": slope(part["T"], part["excess"]),
+        "the bound": slope(part["T"], part["bound"]),
+        "theorem, without logarithms": 0.5,
+    }
+
+
+fitted = cells[cells["agent"] != "uniform"].groupby(["K", "B", "agent"], observed=True)
+keep(pd.DataFrame([growth(*key, part) for key, part in fitted]), "growth")
+
+# %% [markdown]
+# ## Pictures
+
+
+# %%
+def panels(draw, ylabel):
+    """Draw a panel for each K and B, a legend below."""
+    figure = new_figure(6.6)
+    grid = [(K, sorted(part["B"].unique())) for K, part in cells.groupby("K")]
+    axes = figure.subplots(len(grid), max(len(balls) for _, balls in grid), sharex=True, squeeze=False)
+    for row, (K, balls) in zip(axes, grid, strict=True):
+        for ax, B in zip(row, balls, strict=True):
+            draw(ax, cells[(cells["K"] == K) & (cells["B"] == B)])
+            ax.set(xscale="log", title=f"K = {K}, B = {B:g}")
+        row[0].set(ylabel=ylabel)
+    for ax in axes[-1]:
+        ax.set(xlabel="T")
+    entries = {}
+    for ax in axes.flat:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def lines(ax, part, column, each=None):
+    """Draw a column against T, a line an agent."""
+    for agent, own in part.groupby("agent", observed=True):
+        look, own = LOOKS[agent], own.sort_values("T")
+        style = {"color": look.colour, "marker": look.marker, "ms": 4.5, "lw": 1.5}
+        value = own[column] / (own[each] if each else 1.0)
+        ax.plot(own["T"], value.where(value > 0), label=NAMES[agent], **style)
+
+
+def draw_rates(ax, part):
+    """Draw mistakes per round, and the comparator's loss per round in nats."""
+    lines(ax, part, "mistakes", "T")
+    loss = part.drop_duplicates("T").sort_values("T")
+    ax.plot(
+        loss["T"], loss["loss in nats"] / loss["T"], color=INK, lw=1.0, ls=(0, (4, 3)), label="comparator's loss, nats"
+    )
+    ax.set(ylim=(0.0, 1.05 * max(1.0, float((loss["loss in nats"] / loss["T"]).max()))))
+
+
+def draw_excess(ax, part):
+    """Draw the excess, and each proved bound as a dotted line in the same colour, T itself as the vacuous one."""
+    lines(ax, part[part["agent"] != "uniform"], "excess")
+    for agent, own in part[part["bound"].notna()].groupby("agent", observed=True):
+        own = own.sort_values("T")
+        ax.plot(own["T"], own["bound"], color=LOOKS[agent].colour, lw=1.1, ls=":")
+    T = np.array(sorted(part["T"].unique()))
+    ax.plot(T, T, color=FAINT, lw=1.0, ls=(0, (4, 3)), label="T")
+    ax.set(yscale="log")
+
+
+@styled
+def figure_rates():
+    """Draw mistakes per round against T."""
+    return panels(draw_rates, "mistakes per round")
+
+
+@styled
+def figure_excess():
+    """Draw what not knowing the comparator costs, against T, beside the bounds."""
+    return panels(draw_excess, "excess mistakes (dotted: bound)")
+
+
+for name, figure in {"": figure_rates, "-excess": figure_excess}.items():
+    path = kept(f"images/theory{name}.png")
+    save(figure(), path)
+    print(f"saved {path}")

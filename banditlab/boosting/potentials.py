@@ -16,7 +16,7 @@ subtracted, so that they are right to relative precision and never negative.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,10 @@ class ExactPotentials:
         self._tables = _tables(n_votes, n_classes, edge)
         self._degrees = np.zeros((3, n_classes), dtype=np.int64)
         self._memo: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles remember nothing: what was remembered is megabytes, and comes back."""
+        return ExactPotentials, (self.n_votes, self.n_classes, self.edge)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
         """Return phi_m^label(votes), votes (k,) integers.

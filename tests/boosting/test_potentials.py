@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import time
 
 import numpy as np
@@ -124,6 +125,15 @@ def test_memory_changes_no_number_and_is_bounded(monkeypatch):
         np.testing.assert_array_equal(forgetful.costs(m, votes, 1), fresh.costs(m, votes, 1))
         fresh._memo.clear()
     assert len(forgetful._memo) == 5
+
+
+def test_a_pickle_remembers_nothing_and_says_the_same():
+    phi, votes = ExactPotentials(20, 3, 0.2), np.array([2, 0, 1])
+    said = phi.costs(9, votes, 1)
+    size = len(pickle.dumps(phi))
+    phi.costs(12, votes, 1)
+    assert len(pickle.dumps(phi)) == size < 200
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(phi)).costs(9, votes, 1), said)
 
 
 def test_the_same_seed_draws_the_same():

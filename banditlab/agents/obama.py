@@ -85,7 +85,7 @@ class ObamaLite(KernelAgent):
     Raises
     ------
     UsageError
-        A setting outside its range.
+        A setting outside its range, or gamma = 0 where e^{-2BR} is 0 in floating point.
     IncompatibleError
         "grid" for (K-1) d above 2, or "mala" for K d above 60.
     HorizonRequiredError
@@ -150,6 +150,10 @@ class ObamaLite(KernelAgent):
     def _initial_state(self) -> Any:
         K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound
         rates = self.gamma, self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K  # (mu, eta)
+        if rates[1] == 0.0:
+            raise UsageError(
+                f"gamma = 0 learns at the rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
+            )
         stream = self.rng.spawn(1)[0]
         if self.sampler == "net":
             return _net.initial_state(*_net.net(self.members, K, d, self.deviation, stream), *rates)

@@ -133,9 +133,9 @@ class PNewtron(KernelAgent):
         A += kappa beta dlt^2;   b += (1 - kappa beta <dlt, W>) dlt
         W = -b/A, and where ||W||_F > D it is rescaled to norm D
 
-    E[dlt] is the gradient of l_t at W, whatever gamma and whichever exploitation draw. <dlt, W> is taken at the W of
-    the round also when the coin said explore, which is the clean form; some public copies put 0 there, a difference of
-    order gamma beta.
+    E[dlt] is the gradient of l_t at W wherever every class can be played: at any gamma where the exploitation draw is a
+    sample, at gamma above 0 where it is the argmax. <dlt, W> is taken at the W of the round also when the coin said
+    explore, which is the clean form; some public copies put 0 there, a difference of order gamma beta.
 
     Two slips of public implementations are not repeated. The one that the authors of SOBA compared with adds +-1/K in
     every row, the played one included, in place of e_yh - 1/K (on SynSep 1.29 % errors for 1.27 %). It also rescales W

@@ -274,6 +274,7 @@ def test_the_draws_come_from_a_child_stream():
         (IncompatibleError, 7, 9, {"sampler": "mala"}, "sampler = 'mala' is for K d up to 60, got 63"),
         (UsageError, 2, 1, {"members": 0}, "members must be at least 10, got 0"),
         (UsageError, 2, 1, {"chains": 0}, "chains must be at least 1, got 0"),
+        (UsageError, 2, 1, {"gamma": 0.0, "norm_bound": 400.0}, "which is 0 at B R = 400: give gamma above 0"),
         (UsageError, 2, 1, {"steps": 2.5}, "steps must be an integer"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import HorizonRequiredError, UsageError
+
+LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must be a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Problem:
     n_classes
         K, the number of classes, at least 2.
     radius
-        R, with ||x_t||_2 <= R for every context (the intercept, where there is one, included).
+        R in [1e-100, 1e100], with ||x_t||_2 <= R for every context (the intercept, where there is one, included).
     horizon
         T, the number of rounds, or None when the run declares it unknown; "theory" settings then raise.
     """
@@ -38,8 +39,8 @@ class Problem:
             raise UsageError(f"n_features must be at least 1, got {self.n_features}")
         if self.n_classes < 2:
             raise UsageError(f"n_classes must be at least 2, got {self.n_classes}")
-        if not (math.isfinite(self.radius) and self.radius > 0):
-            raise UsageError(f"radius must be a positive number, got {self.radius}")
+        if not LEAST_RADIUS <= self.radius <= MOST_RADIUS:
+            raise UsageError(f"radius must lie between {LEAST_RADIUS:g} and {MOST_RADIUS:g}, got {self.radius}")
         if self.horizon is not None and self.horizon < 1:
             raise UsageError(f"horizon must be at least 1 or None, got {self.horizon}")
 

@@ -166,7 +166,7 @@ class Registry:
     def find(self, kind: str, id_: str) -> Entry:
         """Return the entry with this id, or raise a UsageError that names the nearest right one."""
         if id_ not in self._entries[kind]:
-            raise UsageError(f"no {kind[:-1]} is called {id_!r}{nearest(id_, self._entries[kind])}")
+            raise UsageError(f"no {kind[:-1]} is called {id_!r}{nearest(str(id_), self._entries[kind])}")
         return self._entries[kind][id_]
 
     def load(self, kind: str, id_: str) -> Any:

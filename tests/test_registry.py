@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from banditlab.errors import UsageError
 from banditlab.player import Player
-from banditlab.registry import KINDS, Registry, classes_of, kind_of, load_file, source_hash
+from banditlab.problem import Problem
+from banditlab.registry import KINDS, Registry, classes_of, kind_of, load_file, registry, source_hash
 
 AGENT = """
 from banditlab.player import Player
@@ -283,3 +285,14 @@ def test_an_installed_agent_with_an_id_of_ours_is_refused(package: Any) -> None:
     package(AGENT.format(id="banditron", shade=""), "[banditlab.agents]\nbanditron = plugged_module:Mine\n")
     with pytest.raises(UsageError, match=r"^two agents are called 'banditron': from banditlab and from plugged$"):
         Registry()
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, 1e-120, 1e120, float("inf"), float("nan")])
+def test_a_radius_whose_square_is_no_number_is_refused(radius):
+    with pytest.raises(UsageError, match="radius must lie between 1e-100 and 1e"):
+        Problem(2, 2, radius)
+
+
+def test_an_id_that_is_no_text_is_refused_in_one_line():
+    with pytest.raises(UsageError, match="no forecaster is called 3"):
+        registry().load("agents", "exploration")(Problem(2, 2, 1.0), np.random.default_rng(0), forecaster=3)

@@ -22,7 +22,7 @@ TARGET = 0.574
 """Acceptance rate the step size is steered to, the optimal one for smooth targets in many dimensions."""
 GAIN, DECAY = 0.5, 0.25
 """The step's logarithm moves by GAIN (round)^-DECAY times (rate - TARGET) after each round."""
-LEAST, MOST = 1e-8, 1e2
+LEAST, MOST = 1e-12, 1e2  # of the step, in units of B^2 (of the prior's variance where there is no ball)
 
 
 class Chains(NamedTuple):
@@ -110,7 +110,8 @@ def advance(chains, X, C, B, noise, u, rounds, ridge=0.0):  # type: ignore[no-un
     chains.tally[0] += u.size
     chains.tally[1] += accepted
     change = GAIN * rounds**-DECAY * (accepted / u.size - TARGET)
-    chains.step[0] = min(MOST, max(LEAST, chains.step[0] * math.exp(change)))
+    unit = B * B if math.isfinite(B) else 1.0
+    chains.step[0] = min(MOST * unit, max(LEAST * unit, chains.step[0] * math.exp(change)))
 
 
 def effective_sample_size(draws: NDArray[np.float64]) -> float:

@@ -248,3 +248,18 @@ def test_refusals() -> None:
 def test_settings_out_of_range(wrong: dict) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         Aggregating(Problem(2, 2, 1.0), np.random.default_rng(0), **wrong)
+
+
+@pytest.mark.parametrize("scale", [2.0**20, 2.0**-20])
+def test_mala_does_not_depend_on_the_units_of_the_contexts(scale):
+    answers = []
+    for unit in (1.0, scale):
+        settings = {"norm_bound": 4.0 / unit, "sampler": "mala", "chains": 4}
+        player = Aggregating(Problem(2, 3, unit), np.random.default_rng(5), **settings)
+        stream = np.random.default_rng(6)
+        for _ in range(12):
+            x, y = stream.uniform(-0.7, 0.7, 2), int(stream.integers(3))
+            player.predict(unit * x)
+            player.update(unit * x, y)
+        answers.append(player.predict(unit * np.array([0.3, -0.5])))
+    np.testing.assert_allclose(answers[1], answers[0], rtol=1e-9)

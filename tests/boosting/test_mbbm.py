@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from banditlab.boosting.mbbm import OnlineMBBM
 from banditlab.boosting.potentials import ExactPotentials
 from banditlab.bounds.boosting_mbbm import mbbm_mistakes, mbbm_weight, simulated_excess
+from banditlab.checks import run_checks
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
@@ -221,6 +222,12 @@ def test_measured_edges_are_the_learners():
 def test_settings_out_of_range(bad, line):
     with pytest.raises(UsageError, match=line):
         booster(3, **({"weak_edge": 0.2} | bad))
+
+
+@pytest.mark.parametrize("potentials", ["exact", "monte-carlo"])
+def test_conforms(potentials):
+    results = run_checks(OnlineMBBM, n_learners=3, weak_learner="forecaster", potentials=potentials)
+    assert [str(result) for result in results if result.status != "passed"] == []
 
 
 def test_saved_it_continues_as_if_nothing_had_happened(tmp_path):

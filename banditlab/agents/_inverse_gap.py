@@ -2,10 +2,15 @@
 
 Oracle and weighting are two axes: each pair is bound into kernels of its own, compiled when first used. Only the class
 that was played learns, from hits and from misses alike.
+
+Two oracles may duel. While that is open, actions are drawn from the mean of their two distributions and both learn; a hit
+in a round where their best classes differ is a point for the oracle whose best class it was. The first to lead by more
+than DUEL_LEAD sqrt(points + 1) plays on alone; the other is neither read nor taught again.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -14,16 +19,28 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._oracles import ORACLES
+from banditlab.agents._scores import argmax
 from banditlab.errors import UsageError
-from banditlab.kernels import bind, draw, inline
+from banditlab.kernels import bind, draw, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive
 
+DUEL_LEAD = 2.5
+"""The lead that ends a duel, in standard deviations of one between equals."""
+
 
 class State(NamedTuple):
-    """oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,) learnt; schedule (2,)."""
+    """oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,) learnt; schedule (2,).
+
+    rival, the other oracle's state, a stub where there is no duel; points (2,), of the first and of the rival; winner (1,):
+    0 the first, 1 the rival, -1 open; both (K,), scratch.
+    """
 
     oracle: Any
+    rival: Any
+    points: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    both: NDArray[np.float64]
     x: NDArray[np.float64]
     rounds: NDArray[np.int64]
     schedule: NDArray[np.float64]
@@ -43,17 +60,46 @@ def sharpness(state):  # type: ignore[no-untyped-def]
 
 
 def act(state, x, u, p, payload):  # type: ignore[no-untyped-def]
-    """Template: play from the weights of the oracle's margins, which travel in the payload."""
+    """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
     fill(state, x)
-    margins_kernel(state.oracle, state.x, payload)  # type: ignore[name-defined]  # noqa: F821
-    weights_kernel(payload, sharpness(state), p)  # type: ignore[name-defined]  # noqa: F821
+    K, g, winner = p.shape[0], sharpness(state), state.winner[0]
+    for k in range(payload.shape[0]):
+        payload[k] = 0.0
+    if winner != 1:
+        margins_kernel(state.oracle, state.x, payload[:K])  # type: ignore[name-defined]  # noqa: F821
+        weights_kernel(payload[:K], g, p)  # type: ignore[name-defined]  # noqa: F821
+    if winner != 0:
+        margins_kernel(state.rival, state.x, payload[K:])  # type: ignore[name-defined]  # noqa: F821
+        weights_kernel(payload[K:], g, state.both)  # type: ignore[name-defined]  # noqa: F821
+        for k in range(K):
+            p[k] = state.both[k] if winner == 1 else 0.5 * (p[k] + state.both[k])
     return draw(p, u[1]), False
 
 
+@njit
+def score(state, first, second, action):  # type: ignore[no-untyped-def]
+    """Give the point of a hit to the one of margins first, second (K,) whose best class it was, and end a clear duel."""
+    K = first.shape[0]
+    a, b = argmax(first, K), argmax(second, K)
+    if a == b or (action != a and action != b):
+        return
+    points = state.points
+    points[0 if action == a else 1] += 1
+    lead = points[1] - points[0]
+    if abs(lead) > DUEL_LEAD * math.sqrt(points[0] + points[1] + 1.0):
+        state.winner[0] = 1 if lead > 0 else 0
+
+
 def learn(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    """Template: teach the played class's model the outcome, at the margin it was played at."""
+    """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
     fill(state, x)
-    learn_class_kernel(state.oracle, state.x, action, payload[action], 1.0 if correct else -1.0)  # type: ignore[name-defined]  # noqa: F821
+    K, winner, y = state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
+    if winner != 1:
+        learn_class_kernel(state.oracle, state.x, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
+    if winner != 0:
+        learn_challenger_kernel(state.rival, state.x, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
+    if winner < 0 and correct:
+        score(state, payload[:K], payload[K:], action)
     state.rounds[0] += 1
 
 
@@ -87,9 +133,14 @@ class InverseGapAgent(KernelAgent):
         d = problem.n_features + (self.intercept > 0.0)
         x = np.zeros(d)
         x[problem.n_features :] = self.intercept * R
-        self.payload_size = K
+        rival = kind.rival(resolved)
+        self.payload_size = K if rival is None else 2 * K
         self.state = State(
             oracle=kind.state(K, d, R, resolved),
+            rival=kind.state(1, 1, R, resolved) if rival is None else kind.state(K, d, R, rival),
+            points=np.zeros(2, np.int64),
+            winner=np.full(1, 0 if rival is None else -1, np.int64),
+            both=np.zeros(K),
             x=x,
             rounds=np.zeros(1, np.int64),
             schedule=np.array([self.sharpness * K, self.growth]),
@@ -107,6 +158,13 @@ class InverseGapAgent(KernelAgent):
         """Return the kernels of this weighting over this oracle."""
         return _bound(type(self), self.oracle)
 
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one."""
+        if self.payload_size == self.problem.n_classes:
+            return {}
+        first, rival = self.state.points.tolist()
+        return {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
+
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""
         return f"{super().kernel_owner()} over {self.oracle}"
@@ -117,5 +175,5 @@ def _bound(agent: type[InverseGapAgent], oracle: str) -> tuple[Any, Any]:
     kind, owner = ORACLES[oracle], f"{agent.__module__}.{agent.__qualname__} over {oracle}"
     return (
         bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel),
-        bind(learn, owner, learn_class_kernel=kind.learn_kernel),
+        bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel),
     )

@@ -27,6 +27,11 @@ from banditlab.kernels import njit
 from banditlab.validation import at_least, nonnegative, positive
 
 
+@njit
+def no_challenger(state, x, k, z, y):  # type: ignore[no-untyped-def]
+    """Do nothing: the oracle has no challenger."""
+
+
 class Oracle(ABC):
     """One kind of oracle: its kernels, the settings it reads, and how a state is made of them."""
 
@@ -34,6 +39,8 @@ class Oracle(ABC):
     """The settings that mean something to it; the agent refuses the others."""
     margins_kernel: ClassVar[Any]
     learn_kernel: ClassVar[Any]
+    challenger_kernel: ClassVar[Any] = no_challenger
+    """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
 
     @staticmethod
     @abstractmethod
@@ -44,6 +51,11 @@ class Oracle(ABC):
     @abstractmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Any:
         """Return the untaught state for K classes from resolved settings."""
+
+    @staticmethod
+    def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the resolved settings of a second state to duel with the first, or None."""
+        return None
 
 
 # ----------------------------------------------------------------------------------------------------------------- AIOLI
@@ -66,16 +78,36 @@ def aioli_learn(models, x, k, z, y):  # type: ignore[no-untyped-def]
     teach(models, x, k, z, y, q, m)
 
 
+HEARSAY = 1.0
+"""The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
+
+
+@njit
+def aioli_learn_all(models, x, k, z, y):  # type: ignore[no-untyped-def]
+    """Learn as `aioli_learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
+    aioli_learn(models, x, k, z[k], y)
+    if y < 0.0:
+        return
+    j = 1 if k == 0 else 0
+    for i in range(j + 1, z.shape[0]):
+        if i != k and z[i] > z[j]:
+            j = i
+    _, q, m = margin(models, x, j)
+    if q <= HEARSAY:
+        teach(models, x, j, z[j], -1.0, q, m)
+
+
 class AIOLIOracle(Oracle):
     """One AIOLI per class."""
 
-    reads = ("norm_bound", "regularization", "curvature", "virtual_weight")
+    reads = ("norm_bound", "regularization", "curvature", "virtual_weight", "challenger")
     margins_kernel = margins
     learn_kernel = aioli_learn
+    challenger_kernel = aioli_learn_all
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
-        """Return norm_bound, regularization, curvature and virtual_weight as numbers."""
+        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers."""
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
         return {
@@ -83,7 +115,14 @@ class AIOLIOracle(Oracle):
             "regularization": ridge,
             "curvature": curvature_of(given["curvature"], bound * radius),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
+            "challenger": nonnegative("challenger", given["challenger"]),
         }
+
+    @staticmethod
+    def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the settings with `challenger` times the regularization, None where that is 0."""
+        factor = settings["challenger"]
+        return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:

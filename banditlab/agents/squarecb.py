@@ -43,6 +43,12 @@ class SquareCB(InverseGapAgent):
     "logistic": w_i -= step g x / sqrt(G_i) entrywise, G_i the sum of (g x)^2 (AdaGrad). "b-grid": grid_size AIOLI per
     class with B_j = norm_bound grid_ratio^(j-1), lambda = 1 / B_j^2, mixed with weights exp(-their log losses).
 
+    "aioli" has two sets of models that duel, the second with challenger times the lambda: both learn, actions are drawn
+    from the mean of the two p, and a hit where their best classes differ is a point for the set whose best class it
+    was. The first to lead by more than 2.5 sqrt(points + 1) plays on alone, for good. In the second set a hit also
+    teaches the j of the largest z_j but the played one y = -1, where q_j <= 1: better between classes that no half-space
+    parts, but biased, as j's own hits there go unseen: hence the duel.
+
     Guarantee: with g ~ sqrt(K T / Reg), Reg the regret of the oracle in squared loss (at most its log-loss regret, up
     to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t
     and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k. Exactly one class is correct, so that needs
@@ -51,7 +57,8 @@ class SquareCB(InverseGapAgent):
     measurement. `bound` answers None.
 
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
-    scalar roots and one rank-one update, K d^2 numbers; "b-grid" is grid_size times that; "logistic" is O(K d).
+    scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
+    150; on some sets it stays open), and 2 K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d).
 
     Parameters
     ----------
@@ -73,6 +80,8 @@ class SquareCB(InverseGapAgent):
         b + sinh b = B R; or a number. Of "aioli" and "b-grid".
     virtual_weight
         w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
+    challenger
+        The second set's lambda in units of the first's; 0 for a single set, no duel. Of "aioli".
     step
         AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
     grid_size, grid_ratio
@@ -93,7 +102,7 @@ class SquareCB(InverseGapAgent):
     id = "squarecb"
     group = "practice"
     summary = "inverse-gap weighting of probabilities; an oracle per class"
-    version = 2
+    version = 3
     reference = "Foster and Rakhlin, ICML 2020, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap
 
@@ -110,6 +119,7 @@ class SquareCB(InverseGapAgent):
         regularization: float | Literal["auto"] = "auto",
         curvature: float | Literal["simple", "tight"] = "simple",
         virtual_weight: float = 2.0,
+        challenger: float = 10.0,
         step: float | Literal["auto"] = "auto",
         grid_size: int = 4,
         grid_ratio: float = 4.0,
@@ -125,6 +135,7 @@ class SquareCB(InverseGapAgent):
             regularization=regularization,
             curvature=curvature,
             virtual_weight=virtual_weight,
+            challenger=challenger,
             step=step,
             grid_size=grid_size,
             grid_ratio=grid_ratio,

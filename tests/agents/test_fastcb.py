@@ -24,7 +24,10 @@ from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 
 
-def make(K, d, radius=1.0, cls=FastCB, **settings):
+def make(K, d, radius=1.0, cls=FastCB, challenger=0.0, **settings):
+    """One set of models unless a test asks for a challenger: the duel has tests of its own, test_fastcb_duel."""
+    if settings.get("oracle", "aioli") == "aioli":
+        settings["challenger"] = challenger
     return cls(Problem(d, K, radius), np.random.default_rng(7), **settings)
 
 

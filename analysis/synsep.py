@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from banditlab.analysis import load
-from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
+from banditlab.analysis.look import new_figure, save, styled, styles
 
 NAMES = {
     "banditron": "Banditron",
@@ -108,7 +108,6 @@ def errors(*folders):
         results = load(root / folder)
         print(f"{folder}: {results.planned - results.missing} of {results.planned} runs")
         runs = results.runs
-        setting = runs.get("setting.sharpness", pd.Series(index=runs.index, dtype=object))
         parts.append(
             pd.DataFrame(
                 {
@@ -116,7 +115,6 @@ def errors(*folders):
                     "environment": runs["environment"].map(ours),
                     "agent": runs["label"],
                     "gamma": runs["gamma"],
-                    "sharpness": setting.astype(float),
                     "repetition": runs["repetition"],
                     "round": runs["round"],
                     "error": 100.0 * runs["mistakes"] / runs["round"],
@@ -197,7 +195,7 @@ keep(best(curves), "-best")
 # %%
 second = errors("synsep-second-order")
 if not second.empty:
-    table = summary(last(second), [*CELL, "sharpness"])
+    table = summary(last(second), CELL)
     cost = last(second).groupby("agent")["seconds"].median() / second["round"].max()
     keep(table.assign(**{"microseconds a round": 1e6 * table["agent"].map(cost)}), "-second-order")
     at = second["round"].max()
@@ -229,8 +227,16 @@ def draw(ax, rows, floor):
         ax.errorbar(part["gamma"], part["error %"], label=NAMES[agent], **bars, **style)
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", xlabel="gamma")
-    ticks = [t for t in (0.002, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
-    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ticks(ax)
+
+
+def ticks(ax):
+    """Write the shares as plain numbers."""
+    low, high = ax.get_ylim()
+    shown = [t for t in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 5, 7, 10, 20, 30, 50, 90) if low <= t <= high]
+    if high / low > 100.0:
+        shown = [t for t in shown if t not in (5, 7, 20, 50)]
+    ax.set_yticks(shown, [f"{t:g}" for t in shown])
     ax.minorticks_off()
 
 
@@ -271,10 +277,9 @@ def figure_small():
 
 def with_best(rows):
     """Return the rows of each agent at its setting with the least mean error at the last round."""
-    keys = ["environment", "agent", "gamma", "sharpness"]
-    mean = last(rows).groupby(keys, dropna=False)["error"].mean().reset_index()
+    mean = last(rows).groupby(CELL, dropna=False)["error"].mean().reset_index()
     chosen = mean.loc[mean.groupby(["environment", "agent"])["error"].idxmin()]
-    return rows.merge(chosen[keys], on=keys)
+    return rows.merge(chosen[CELL], on=CELL)
 
 
 @styled
@@ -292,7 +297,7 @@ def figure_second_order():
                 style = {"color": look.colour, "marker": look.marker, "ms": 4.5, "lw": 2.0 if wide else 1.0}
                 ax.plot(part.index, part, label=NAMES[agent], ls="-" if wide else (0, (4, 2)), **style)
         ax.set(xscale="log", yscale="log", xlabel="rounds", title=name)
-    axes[1].axhline(5.0, color=FAINT, lw=1.0)  # the labels' noise
+        ticks(ax)
     axes[0].set(ylabel="mistakes so far, %")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5)

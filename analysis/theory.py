@@ -181,10 +181,12 @@ def plays(X, y, W):
 WAYS = {"gaptron": "gap", "gaptron-wide": "gap", "rdue": "decode"}
 
 
-def floors(folder):
-    """Return, per stream id of a results folder, the mistakes of its comparator played in each way."""
+def floors(folder, wanted):
+    """Return, per stream id of those wanted of a results folder, the mistakes of its comparator played in each way."""
     found = {}
     for stream, run in Sweep(read_spec(folder / "spec.toml")).plan.streams().items():
+        if stream not in wanted:  # not run yet
+            continue
         env = run.build_environment()
         env.reset(seed=run.environment_seed())
         with np.load(folder / "comparators" / f"{stream}.npz") as weights:
@@ -192,6 +194,11 @@ def floors(folder):
         blocks = (plays(X, y, W) for X, y in env.unwrapped.blocks(run.rounds, 100_000))
         found[stream] = pd.DataFrame(list(blocks)).sum().to_dict()
     return found
+
+
+def rounded(difference, rounds):
+    """Return the difference, 0 where it is a rounding error: both guess uniformly in every round."""
+    return difference.where(difference.abs() > 1e-9 * rounds, 0.0)
 
 
 def named(row):
@@ -219,7 +226,7 @@ def measured(folder):
         T=table["round"],
         agent=table.apply(named, axis=1),
     )
-    base = floors(folder)
+    base = floors(folder, set(table["stream_id"]))
     way = table["agent"].map(WAYS).fillna("draw")
     floor = [base[stream][how] for stream, how in zip(table["stream_id"], way, strict=True)]
     cells = table.drop_duplicates(CELL)
@@ -227,7 +234,7 @@ def measured(folder):
     return table.assign(
         floor=floor,
         bound=[bounds[tuple(cell)] for cell in table[CELL].itertuples(index=False, name=None)],
-        excess=table["expected_mistakes"] - floor,
+        excess=rounded(table["expected_mistakes"] - floor, table["round"]),
         relative=table["expected_mistakes"] - table["unit_loss"],
     )
 
@@ -273,16 +280,16 @@ keep(checks.astype(int).reset_index(), "checks")
 # ## Growth
 #
 # Slopes of the logarithms in ln T, over those T from which gamma is below 1 and the bound below T (three at least;
-# Newtron, whose bound is not known: gamma below 1). "negative": the difference is not above 0 at one of them.
+# Newtron, whose bound is not known: gamma below 1). "not above 0": the difference is not, at one of them.
 
 
 # %%
 def slope(T, value):
-    """Return the slope of ln value in ln T, "negative" where it has none, "" for fewer than three points."""
+    """Return the slope of ln value in ln T, "not above 0" where it has none, "" for fewer than three points."""
     if len(T) < 3 or value.isna().any():
         return ""
     if (value <= 0).any():
-        return "negative"
+        return "not above 0"
     return f"{np.polyfit(np.log(T.astype(float)), np.log(value), 1)[0]:.2f}"
 
 
@@ -296,7 +303,7 @@ def growth(K, B, agent, part):
         "B": B,
         "agent": agent,
         "from": int(start),
-        "horizons": len(part),
+        "how many T": len(part),
         "mistakes beyond the loss": slope(part["T"], part["beyond loss"]),
         "excess": slope(part["T"], part["excess"]),
         "the bound": slope(part["T"], part["bound"]),
@@ -319,8 +326,10 @@ def panels(draw, ylabel):
     axes = figure.subplots(len(grid), max(len(balls) for _, balls in grid), sharex=True, squeeze=False)
     for row, (K, balls) in zip(axes, grid, strict=True):
         for ax, B in zip(row, balls, strict=True):
-            draw(ax, cells[(cells["K"] == K) & (cells["B"] == B)])
-            ax.set(xscale="log", title=f"K = {K}, B = {B:g}")
+            part = cells[(cells["K"] == K) & (cells["B"] == B)]
+            loss = (part["loss in nats"] / part["T"]).mean()
+            draw(ax, part)
+            ax.set(xscale="log", title=f"K = {K}, B = {B:g}: loss {loss:.2f}")
         row[0].set(ylabel=ylabel)
     for ax in axes[-1]:
         ax.set(xlabel="T")
@@ -342,13 +351,16 @@ def lines(ax, part, column, each=None):
 
 
 def draw_rates(ax, part):
-    """Draw mistakes per round, and the comparator's loss per round in nats."""
+    """Draw mistakes per round, and the comparator's loss per round in nats where it is not far above them."""
     lines(ax, part, "mistakes", "T")
+    share = part["mistakes"] / part["T"]
+    low, high = float(share.min()), float(share.max())
     loss = part.drop_duplicates("T").sort_values("T")
     ax.plot(
         loss["T"], loss["loss in nats"] / loss["T"], color=INK, lw=1.0, ls=(0, (4, 3)), label="comparator's loss, nats"
     )
-    ax.set(ylim=(0.0, 1.05 * max(1.0, float((loss["loss in nats"] / loss["T"]).max()))))
+    room = 0.08 * (high - low)
+    ax.set(ylim=(low - room, high + room))
 
 
 def draw_excess(ax, part):

@@ -31,8 +31,7 @@ overrides = {
                *(f"agent.{i}.grid={{ gamma = [0.03, 0.25] }}" for i in range(3, 7))],
     "synsep-points": [*few, "repetitions=2"],
     "synsep-references": [*few, "repetitions=1"],
-    "synsep-second-order": [*few, "repetitions=1", f"agent.5.{two}",
-                            *(f"agent.{i}.grid={{ sharpness = [50.0] }}" for i in (3, 4))],
+    "synsep-second-order": [*few, "repetitions=1", f"agent.5.{two}"],
     "synsep-small": [*few, "repetitions=1", *(f"agent.{i}.{two}" for i in range(8))],
 }
 for name, changed in overrides.items():

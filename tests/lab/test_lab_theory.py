@@ -132,4 +132,4 @@ def test_bounds_hold_and_are_counted(small: tuple[Path, str]) -> None:
         "obama-lite",
         "newtron",
     }
-    assert growth.set_index("agent").loc["newtron", "horizons"] == 3
+    assert growth.set_index("agent").loc["newtron", "how many T"] == 3

@@ -118,7 +118,6 @@ def errors(*folders):
                     "repetition": runs["repetition"],
                     "round": runs["round"],
                     "error": 100.0 * runs["mistakes"] / runs["round"],
-                    "seconds": runs["seconds"],
                 }
             )
         )
@@ -180,11 +179,9 @@ keep(points, "-points")
 
 # %%
 def best(table):
-    """Return the setting with the least mean error of each agent, among those with all their streams."""
-    whole = table[table["streams"] == table["streams"].max()]
-    rows = whole.loc[whole.groupby(["environment", "agent"], sort=False)["error %"].idxmin()]
-    tried = whole.groupby(["environment", "agent"], sort=False).size()
-    return rows.assign(of=[tried[key] for key in zip(rows["environment"], rows["agent"], strict=True)])
+    """Return the setting with the least mean error of each agent."""
+    groups = table.groupby(["environment", "agent"], sort=False)
+    return table.loc[groups["error %"].idxmin()].assign(of=groups.size().to_numpy())
 
 
 keep(best(curves), "-best")
@@ -195,9 +192,7 @@ keep(best(curves), "-best")
 # %%
 second = errors("synsep-second-order")
 if not second.empty:
-    table = summary(last(second), CELL)
-    cost = last(second).groupby("agent")["seconds"].median() / second["round"].max()
-    keep(table.assign(**{"microseconds a round": 1e6 * table["agent"].map(cost)}), "-second-order")
+    keep(summary(last(second), CELL), "-second-order")
     at = second["round"].max()
     keep(best(summary(runs[runs["round"] == at], CELL)), f"-first-order-{at}")
 
@@ -223,7 +218,7 @@ def draw(ax, rows, floor):
             ax.axhline(max(part["error %"].iloc[0], floor), label=NAMES[agent], **style)
             continue
         bars = {"yerr": part["standard error"].fillna(0.0), "elinewidth": 0.8}
-        style = {"color": look.colour, "marker": look.marker, "ms": 4.0, "lw": 1.5}
+        style = {"color": look.colour, "ls": look.dash, "marker": look.marker, "ms": 4.0, "lw": 1.5}
         ax.errorbar(part["gamma"], part["error %"], label=NAMES[agent], **bars, **style)
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", xlabel="gamma")

@@ -353,7 +353,7 @@ def figure():
         for label, y in rows.items():
             kind = "recommended" if label == OURS else "peer" if label in PEERS else "ours"
             colour, value = groups[kind].colour, wide.loc[label, name]
-            best = np.nan if at_best is None else 100 * series(tuned, name, label).mean()
+            best = np.nan if at_best is None else 100 * series(tuned, name, stand_in.get(label, label)).mean()
             ax.plot([best, value], [y, y], color=colour, lw=1.0, alpha=0.6, zorder=2)
             ax.plot(best, y, "o", ms=5, mfc="white", mec=colour, zorder=3)
             ax.plot(value, y, "o", ms=5, color=colour, zorder=4)

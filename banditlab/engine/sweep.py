@@ -177,10 +177,10 @@ class Sweep:
                 batch.append(run)
                 cost += _seconds(run, costs)
                 if cost >= enough or len(batch) == most:
-                    tasks.append(Task(folder, labs, tuple(batch), self.balls))
+                    tasks.append(Task(folder, labs, tuple(batch), self.balls, together=stream in long))
                     batch, cost = [], 0.0
             if batch:
-                tasks.append(Task(folder, labs, tuple(batch), self.balls))
+                tasks.append(Task(folder, labs, tuple(batch), self.balls, together=stream in long))
         return sorted(tasks, key=lambda task: -_cost(task, costs))
 
 

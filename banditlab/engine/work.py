@@ -37,6 +37,8 @@ class Task:
     runs: tuple[Run, ...]
     balls: tuple[float, ...] = ()
     comparators: bool = False
+    together: bool = False
+    """Whether the runs go through their stream side by side, because it is too long to be kept."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ def execute(task: Task) -> list[Outcome]:
 
 
 def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
-    streams: dict[str, tuple[Any, Blocks | None]] = {}
-    if len(task.runs) > 1 and is_long(task.runs[0]):
+    if task.together:
         yield from _play_long(store, task)
         return
+    streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
         yield _guarded(store, run, False, lambda run=run, met=met: _play_one(store, run, streams, met))  # type: ignore[misc]

@@ -6,10 +6,13 @@ vectorises without reordering a sum. Eight rows of V go at a time, so z is read 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.kernels import inline, njit
+from banditlab.problem import Problem
 
 
 def padded(n_classes: int) -> int:
@@ -51,3 +54,36 @@ def argmax(z, K):  # type: ignore[no-untyped-def]
         best = k if better else best
         top = z[k] if better else top
     return best
+
+
+@inline
+def runner_up(v, y, K):  # type: ignore[no-untyped-def]
+    """Return the first of the largest of v_0 ... v_{K-1} but v_y."""
+    best = 1 if y == 0 else 0
+    top = v[best]
+    for k in range(best + 1, K):
+        better = k != y and v[k] > top
+        best = k if better else best
+        top = v[k] if better else top
+    return best
+
+
+@inline
+def descend(V, x, r):  # type: ignore[no-untyped-def]
+    """Take the matrix r x' off W: V (d, Kp) -= x r', r (Kp,) with zeros from K on."""
+    for j in range(x.shape[0]):
+        xj = x[j]
+        for k in range(V.shape[1]):
+            V[j, k] -= xj * r[k]
+
+
+class LinearScores:
+    """What agents whose state holds V show of it."""
+
+    state: Any
+    problem: Problem
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d), a view."""
+        return self.state.V[:, : self.problem.n_classes].T

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from banditlab.errors import UsageError, nearest
 from banditlab.forecasters._base import Forecaster
 from banditlab.player import Player
+from banditlab.problem import Problem
+from banditlab.registry import registry
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
@@ -22,3 +26,19 @@ def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dic
             raise UsageError(f"the forecaster's setting {name!r} is given twice, also as {key!r}")
         settings[name] = value
     return settings
+
+
+def build_forecaster(
+    outer: type[Player], problem: Problem, rng: np.random.Generator, forecaster: str, given: dict[str, Any]
+) -> Forecaster:
+    """Return the forecaster with this id and settings, its generator a child of `rng`.
+
+    Raises
+    ------
+    UsageError
+        A forecaster or a setting that does not exist.
+    IncompatibleError
+        The forecaster cannot meet the problem.
+    """
+    cls: type[Forecaster] = registry().load("forecasters", forecaster)
+    return cls(problem, rng.spawn(1)[0], **forecaster_settings(outer, cls, given))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
@@ -46,7 +46,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
             V[j, action] += step * x[j]
 
 
-class Banditron(KernelAgent):
+class Banditron(LinearScores, KernelAgent):
     """The perceptron with one bit of feedback.
 
     Problem: bandit multiclass, adversarial stream.
@@ -90,8 +90,3 @@ class Banditron(KernelAgent):
         self.gamma = probability("gamma", gamma)
         K, d = problem.n_classes, problem.n_features
         self.state = State(zero_weights(d, K), np.zeros(padded(K)), np.array([self.gamma]))
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T

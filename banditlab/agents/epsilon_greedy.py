@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.forecasters._settings import resolve
 from banditlab.kernels import draw_uniform, njit
@@ -73,7 +73,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     adagrad(state.V, state.G, r, x, state.settings[1])
 
 
-class EpsilonGreedy(KernelAgent):
+class EpsilonGreedy(LinearScores, KernelAgent):
     """Play the class a softmax regression likes best, now and then any; learn from hits, weighted by 1/probability.
 
     Problem: bandit multiclass.
@@ -135,8 +135,3 @@ class EpsilonGreedy(KernelAgent):
             z=np.zeros(padded(K)),
             r=np.zeros(padded(K)),
         )
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import Agent, Floats, Trace, checked
-from banditlab.agents._wrapping import forecaster_settings
+from banditlab.agents._wrapping import build_forecaster
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.forecasters._base import Forecaster, KernelForecaster
@@ -28,7 +28,6 @@ from banditlab.kernels import (
     njit,
 )
 from banditlab.problem import Decision, Problem
-from banditlab.registry import registry
 from banditlab.validation import number, probability
 
 STRETCH = 128
@@ -168,9 +167,7 @@ class Exploration(Agent):
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
-        cls = registry().load("forecasters", forecaster)
-        settings = forecaster_settings(type(self), cls, inner_settings)
-        self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
+        self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.

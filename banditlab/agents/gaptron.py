@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, descend, padded, runner_up, scores, zero_weights
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
 from banditlab.kernels import draw_uniform, inline, njit
@@ -97,17 +97,6 @@ def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
     return 1.0 - m_star if m_star <= KAPPA else 0.0
 
 
-@inline
-def runner_up(v, y, K):  # type: ignore[no-untyped-def]
-    """Return the first of the largest v_k, k other than y."""
-    best, top = -1, -math.inf
-    for k in range(K):
-        better = k != y and v[k] > top
-        best = k if better else best
-        top = v[k] if better else top
-    return best
-
-
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # g_t = 0
@@ -128,10 +117,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         return
     for k in range(K):
         r[k] *= eta
-    for j in range(x.shape[0]):
-        xj = x[j]
-        for k in range(V.shape[1]):
-            V[j, k] -= xj * r[k]
+    descend(V, x, r)
     if state.D[0] < math.inf:
         project(V, state.D[0], r)
 
@@ -181,7 +167,7 @@ def project(V, D, column):  # type: ignore[no-untyped-def]
         V *= D / norm
 
 
-class Gaptron(KernelAgent):
+class Gaptron(LinearScores, KernelAgent):
     """Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
     Problem: bandit multiclass, adversarial stream. Losses, m = z_y - max_{k != y} z_k the margin of the label at z = W x:
@@ -305,11 +291,6 @@ class Gaptron(KernelAgent):
     def frobenius_bound(self) -> float:
         """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T
 
     def bound(self, rounds: int) -> float | None:
         """Return `surrogate_bound` for the logistic loss, in bits; None for the others, whose loss is another one."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of
@@ -61,7 +61,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
                     state.V[j, k] += wanted * x[j]
 
 
-class OvRPerceptron(KernelAgent):
+class OvRPerceptron(LinearScores, KernelAgent):
     """K binary perceptrons, "class k or not", that learn from the one bit without importance weights.
 
     Problem: bandit multiclass, adversarial stream, strongly separable: some U has <U_y, x> >= gamma/2 for the label y
@@ -120,8 +120,3 @@ class OvRPerceptron(KernelAgent):
         self.payload_size = K
         rules = np.array([int(self.choice == "largest"), int(self.corrects == "all")])
         self.state = State(zero_weights(d, K), np.zeros(padded(K)), rules)
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
 from banditlab.kernels import njit
 from banditlab.problem import Problem
 
@@ -39,7 +39,7 @@ def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untype
         V[j, action] -= x[j]
 
 
-class Perceptron(KernelLabelAgent):
+class Perceptron(LinearScores, KernelLabelAgent):
     """The multiclass perceptron.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
@@ -75,8 +75,3 @@ class Perceptron(KernelLabelAgent):
         super().__init__(problem, rng)
         K, d = problem.n_classes, problem.n_features
         self.state = State(zero_weights(d, K), np.zeros(padded(K)))
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T

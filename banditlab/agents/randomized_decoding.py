@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, descend, padded, scores, zero_weights
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
 from banditlab.kernels import draw, njit
 from banditlab.problem import Problem
@@ -58,10 +58,8 @@ def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untype
         r[k] = factor * (payload[k] - 1.0 if k == label else payload[k])
         r_squared += r[k] * r[k]
     for j in range(x.shape[0]):
-        xj = x[j]
-        x_squared += xj * xj
-        for k in range(V.shape[1]):
-            V[j, k] -= xj * r[k]
+        x_squared += x[j] * x[j]
+    descend(V, x, r)
     state.norm[0] += math.sqrt(r_squared * x_squared)
     if state.norm[0] > state.D[0]:
         project(state)
@@ -82,7 +80,7 @@ def project(state):  # type: ignore[no-untyped-def]
     state.norm[0] = min(norm, D)
 
 
-class RandomizedDecoding(KernelLabelAgent):
+class RandomizedDecoding(LinearScores, KernelLabelAgent):
     """Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
@@ -155,11 +153,6 @@ class RandomizedDecoding(KernelLabelAgent):
     def frobenius_bound(self) -> float:
         """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T
 
     def bound(self, rounds: int) -> float | None:
         """Return D^2/(2 step) in bits, whatever the rounds; None above the theorem's step."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import argmax, descend, padded, scores, zero_weights
 from banditlab.agents.gaptron import project
 from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
@@ -78,10 +78,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     eta = state.scale[0] / math.sqrt(2.0 * (state.floor[0] + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    for j in range(x.shape[0]):
-        xj = x[j]
-        for k in range(V.shape[1]):
-            V[j, k] -= xj * r[k]
+    descend(V, x, r)
     if state.D[0] < math.inf:
         project(V, state.D[0], r)
 

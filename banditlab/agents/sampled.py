@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.agents._label import LabelAgent
-from banditlab.agents._wrapping import forecaster_settings
+from banditlab.agents._wrapping import build_forecaster
 from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit
 from banditlab.problem import Decision, Problem
-from banditlab.registry import registry
 
 
 @njit
@@ -93,9 +92,7 @@ class Sampled(LabelAgent):
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
-        cls = registry().load("forecasters", forecaster)
-        settings = forecaster_settings(type(self), cls, inner_settings)
-        self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
+        self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, padded, runner_up, scores, zero_weights
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
@@ -48,16 +48,6 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @njit
-def runner_up(z, y):  # type: ignore[no-untyped-def]
-    """Return argmax over i != y of z_i, the first of equals."""
-    best = 1 if y == 0 else 0
-    for k in range(best + 1, z.shape[0]):
-        if k != y and z[k] > z[best]:
-            best = k
-    return best
-
-
-@njit
 def accepts(tally, difference, p_y, quadratic):  # type: ignore[no-untyped-def]
     """Whether S + m >= 0, at diff = z_yb - z_y and quadratic = z'A^{-1}z; books m and z'A_t^{-1}z if so."""
     m = (difference * difference + 2.0 * difference) / (p_y * (1.0 + quadratic))
@@ -75,7 +65,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     if not correct:
         return
     d, n, p_y, y = x.shape[0], C.shape[0], p[action], action
-    yb = runner_up(payload, y)  # g = (e_yb - e_y) (x) x / p_y, z = sqrt(p_y) g
+    yb = runner_up(payload, y, payload.shape[0])  # g = (e_yb - e_y) (x) x / p_y, z = sqrt(p_y) g
     quadratic = 0.0
     for i in range(d):
         if x[i] != 0.0:
@@ -107,7 +97,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
                 C[i, j] -= vi * v[j]
 
 
-class SOBA(KernelAgent):
+class SOBA(LinearScores, KernelAgent):
     """The perceptron of one bit with second-order steps and a budget for updates on rounds it got right.
 
     Problem: bandit multiclass, adversarial stream.
@@ -176,11 +166,6 @@ class SOBA(KernelAgent):
             gamma=np.array([1.0 if self.gamma == "adaptive" else float(self.gamma)]),
             tally=np.array([0.0, 0.0, 0.0, float(self.gamma == "adaptive")]),
         )
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T
 
 
 def resolved_gamma(gamma: float | str) -> float | str:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import padded, zero_weights
-from banditlab.agents.soba import accepts, act_kernel, resolved_gamma, runner_up
+from banditlab.agents._scores import LinearScores, padded, runner_up, zero_weights
+from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
 from banditlab.kernels import njit
 from banditlab.problem import Problem
 from banditlab.validation import positive
@@ -33,7 +33,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     if not correct:
         return
     y, inverse = action, 1.0 / p[action]
-    yb = runner_up(payload, y)  # g = (e_yb - e_y) (x) x / p_y, z^2 = x^2 / p_y in the rows yb and y
+    yb = runner_up(payload, y, payload.shape[0])  # g = (e_yb - e_y) (x) x / p_y, z^2 = x^2 / p_y in the rows yb and y
     quadratic = 0.0
     for j in range(x.shape[0]):
         quadratic += x[j] * x[j] * (C[j, yb] + C[j, y])
@@ -52,7 +52,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
             V[j, yb] = C[j, yb] * theta[j, yb]
 
 
-class SOBAdiag(KernelAgent):
+class SOBAdiag(LinearScores, KernelAgent):
     """SOBA with the diagonal of its matrix, at the cost of a perceptron; the form its paper's experiments run.
 
     Problem: bandit multiclass, adversarial stream.
@@ -120,8 +120,3 @@ class SOBAdiag(KernelAgent):
             gamma=np.array([1.0 if self.gamma == "adaptive" else float(self.gamma)]),
             tally=np.array([0.0, 0.0, 0.0, float(self.gamma == "adaptive")]),
         )
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents._wrapping import forecaster_settings
+from banditlab.agents._wrapping import build_forecaster
 from banditlab.boosting._weak import Floats, ProbableLearner
 from banditlab.forecasters._base import Forecaster
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import as_class, as_context, as_vector
 from banditlab.problem import Problem
-from banditlab.registry import registry
 
 
 class Forecasting(ProbableLearner):
@@ -58,9 +57,7 @@ class Forecasting(ProbableLearner):
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
-        cls = registry().load("forecasters", forecaster)
-        settings = forecaster_settings(type(self), cls, inner_settings)
-        self._inner: Forecaster = cls(problem, self.rng.spawn(1)[0], **settings)
+        self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
 
     @property
     def inner(self) -> Forecaster:

@@ -1,28 +1,68 @@
-"""`python -m benchmarks NAME`: one table per file of this folder. Nothing is asserted; the tests do that."""
+"""What is measured: `python -m benchmarks` (everything beside its floor) or `python -m benchmarks NAME [--setting VALUE]`.
+
+A part of this folder is a module with `main(*, setting=default, ...)`: its settings become options (`--setting`), their
+types those of the annotations; a bool that defaults to False is switched on. A new part is one line in PARTS.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import inspect
+import os
+import sys
+import typing
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+PARTS = {
+    "digits": "agents on the digits stream: rounds/s and mistakes",
+    "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
+    "forecasters": "microseconds a round of the full-information learners against matrix products",
+    "peers": "our agents and other libraries' methods on identical digits streams",
+}
+DEFAULT = "peers"
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-from benchmarks import digits, estimator, forecasters, peers
 
-TABLES = {"digits": digits.main, "estimator": estimator.main, "forecasters": forecasters.main, "peers": peers.main}
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the part that was asked for, with BLAS and numba on one thread."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for name in THREADS:  # read when numpy and numba are first imported, which no part has done yet
+        os.environ.setdefault(name, "1")
+    wanted = bool(arguments) and not arguments[0].startswith("-")
+    part = arguments.pop(0) if wanted else DEFAULT
+    if arguments[:1] in (["-h"], ["--help"]) and not wanted:
+        print(f"{__doc__}\n" + "\n".join(f"  {name:12} {text}" for name, text in PARTS.items()))
+        return
+    if part not in PARTS:
+        raise SystemExit(f"python -m benchmarks: no part is called {part!r}; there are {', '.join(PARTS)}")
+    run = importlib.import_module(f"benchmarks.{part}").main
+    settings = vars(options(part, run).parse_args(arguments))
 
+    from threadpoolctl import threadpool_limits
 
-def main() -> None:
-    """Print the table that was asked for, with BLAS on one thread."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=sorted(TABLES))
-    parser.add_argument("--streams", type=int, help="peers only: over how many streams the medians are taken")
-    parser.add_argument("--jobs", type=int, help="peers only: how many agents are measured at a time")
-    given = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
-    table = given.pop("name")
-    if given and table != "peers":
-        parser.error(f"{table} takes no --{next(iter(given))}")
     with threadpool_limits(1):
-        TABLES[table](**given)
+        run(**settings)
+
+
+def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:
+    """Return the parser of a part's settings: the keyword arguments of its `main`."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks {part}",
+        description=sys.modules[run.__module__].__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    types = typing.get_type_hints(run)
+    for setting in inspect.signature(run).parameters.values():
+        flag, kind = f"--{setting.name.replace('_', '-')}", types[setting.name]
+        if kind is bool:
+            parser.add_argument(flag, action="store_true", dest=setting.name)
+            continue
+        read = next(given for given in (*typing.get_args(kind), kind) if given is not NoneType)
+        parser.add_argument(flag, type=read, default=setting.default, dest=setting.name, help=f"{setting.default}")
+    return parser
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ PARTS = {
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "forecasters": "microseconds a round of the full-information learners against matrix products",
+    "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
     "peers": "our agents and other libraries' methods on identical digits streams",
 }
-DEFAULT = "peers"
+DEFAULT = "speed"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

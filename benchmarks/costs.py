@@ -1,0 +1,248 @@
+"""What a round costs by the algorithm's own arithmetic: the table from which floors and theoretical orders are computed.
+
+One line a player: the operations of a round by kind, the numbers of its state that a round must read or write, and the
+numbers it keeps, as functions of a `Cell`. They restate the cost given in the player's docstring with its constants,
+for the form that is implemented, at its leanest: a symmetric matrix counts half, a matrix read twice in a row counts
+once, zeros of the context count nothing where the form skips them, and what is data-dependent is counted as it was
+measured (`hits`, the share of rounds that were right) or left out (projections, open duels, Newton steps beyond `STEPS`).
+What is left out makes the ratio to the floor larger, never smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+STEPS = 3
+"""Newton steps of a root of K equations, and exponentials of a scalar root."""
+
+
+class Cell(NamedTuple):
+    """Where a cost is wanted: K classes, d features of which `nonzero` are not 0, share of `hits`, rounds so far."""
+
+    K: int
+    d: int
+    nonzero: float
+    hits: float = 0.5
+    rounds: int = 1000
+
+    @classmethod
+    def dense(cls, K: int, d: int, hits: float = 0.5, rounds: int = 1000) -> Cell:
+        """Return a cell whose contexts have no zeros."""
+        return cls(K, d, float(d), hits, rounds)
+
+
+class Cost(NamedTuple):
+    """A round: floating-point operations by kind, and numbers (8 bytes each) of the state read plus written.
+
+    gemm: matrix-matrix; gemv: matrix-vector (of matrices of `size` entries); stream: element by element; exp: elementary
+    functions; root: quotients by square roots (a division counts half).
+    """
+
+    gemm: float = 0.0
+    gemv: float = 0.0
+    stream: float = 0.0
+    exp: float = 0.0
+    root: float = 0.0
+    moved: float = 0.0
+    size: float = 1.0
+
+    def plus(self, other: Cost, times: float = 1.0) -> Cost:
+        """Return the sum with `times` another's operations; the larger of the two sizes."""
+        added = (a + times * b for a, b in zip(self[:6], other[:6], strict=True))
+        return Cost(*added, max(self.size, other.size))
+
+    def operations(self) -> float:
+        """Return all operations, of whatever kind."""
+        return self.gemm + self.gemv + self.stream + self.exp + self.root
+
+
+class Player(NamedTuple):
+    """A line of the table.
+
+    `order`: the theoretical order of a round as its docstring gives it. `state`: numbers kept. `job`: which methods of
+    other libraries do the same: "first" order or "second" order per class. `note` explains what stands above the floor or
+    grows faster than the order. `classes` 2: a binary learner.
+    """
+
+    id: str
+    kind: str
+    settings: dict[str, Any]
+    order: str
+    cost: Callable[[Cell], Cost]
+    state: Callable[[int, int], float]
+    job: str = ""
+    classes: int | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """The id with the settings that were given."""
+        return " ".join([self.id, *(f"{name}={value}" for name, value in self.settings.items())])
+
+
+def padded(K: int) -> int:
+    """Return K rounded up to a multiple of four, as first-order agents keep their weights."""
+    return -(-K // 4) * 4
+
+
+# ------------------------------------------------------------------------------------------------------------ first order
+
+
+def linear(c: Cell) -> Cost:
+    """Scores W x."""
+    return Cost(gemv=2.0 * c.K * c.d, moved=c.K * c.d, size=c.K * c.d)
+
+
+def rows(c: Cell, updated: float) -> Cost:
+    """Scores, and x added to so many rows of W."""
+    return linear(c).plus(Cost(stream=2.0 * updated * c.d, moved=updated * c.d))
+
+
+def softmax_step(c: Cell, share: float, exps: float) -> Cost:
+    """Scores, exponentials, and a matrix r x' added to W in a share of the rounds."""
+    return rows(c, share * c.K).plus(Cost(exp=exps))
+
+
+def epsilon_greedy(c: Cell) -> Cost:
+    n = c.hits * c.K
+    return linear(c).plus(Cost(stream=6.0 * n * c.nonzero, root=n * c.nonzero, exp=n, moved=3.0 * n * c.nonzero))
+
+
+def epsilon_greedy_direct(c: Cell) -> Cost:
+    return linear(c).plus(Cost(stream=6.0 * c.nonzero, root=c.nonzero, exp=1.0, moved=3.0 * c.nonzero))
+
+
+def pnewtron(c: Cell) -> Cost:
+    n = c.K * c.nonzero
+    return linear(c).plus(Cost(stream=5.0 * n + 2.0 * c.K * c.d, root=0.5 * n, exp=c.K, moved=3.0 * n))
+
+
+def soba_diag(c: Cell) -> Cost:
+    n = c.hits * c.nonzero
+    return linear(c).plus(Cost(stream=14.0 * n, root=n, moved=8.0 * n))
+
+
+def weights(K: int, d: int) -> float:
+    """W alone, padded."""
+    return padded(K) * d
+
+
+# ----------------------------------------------------------------------------------------------------- a model per class
+
+
+def per_class(c: Cell, forms: float, exps: float) -> Cost:
+    """Scores, `forms` quadratic forms of symmetric d x d matrices, one product and one rank-one update of one."""
+    s, half = c.nonzero, 0.5 * c.d * (c.d + 1)
+    work = Cost(gemv=forms * s * (c.d + 1.0) + 2.0 * s * c.d, stream=2.0 * half, exp=exps, size=c.d * c.d)
+    return linear(c).plus(work).plus(Cost(moved=forms * 0.5 * s * (c.d + 1.0) + half))
+
+
+def inverse_gap(c: Cell) -> Cost:
+    more = c._replace(d=c.d + 1, nonzero=c.nonzero + 1.0)  # the intercept
+    return per_class(more, c.K, (STEPS + 1.0) * c.K)
+
+
+def newtron(c: Cell, passes: float) -> Cost:
+    """Scores; C_i, N_i and M by a rank-one update each, three products; so many passes over the K inverses."""
+    square = float(c.d * c.d)
+    work = Cost(gemv=(2.0 * passes * c.K + 6.0) * square, stream=3.0 * square, exp=c.K, size=square)
+    return linear(c).plus(work).plus(Cost(moved=(0.5 * passes * c.K + 3.0) * square))
+
+
+# -------------------------------------------------------------------------------------------------------- joint second order
+
+
+def root(c: Cell) -> Cost:
+    """A root of K equations: STEPS Newton steps with a K x K Cholesky factor each."""
+    return Cost(gemv=STEPS * (c.K**3 / 3.0 + 4.0 * c.K**2), exp=STEPS * c.K, size=c.K * c.K)
+
+
+def forecast(c: Cell) -> Cost:
+    """Blocks k <= l of the Kd x Kd inverse times x, and the root."""
+    pairs = 0.5 * c.K * (c.K + 1.0) * c.d * c.d
+    return root(c).plus(Cost(gemv=2.0 * pairs, moved=pairs, size=c.d * c.d))
+
+
+def woodbury(c: Cell) -> Cost:
+    """The other half of V = A^{-1} (I (x) x), and A^{-1} -= V Qc V' of rank K as a matrix product, eight at a time."""
+    K, pairs = c.K, 0.5 * c.K * (c.K + 1.0) * c.d * c.d
+    work = Cost(gemv=K * (K - 1.0) * c.d * c.d, gemm=2.0 * K * pairs, stream=K * K * c.d * K, size=c.d * c.d)
+    return work.plus(Cost(moved=2.0 * pairs / 8.0))
+
+
+def folklore(c: Cell) -> Cost:
+    return forecast(c).plus(woodbury(c))
+
+
+def gaf(c: Cell) -> Cost:
+    return folklore(c).plus(Cost(gemv=2.0 * c.K**2 * 100, exp=c.K * 100, size=c.K * c.K))
+
+
+def exploration(c: Cell, gamma: float) -> Cost:
+    """Forecasts in batches, as matrix products; gamma / K updates a round."""
+    one = forecast(c)
+    return one._replace(gemv=0.0, gemm=one.gemv, moved=one.moved / 128.0).plus(woodbury(c), gamma / c.K)
+
+
+def obama(c: Cell) -> Cost:
+    """The forecast's blocks without the last class, 100 samples of K logits, a Woodbury step on a hit."""
+    less, samples = c._replace(K=max(c.K - 1, 1)), 100.0
+    drawn = Cost(gemv=samples * c.K**2, exp=2.0 * samples * c.K, size=c.K * c.K)
+    return forecast(less).plus(drawn).plus(woodbury(less), c.hits)
+
+
+def ons(c: Cell) -> Cost:
+    square = float(c.K * c.d) ** 2
+    return linear(c).plus(Cost(gemv=2.0 * square, stream=square, exp=c.K, moved=square, size=square))
+
+
+def soba(c: Cell) -> Cost:
+    square = float(c.K * c.d) ** 2
+    hit = Cost(gemv=2.0 * c.d * (c.d + 2.0 * c.K * c.d), stream=square, moved=square, size=square)
+    return linear(c).plus(hit, c.hits)
+
+
+def aioli(c: Cell, forms: float = 1.0) -> Cost:
+    return Cost(
+        gemv=forms * 2.0 * c.nonzero * c.d,
+        stream=forms * c.d * (c.d + 1.0),
+        exp=forms * (STEPS + 3.0),
+        moved=forms * (c.nonzero * c.d + c.d * (c.d + 1.0)) / 2.0,
+        size=c.d * c.d,
+    )
+
+
+def fourier(c: Cell, features: int = 100) -> Cost:
+    maps = Cost(gemv=features * c.d, exp=features, moved=0.5 * features * c.d, size=0.5 * features * c.d)
+    return aioli(Cell.dense(2, features)).plus(maps)
+
+
+def kernel_aioli(c: Cell) -> Cost:
+    """Round t: t kernel values and t^2/2 multiplications (two solves); the mean over the rounds played."""
+    n = float(c.rounds)
+    values = Cost(gemv=n * c.d, exp=n / 2.0, moved=n * c.d / 2.0)
+    return values.plus(Cost(gemv=n * n / 3.0, moved=n * n / 6.0, size=n * n))
+
+
+def ftrl(c: Cell) -> Cost:
+    """Two steps over the m distinct contexts so far (the mean over the rounds played) and a product with the factor."""
+    m, Kd = 0.5 * c.rounds, float(c.K * c.d)
+    steps = Cost(gemv=8.0 * m * Kd, exp=2.0 * m * c.K, moved=2.0 * m * c.d, size=m * c.d)
+    return steps.plus(Cost(gemv=2.0 * Kd * Kd, moved=0.5 * Kd * Kd, size=Kd * Kd))
+
+
+def members(c: Cell, N: int = 1000) -> Cost:
+    """Logits, weights and gradients of N members W (K, d)."""
+    n = float(N * c.K * c.d)
+    return Cost(gemv=4.0 * n, exp=N * c.K, moved=3.0 * n, size=n)
+
+
+def several(cost: Callable[[Cell], Cost], N: int) -> Callable[[Cell], Cost]:
+    """Return N times a cost."""
+    return lambda c: Cost(size=cost(c).size).plus(cost(c), N)
+
+
+def joint(K: int, d: int) -> float:
+    """The blocks k <= l of a symmetric Kd x Kd matrix, and up to eight waiting updates of rank K."""
+    return 0.5 * K * (K + 1) * d * d + K * max(1, min(8, d // 8)) * K * d

@@ -1,0 +1,45 @@
+"""The floor of a round: what its arithmetic and its memory traffic take at the best rates measured on this core."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from benchmarks.costs import Cell, Player
+from benchmarks.machine import Rates, level
+from benchmarks.table import Row
+
+
+class Floor(NamedTuple):
+    """Nanoseconds of a round: the larger of its operations and its bytes, and what the larger one is."""
+
+    operations: float
+    bytes: float
+    bound: str
+
+    @property
+    def nanoseconds(self) -> float:
+        """The floor."""
+        return max(self.operations, self.bytes)
+
+
+def cell_of(row: Row) -> Cell:
+    """Return where a measured row stands, with the hits and the zeros that were met."""
+    hits = 1.0 - (row.mistakes or 0.0)
+    return Cell(row.K, row.d, row.nonzero or float(row.d), hits, row.rounds or 1)
+
+
+def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: float) -> Floor:
+    """Return the floor of a measured row.
+
+    Operations, each kind at the best rate for its size, come one after another, and to an agent's the loop is added:
+    two uniforms drawn, the answer checked and scored, which is what uniform guessing took on the same stream (`loop`,
+    nanoseconds). Bytes are those of the state that a round reads or writes, at the bandwidth of what holds the whole
+    state, and those of the context, at that of what holds the stream.
+    """
+    cost = player.cost(cell_of(row))
+    state = max(8.0 * player.state(row.K, row.d), 8.0 * cost.size, 1024.0)
+    work = cost.gemm / rates.gemm.at(row.d) + cost.gemv / rates.gemv.at(cost.size)
+    work += cost.stream / rates.stream.at(16.0 * row.d) + cost.exp / rates.exp.at(1.0) + cost.root / rates.root.at(1.0)
+    work += loop if player.kind == "agents" else 0.0
+    moved = 8.0 * cost.moved / rates.bytes.at(state) + 8.0 * row.d / rates.bytes.at(stream_bytes)
+    return Floor(work, moved, "operations" if work >= moved else f"bytes, state in {level(state)}")

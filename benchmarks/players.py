@@ -1,0 +1,125 @@
+"""The players that are measured: one line each, with the cost of a round (see `benchmarks.costs`)."""
+
+from __future__ import annotations
+
+from benchmarks import costs
+from benchmarks.costs import Cost, Player, joint, weights
+
+AGENTS = [
+    Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
+    Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
+    Player("epsilon-greedy", "agents", {}, "K d", costs.epsilon_greedy, lambda K, d: weights(K, d) * 2, "first"),
+    Player(
+        "epsilon-greedy-direct", "agents", {}, "K d", costs.epsilon_greedy_direct,
+        lambda K, d: weights(K, d) + K * d, "first",
+    ),
+    Player(
+        "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
+        lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
+    ),
+    Player("pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2, "first"),
+    Player("soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first"),
+    Player(
+        "rdue", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
+        lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
+    ),
+    Player(
+        "ovr-perceptron", "agents", {"choice": "largest"}, "K d", lambda c: costs.rows(c, 1.0 - c.hits), weights, "first"
+    ),
+    Player("perceptron", "agents", {}, "K d", lambda c: costs.rows(c, 2.0 * (1.0 - c.hits)), weights),
+    Player("randomized-decoding", "agents", {}, "K d", lambda c: costs.softmax_step(c, 1.0, c.K), weights),
+    Player(
+        "linucb", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 0.0),
+        lambda K, d: K * d * d + weights(K, d), "second",
+    ),
+    Player(
+        "lints", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 2.0 * c.K),
+        lambda K, d: K * d * d + weights(K, d), "second",
+    ),
+    Player(
+        "confidit", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 0.0),
+        lambda K, d: K * d * d + weights(K, d), "second",
+    ),
+    Player(
+        "fastcb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * K * (d + 1) ** 2, "second",
+        note="an open duel doubles a round: two sets of models",
+    ),
+    Player(
+        "squarecb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * K * (d + 1) ** 2, "second",
+        note="an open duel doubles a round: two sets of models",
+    ),
+    Player(
+        "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
+        lambda K, d: 2.0 * K * d * d, "second",
+    ),
+    Player(
+        "newtron", "agents", {"gamma": 0.1}, "K d^2", lambda c: costs.newtron(c, 4.0), lambda K, d: 2.0 * K * d * d,
+        note="where the ball binds: Lanczos steps beyond two, and K d^3 when the reference multiplier moves",
+    ),
+    Player(
+        "soba", "agents", {"gamma": 0.1}, "K^2 d^2", costs.soba, lambda K, d: float(K * d) ** 2,
+        note="rejected hits cost less than counted, accepted ones more",
+    ),
+    Player(
+        "obama-lite", "agents", {"gamma": 0.1}, "K^3 d^2", costs.obama,
+        lambda K, d: 0.5 * K * (K - 1) * d * d + 4.0 * (K - 1) ** 2 * d,
+    ),
+    Player(
+        "exploration", "agents", {"gamma": 0.1}, "K^2 d^2", lambda c: costs.exploration(c, 0.1), joint,
+        note="while few updates were made the dual form does less than counted",
+    ),
+    Player("sampled", "agents", {}, "K^3 d^2", costs.folklore, joint),
+]  # fmt: skip
+
+FORECASTERS = [
+    Player("ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K), lambda K, d: float(K * d)),
+    Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
+    Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint),
+    Player(
+        "gaf", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf,
+        lambda K, d: joint(K, d) + 100.0 * K,
+    ),
+    Player(
+        "gaf-fresh", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf,
+        lambda K, d: joint(K, d), note="interpreted: rounds go one at a time through Python",
+    ),
+    Player(
+        "ons", "forecasters", {"projection": "none"}, "K^2 d^2", costs.ons, lambda K, d: float(K * d) ** 2,
+    ),
+    Player(
+        "ons", "forecasters", {}, "K^2 d^2 and (K d)^3 where the ball binds", costs.ons,
+        lambda K, d: 3.0 * (K * d) ** 2, note="where the ball binds: Newton steps of order (K d)^3, not counted",
+    ),
+    Player(
+        "ftrl", "forecasters", {}, "m K d + K^2 d^2", costs.ftrl, lambda K, d: float(K * d) ** 2,
+        note="a round grows with the m distinct contexts so far; new factors, (K d)^3, are not counted",
+    ),
+    Player(
+        "aggregating", "forecasters", {}, "N K d", costs.members, lambda K, d: 2000.0 * K * d,
+    ),
+    Player(
+        "b-grid", "forecasters", {}, "N K^3 d^2", costs.several(costs.folklore, 9), lambda K, d: 9.0 * joint(K, d),
+    ),
+    Player(
+        "kernel-aioli", "forecasters", {}, "t d + t^2", costs.kernel_aioli, lambda K, d: 0.0, classes=2,
+        note="a round grows with the rounds t so far; interpreted",
+    ),
+    Player(
+        "fourier-aioli", "forecasters", {}, "D d + D^2", costs.fourier, lambda K, d: 1e4 + 50.0 * d, classes=2,
+    ),
+]  # fmt: skip
+
+PEERS = [
+    Player("vw", "agents", {}, "", lambda c: Cost(), weights, "first"),
+    Player("vw", "agents", {"exploration": "squarecb"}, "", lambda c: Cost(), weights, "first"),
+    Player("river-logistic", "agents", {}, "", lambda c: Cost(), weights, "first"),
+    Player("river-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
+    Player("mabwiser-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
+    Player("mabwiser-lints", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
+]
+
+OURS = AGENTS + FORECASTERS
+LEFT_OUT = {
+    "boosted-exploration": "its rounds are trees of another library; measured in docs/results/boosting-speed.md",
+}
+"""Registered agents and forecasters that no line above measures, each with the reason."""

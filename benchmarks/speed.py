@@ -1,0 +1,192 @@
+"""Every agent and forecaster beside its floor: rounds per CPU second, peak memory, mistakes; other libraries; growth.
+
+`python -m benchmarks` measures digits and Logistic over K in {2, 10, 50} and d in {8, 64, 256, 1024} and writes
+docs/results/speed.md, speed.csv, speed-rates.csv and docs/images/speed.png. --only fastcb,vw and --sizes digits,10x64
+choose lines and cells; --quick takes a tenth of the time; with any of these nothing is written unless --out FOLDER says
+where. --resume goes on from the speed.csv that is there; --redraw writes page and figure anew from it. --check counts
+the instructions of the compiled kernels and compares them with benchmarks/counts.csv, --update writes that file.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import sys
+import time
+from pathlib import Path
+
+from banditlab.registry import registry
+from benchmarks import counts, machine, report
+from benchmarks.costs import Player
+from benchmarks.machine import Curve, Rates
+from benchmarks.players import OURS, PEERS
+from benchmarks.table import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, measure, warm
+
+DOCS = Path(__file__).parents[1] / "docs"
+CELLS = ["digits", *(f"{K}x{d}" for K in CLASSES for d in FEATURES)]
+
+
+def main(
+    *,
+    only: str | None = None,
+    sizes: str | None = None,
+    quick: bool = False,
+    resume: bool = False,
+    redraw: bool = False,
+    no_peers: bool = False,
+    check: bool = False,
+    update: bool = False,
+    seconds: float = 0.3,
+    out: str | None = None,
+) -> None:
+    """Measure what was asked for and print it; see the module's docstring for the settings."""
+    if check or update:
+        raise SystemExit(counts.run(update, named(only)))
+    whole = not (only or sizes or quick)
+    folder = Path(out) if out else DOCS if whole or redraw else None
+    if resume and folder is None:
+        raise SystemExit("--resume needs the folder to go on from: --out FOLDER")
+    players, cells = chosen(only, no_peers), chosen_cells(sizes)
+    known = read_rows(folder) if folder and (resume or redraw) else []
+    rates = read_rates(folder) if folder and redraw else machine.measure(0.001 if quick else machine.SECONDS)
+    rows = known if redraw else run(players, cells, effort(seconds, quick), known, folder)
+    if not redraw:
+        rates = rates.best(machine.measure(0.001 if quick else machine.SECONDS))
+    publish(rows, rates, folder)
+
+
+def effort(seconds: float, quick: bool) -> Effort:
+    """Return how long a cell is measured."""
+    return Effort(seconds / 10.0, 1.0, 30.0, 2.0**30) if quick else Effort(seconds)
+
+
+def named(only: str | None) -> list[str]:
+    """Return the ids in a comma-separated list, each known; [] for None."""
+    ids = [] if only is None else [id_.strip() for id_ in only.split(",")]
+    known = [player.id for player in OURS + PEERS]
+    for id_ in ids:
+        if id_ not in known:
+            raise SystemExit(f"--only: no player that is measured is called {id_!r}; there are {', '.join(known)}")
+    return ids
+
+
+def chosen(only: str | None, no_peers: bool) -> list[Player]:
+    """Return the players to measure; uniform guessing first, whose time is the loop of the others' floors."""
+    ids = named(only)
+    peers = [] if no_peers else [player for player in PEERS if installed(player)]
+    return [p for p in OURS + peers if not ids or p.id in ids or p.id == "uniform"]
+
+
+def installed(player: Player) -> bool:
+    """Return whether the library of an adapter is installed."""
+    cls = registry().load(player.kind, player.id)
+    return all(importlib.util.find_spec(name) is not None for name in cls.requires)
+
+
+def chosen_cells(sizes: str | None) -> list[str]:
+    """Return the names of the cells to measure, "digits" or "KxD"."""
+    wanted = CELLS if sizes is None else [name.strip() for name in sizes.split(",")]
+    for name in wanted:
+        K, _, d = name.partition("x")
+        if name != "digits" and not (K.isdigit() and d.isdigit() and int(K) >= 2 and int(d) >= 1):
+            raise SystemExit(f"--sizes takes 'digits' and KxD (10x64), separated by commas, got {name!r}")
+    return wanted
+
+
+def stream(cell: str) -> Stream:
+    """Return the stream of a cell."""
+    if cell == "digits":
+        return digits()
+    K, d = map(int, cell.split("x"))
+    return logistic(K, d)
+
+
+def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row], folder: Path | None) -> list[Row]:
+    """Measure every player on every cell, cell by cell; rows are kept in `folder` as they come."""
+    start, rows = time.monotonic(), list(known)
+    for player in players:
+        warm(player)
+    say(start, f"{len(players)} players compiled")
+    for cell in cells:
+        here = stream(cell)
+        K, d = here.problem.n_classes, here.problem.n_features
+        done = {row.player for row in rows if (row.stream, row.K, row.d) == (here.name, K, d)}
+        for player in players:
+            if player.label not in done:
+                rows.append(measure(player, here, effort))
+                say(start, shown(rows[-1]))
+        digits.cache_clear()
+        logistic.cache_clear()
+        if folder:
+            write_rows(folder, rows)
+    return rows
+
+
+def say(start: float, text: str) -> None:
+    """Print progress to stderr."""
+    print(f"{time.monotonic() - start:7.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def shown(row: Row) -> str:
+    """Return a row in one line of progress."""
+    place = f"{row.stream:9} K={row.K:<3} d={row.d:<5} {row.player:44}"
+    if row.nanoseconds is None or row.mistakes is None:
+        return f"{place} {row.why}"
+    return f"{place} {1e9 / row.nanoseconds:14,.0f} rounds/s  {100 * row.mistakes:6.2f} % of {row.rounds:,}"
+
+
+def publish(rows: list[Row], rates: Rates, folder: Path | None) -> None:
+    """Print the page and, where there is a folder, write page, tables and figure."""
+    page = report.page(rows, rates)
+    print(page)
+    if folder:
+        write_rows(folder, rows)
+        write_rates(folder, rates)
+        (folder / "results" / "speed.md").write_text(page)
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        report.figure(rows, rates, folder / "images" / "speed.png")
+
+
+# ----------------------------------------------------------------------------------------------------------------- files
+
+
+def write_rows(folder: Path, rows: list[Row]) -> None:
+    """Write speed.csv."""
+    (folder / "results").mkdir(parents=True, exist_ok=True)
+    with (folder / "results" / "speed.csv").open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(Row._fields)
+        table.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Read speed.csv; [] where there is none."""
+    file = folder / "results" / "speed.csv"
+    if not file.exists():
+        return []
+    whole = {"K", "d", "rounds", "peak", "state"}
+    real = {"nanoseconds", "mistakes", "nonzero"}
+    rows = []
+    with file.open(newline="") as lines:
+        for line in csv.DictReader(lines):
+            value = {n: int(v) if n in whole else float(v) if n in real else v for n, v in line.items() if v != ""}
+            rows.append(Row(**value))
+    return rows
+
+
+def write_rates(folder: Path, rates: Rates) -> None:
+    """Write speed-rates.csv."""
+    with (folder / "results" / "speed-rates.csv").open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(("operation", "size", "per_nanosecond"))
+        for name, curve in zip(Rates._fields, rates, strict=True):
+            table.writerows((name, f"{s:g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
+
+
+def read_rates(folder: Path) -> Rates:
+    """Read speed-rates.csv."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in Rates._fields}
+    with (folder / "results" / "speed-rates.csv").open(newline="") as file:
+        for line in csv.DictReader(file):
+            found[line["operation"]].append((float(line["size"]), float(line["per_nanosecond"])))
+    return Rates(*(Curve(*zip(*pairs, strict=True)) for pairs in found.values()))

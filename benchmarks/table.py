@@ -1,0 +1,314 @@
+"""Measuring one player on one stream: rounds per CPU second, peak memory and mistakes, in a process of its own.
+
+The stream is made, and the kernels are compiled, before the process forks; the child builds the player and plays. Time is
+the child's CPU time over blocks of rounds: the first blocks (cold caches, page faults) do not count, the rate is the
+median of the others. A stream that ends before the time is up is gone through again, which counts for the rate only:
+mistakes are those of the first pass, hence of the rounds shown beside them. Peak memory is what the child's resident set
+rose by at its highest from just before the player was built (VmHWM, reset there), so arrays, another library's included,
+count and the interpreter does not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import select
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents import Trace
+from banditlab.envs.digits import Digits
+from banditlab.envs.logistic import Logistic
+from banditlab.errors import BanditlabError
+from banditlab.kernels import as_contexts
+from banditlab.problem import Problem
+from banditlab.registry import registry
+from benchmarks.costs import Player
+
+Floats = NDArray[np.float64]
+CLASSES = (2, 10, 50)
+FEATURES = (8, 64, 256, 1024)
+ROUNDS = 20_000
+STREAM_BYTES = 2**27
+"""The longest stream; wider contexts get fewer rounds."""
+SEED = 0
+
+
+class Stream(NamedTuple):
+    """A stream in memory: its name, the problem, contexts (T, d), labels (T,), and the mean number of non-zeros."""
+
+    name: str
+    problem: Problem
+    X: Floats
+    y: NDArray[np.int64]
+    nonzero: float
+
+
+class Effort(NamedTuple):
+    """CPU seconds to spend on a cell and at most on a whole first pass, the wall clock's limit, and bytes of state."""
+
+    seconds: float = 0.3
+    whole_pass: float = 25.0
+    limit: float = 120.0
+    memory: float = 4.0 * 2**30
+
+
+class Row(NamedTuple):
+    """A measured cell, or a cell that was not measured (`why`); what does not apply is None."""
+
+    player: str
+    kind: str
+    stream: str
+    K: int
+    d: int
+    rounds: int | None = None
+    nanoseconds: float | None = None
+    mistakes: float | None = None
+    peak: int | None = None
+    state: int | None = None
+    nonzero: float | None = None
+    why: str = ""
+
+
+@cache
+def digits() -> Stream:
+    """Return the digits stream, T = 20,000."""
+    return _stream("digits", Digits(horizon=ROUNDS), ROUNDS)
+
+
+@cache
+def logistic(K: int, d: int) -> Stream:
+    """Return a Logistic stream: contexts on the unit sphere."""
+    rounds = min(ROUNDS, STREAM_BYTES // (8 * d))
+    return _stream("logistic", Logistic(n_classes=K, n_features=d, horizon=rounds), rounds)
+
+
+def _stream(name: str, env: Any, rounds: int) -> Stream:
+    env.reset(seed=SEED)
+    [(X, y)] = env.blocks(rounds, rounds)
+    X = as_contexts(X)
+    return Stream(name, env.problem, X, np.ascontiguousarray(y, np.int64), np.count_nonzero(X) / len(X))
+
+
+# --------------------------------------------------------------------------------------------------------- playing blocks
+
+
+def build(player: Player, problem: Problem) -> Any:
+    """Return the player of a line of the table, fresh."""
+    return registry().load(player.kind, player.id)(problem, np.random.default_rng(SEED), **player.settings)
+
+
+def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
+    """Return a function that plays a block and returns its mistakes, by the fastest way the player offers."""
+    K = player.problem.n_classes
+    if hasattr(player, "forecast_block"):
+
+        def forecast(X: Floats, y: NDArray[np.int64]) -> int:
+            logits = np.empty((len(y), K))
+            player.forecast_block(X, y, logits)
+            return int((logits.argmax(axis=1) != y).sum())
+
+        return forecast
+    if hasattr(player, "play_block"):
+
+        def play(X: Floats, y: NDArray[np.int64]) -> int:
+            trace = Trace.empty(len(y))
+            player.play_block(X, y, trace)
+            return int((~trace.correct).sum())
+
+        return play
+    return _forecast_one_by_one(player) if hasattr(player, "update") else _play_one_by_one(player)
+
+
+def _forecast_one_by_one(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
+    def forecast(X: Floats, y: NDArray[np.int64]) -> int:
+        mistakes = 0
+        for x, label in zip(X, y.tolist(), strict=True):
+            mistakes += int(np.argmax(player.predict(x))) != label
+            player.update(x, label)
+        return mistakes
+
+    return forecast
+
+
+def _play_one_by_one(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
+    told = player.feedback == "label"
+
+    def play(X: Floats, y: NDArray[np.int64]) -> int:
+        mistakes = 0
+        for x, label in zip(X, y.tolist(), strict=True):
+            decision = player.act(x)
+            mistakes += decision.action != label
+            player.learn(x, decision, label if told else decision.action == label)
+        return mistakes
+
+    return play
+
+
+def warm(player: Player) -> None:
+    """Compile a player's kernels by playing a small stream."""
+    K = player.classes or 3
+    env = Logistic(n_classes=K, n_features=8, horizon=300)
+    env.reset(seed=SEED)
+    [(X, y)] = env.blocks(300, 300)
+    block = blocks(build(player, env.problem))
+    for start in (0, 100, 200):
+        block(as_contexts(X[start : start + 100]), y[start : start + 100])
+
+
+class Played(NamedTuple):
+    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round."""
+
+    rounds: int
+    mistakes: int
+    nanoseconds: float
+
+
+def play(player: Any, stream: Stream, effort: Effort, whole: bool) -> Played:
+    """Play blocks until the effort's time is spent and, where `whole` is asked for, the first pass is over."""
+    block, T = blocks(player), len(stream.y)
+    size, t, passed, mistakes, spent = 1, 0, 0, 0, 0.0
+    counted: list[float] = []
+    while True:
+        part = slice(t, min(t + size, T))
+        n = part.stop - part.start
+        start = time.process_time_ns()
+        wrong = block(stream.X[part], stream.y[part])
+        seconds = (time.process_time_ns() - start) / 1e9
+        spent += seconds
+        if passed < T:
+            passed, mistakes = passed + n, mistakes + wrong
+        t = part.stop % T
+        long_enough = seconds >= effort.seconds / 12.0 or n == T
+        if (long_enough and size > 1) or spent >= effort.seconds:
+            counted.append(1e9 * seconds / n)
+        elif not long_enough and n == size:
+            size *= 2
+        over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
+        if over and (not whole or passed >= T or spent >= effort.whole_pass):
+            return Played(passed, mistakes, statistics.median(counted))
+
+
+# ------------------------------------------------------------------------------------------------------ a process of its own
+
+
+def measure(player: Player, stream: Stream, effort: Effort) -> Row:
+    """Return a player's row on a stream; a cell that cannot be measured says why."""
+    K, d = stream.problem.n_classes, stream.problem.n_features
+    row = Row(player.label, player.kind, stream.name, K, d)
+    if player.classes not in (None, K):
+        return row._replace(why=f"K = {player.classes} only")
+    if 8.0 * player.state(K, d) > effort.memory:
+        return row._replace(why=f"state {8.0 * player.state(K, d) / 1e9:.0f} GB")
+    whole = stream.name == "digits"
+    try:
+        found = in_child(lambda: _measured(player, stream, effort, whole), effort.limit)
+    except ChildError as error:
+        return row._replace(why=str(error))
+    return row._replace(nonzero=stream.nonzero, **found)
+
+
+def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> dict[str, Any]:
+    before = resident(reset=True)
+    made = build(player, stream.problem)
+    state = sum(array_bytes(value) for value in owners(made))
+    played = play(made, stream, effort, whole)
+    peak = None if before is None else max(0, (resident() or 0) - before)
+    return {
+        "rounds": played.rounds,
+        "nanoseconds": played.nanoseconds,
+        "mistakes": played.mistakes / played.rounds,
+        "peak": peak,
+        "state": state,
+    }
+
+
+def owners(player: Any) -> list[Any]:
+    """Return the attributes of a player and of the player it wraps, in which its arrays are found."""
+    inner = vars(player).get("_inner")
+    return [*vars(player).values(), *([] if inner is None else vars(inner).values())]
+
+
+def array_bytes(value: Any) -> int:
+    """Return the bytes of the arrays in nested tuples."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(array_bytes, value)) if isinstance(value, tuple) else 0
+
+
+def resident(reset: bool = False) -> int | None:
+    """Return the peak resident set in bytes, or reset it and return the present one; None where Linux is not."""
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    wanted = "VmRSS:" if reset else "VmHWM:"
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(wanted))
+
+
+class ChildError(Exception):
+    """The child process did not answer: why, in a few words."""
+
+
+def in_child(work: Callable[[], dict[str, Any]], limit: float) -> dict[str, Any]:
+    """Return what `work` returns (JSON) when it runs in a fork of this process for at most `limit` seconds."""
+    gc.collect()
+    _trim()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    answer, hand = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(answer)
+        _answer(work, hand)
+    os.close(hand)
+    with os.fdopen(answer, "rb") as pipe:
+        ready, _, _ = select.select([pipe], [], [], limit)
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+        text = pipe.read()
+    os.waitpid(child, 0)
+    if not ready:
+        raise ChildError(f"over {limit:g} s")
+    if not text:
+        raise ChildError("the process died")
+    found: dict[str, Any] = json.loads(text)
+    if "error" in found:
+        raise ChildError(found["error"])
+    return found
+
+
+def _answer(work: Callable[[], dict[str, Any]], hand: int) -> None:
+    """Write what `work` returns, or the error it raised, into the pipe and leave without running exit handlers."""
+    try:
+        found = work()
+    except BanditlabError as error:
+        found = {"error": str(error)}
+    except MemoryError:
+        found = {"error": "not enough memory"}
+    except BaseException as error:  # the parent's traceback would hide it; the row says what it was
+        found = {"error": f"{type(error).__name__}: {error}"}
+    with os.fdopen(hand, "wb") as pipe:
+        pipe.write(json.dumps(found).encode())
+    os._exit(0)
+
+
+def _trim() -> None:
+    """Hand freed memory back to the system, so that the child's arrays do not land in it unseen."""
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return

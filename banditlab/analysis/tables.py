@@ -179,12 +179,14 @@ def _read_runs(out: Path, wanted: list[str]) -> tuple[list[pd.DataFrame], int]:
             table = table[table["run_id"].isin(set(wanted))].drop_duplicates(["run_id", "round"])
             done = set(table["run_id"])
             frames += [table] if len(table) else []
-    for run_id in wanted:
-        shard = out / "shards" / run_id[:2] / f"{run_id}.parquet"
-        if run_id not in done and shard.is_file():
-            table = _parquet(shard)
-            unreadable += table is None
-            frames += [table] if table is not None and len(table) else []
+    for shard in sorted(out.glob("shards/*/*.parquet")):
+        table = _parquet(shard)
+        if table is None:
+            unreadable += shard.stem in wanted and shard.stem not in done
+            continue
+        table = table[table["run_id"].isin(set(wanted) - done)]
+        done |= set(table["run_id"])
+        frames += [table] if len(table) else []
     return frames, unreadable
 
 

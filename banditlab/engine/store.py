@@ -1,8 +1,8 @@
-"""The results folder: one Parquet file per finished run, compacted; nothing finished is ever lost or trusted unread.
+"""The results folder: finished runs in Parquet files, compacted; nothing written is ever lost or trusted unread.
 
 spec.toml                                    resolved, with versions and the store format number
 runs.json                                    the current spec's run ids, stream ids and skipped pairs
-shards/<first two of id>/<run_id>.parquet    temporary name, fsync, os.replace
+shards/<first two of id>/<run_id>.parquet    one or more runs, named after the first; temporary name, fsync, os.replace
 comparators/<stream_id>.parquet, .npz
 failed/<run_id>.json                         traceback; tried again on the next call
 results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
@@ -16,9 +16,9 @@ import json
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ FORMAT = 1
 _UMASK = os.umask(0)  # the only way to read it is to set it
 os.umask(_UMASK)
 Rows = dict[str, list[Any]]
+RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
 
 _COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("run_id", "stream_id", "kind", "environment", "player", "label"), pa.string()),
@@ -41,6 +42,14 @@ _COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("loss_nats", "loss_bits", "gap", "norm_bound"), pa.float64()),
     "description": pa.string(),
 }
+
+
+class Finished(NamedTuple):
+    """A finished run on its way to the store: its rows as columns, and its description."""
+
+    run_id: str
+    rows: Rows
+    description: dict[str, Any]
 
 
 class Store:
@@ -65,10 +74,13 @@ class Store:
 
     # -------------------------------------------------------------------------------------------------------------- writing
 
-    def write_run(self, run_id: str, rows: Rows, description: dict[str, Any]) -> None:
-        """Store a finished run; its earlier failure, if there was one, is forgotten."""
-        _write_parquet(self.shard(run_id), _table(rows, {"banditlab.run": json.dumps(description, sort_keys=True)}))
-        (self.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
+    def write_runs(self, runs: Sequence[Finished]) -> None:
+        """Store finished runs in one shard, all or none; their earlier failures, if there were any, are forgotten."""
+        texts = {run.run_id: json.dumps(run.description, sort_keys=True) for run in runs}
+        table = _stacked([run.rows for run in runs]).replace_schema_metadata({RUNS: json.dumps(texts)})
+        _write_parquet(self.shard(runs[0].run_id), table)
+        for run_id in self._failed() & set(texts):
+            (self.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
 
     def write_failure(self, run_id: str, record: dict[str, Any]) -> None:
         """Record why a run failed; it is tried again on the next call."""
@@ -94,41 +106,43 @@ class Store:
         _write_bytes(self.folder / "runs.json", json.dumps(plan, indent=1).encode())
 
     def shard(self, run_id: str) -> Path:
-        """Return where a run's own file stands until it is compacted."""
+        """Return where runs stand until they are compacted, the first of them given."""
         return self.folder / "shards" / run_id[:2] / f"{run_id}.parquet"
 
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
         """Return (ids of finished runs, ids of shards found cut in half, which are removed)."""
-        files = list(self.folder.glob("shards/*/*.parquet"))  # before the compacted ones: a run may move, never vanish
-        broken = [file for file in files if not _reads_back(file)]
+        held = shards(self.folder)  # before the compacted ones: a run may move, never vanish
+        broken = [file for file, texts in held.items() if texts is None]
         for file in broken:
             file.unlink(missing_ok=True)
-        finished = {file.stem for file in files if file not in broken} | compacted_ids(self.folder)
+        finished = {run_id for texts in held.values() for run_id in texts or ()} | compacted_ids(self.folder)
         return finished, [file.stem for file in broken if file.stem not in finished]
 
     def failures(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Return the records of those of the given runs that failed."""
-        files = [self.folder / "failed" / f"{run_id}.json" for run_id in run_ids]
-        return [json.loads(file.read_text()) for file in files if file.exists()]
+        failed = self._failed()
+        files = [self.folder / "failed" / f"{run_id}.json" for run_id in run_ids if run_id in failed]
+        return [json.loads(file.read_text()) for file in files]
+
+    def _failed(self) -> set[str]:
+        return {name.removesuffix(".json") for name in os.listdir(self.folder / "failed")}
 
     # ----------------------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> None:
         """Gather all shards into results.parquet and descriptions.parquet; a run that is in them twice counts once."""
         with self.lock():
-            shards = sorted(self.folder.glob("shards/*/*.parquet"))
-            read = [read_if_whole(file) for file in shards]
-            shards = [file for file, table in zip(shards, read, strict=True) if table is not None]
-            tables = [table for table in read if table is not None]
-            if tables:
-                texts = [(table.schema.metadata or {}).get(b"banditlab.run", b"{}").decode() for table in tables]
-                described = _table({"run_id": [f.stem for f in shards], "description": texts})
+            whole = {file: texts for file, texts in shards(self.folder).items() if texts is not None}
+            read = {file: table for file in sorted(whole) if (table := read_if_whole(file)) is not None}
+            if read:
+                texts = {run_id: text for file in read for run_id, text in (whole[file] or {}).items()}
+                described = _table({"run_id": list(texts), "description": list(texts.values())})
                 _merge(self.folder / "descriptions.parquet", [described], ["run_id"])
-                _merge(self.folder / "results.parquet", tables, ["run_id", "round"])
-            for file in shards:
-                file.unlink()
+                _merge(self.folder / "results.parquet", list(read.values()), ["run_id", "round"])
+            for file in read:
+                file.unlink(missing_ok=True)
             found = (read_if_whole(file) for file in sorted(self.folder.glob("comparators/*.parquet")))
             comparators = [table for table in found if table is not None]
             if comparators:
@@ -146,16 +160,22 @@ class Store:
 
 def finished_runs(folder: Path) -> set[str]:
     """Return the ids of finished runs, compacted or not, without changing anything."""
-    shards = {file.stem for file in folder.glob("shards/*/*.parquet") if _reads_back(file)}
-    return compacted_ids(folder) | shards
+    return {run_id for texts in shards(folder).values() for run_id in texts or ()} | compacted_ids(folder)
 
 
-def _reads_back(file: Path) -> bool:
+def shards(folder: Path) -> dict[Path, dict[str, str] | None]:
+    """Return the runs of each shard, their descriptions by id; None for a file that was cut in half."""
+    return {file: _runs_of(file) for file in folder.glob("shards/*/*.parquet")}
+
+
+def _runs_of(file: Path) -> dict[str, str] | None:
     try:
-        pq.read_metadata(file)
+        metadata = pq.read_metadata(file).metadata or {}
     except (pa.ArrowInvalid, OSError):
-        return False
-    return True
+        return None
+    if RUNS.encode() in metadata:
+        return dict(json.loads(metadata[RUNS.encode()]))
+    return {file.stem: metadata.get(b"banditlab.run", b"{}").decode()}  # as shards were before they held several runs
 
 
 def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
@@ -191,9 +211,19 @@ def check_format(folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- Parquet, safely
 
 
-def _table(rows: Rows, metadata: dict[str, str] | None = None) -> pa.Table:
-    columns = {name: pa.array(values, type=_type_of(name, values)) for name, values in rows.items()}
-    return pa.table(columns).replace_schema_metadata(metadata)
+def _table(rows: Rows) -> pa.Table:
+    return pa.table({name: pa.array(values, type=_type_of(name, values)) for name, values in rows.items()})
+
+
+def _stacked(parts: Iterable[Rows]) -> pa.Table:
+    """Return rows of many runs under one another; what has the same columns and types becomes a table at once."""
+    alike: dict[tuple[Any, ...], Rows] = {}
+    for rows in parts:
+        layout = tuple((name, _type_of(name, values)) for name, values in rows.items())
+        into = alike.setdefault(layout, {name: [] for name in rows})
+        for name, values in rows.items():
+            into[name] += values
+    return concatenate([_table(rows) for rows in alike.values()])
 
 
 def _type_of(name: str, values: list[Any]) -> pa.DataType:
@@ -206,12 +236,14 @@ def _type_of(name: str, values: list[Any]) -> pa.DataType:
 
 
 def _merge(file: Path, tables: list[pa.Table], key: list[str]) -> None:
-    """Add the rows of runs that the Parquet file does not hold yet, and sort it by `key`."""
-    whole = read_if_whole(file)
-    old = [] if whole is None else [whole]
-    known = old[0]["run_id"].unique() if old else pa.array([], pa.string())
-    fresh = [table.filter(pc.invert(pc.is_in(table["run_id"], known))) for table in tables]
-    _write_parquet(file, concatenate(old + fresh).sort_by([(name, "ascending") for name in key]))
+    """Add the rows of runs that the Parquet file does not hold yet, each once, and sort it by `key`."""
+    known: set[str] = set()
+    kept = []
+    for table in filter(None, [read_if_whole(file), *tables]):
+        fresh = set(table["run_id"].unique().to_pylist()) - known
+        known |= fresh
+        kept.append(table.filter(pc.is_in(table["run_id"], pa.array(sorted(fresh), pa.string()))))
+    _write_parquet(file, concatenate(kept).sort_by([(name, "ascending") for name in key]))
 
 
 def concatenate(tables: list[pa.Table]) -> pa.Table:

@@ -14,7 +14,7 @@ from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.play import is_compiled, play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
-from banditlab.engine.store import Store
+from banditlab.engine.store import Store, finished_runs
 from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
 from banditlab.registry import registry
 
@@ -24,7 +24,9 @@ ATTEMPTS = 2  # tries, alone, of a run whose worker died
 IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
 WARM_ROUNDS = 64
 UNKNOWN_SECONDS_A_ROUND = 1e-4
+FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
 COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators, for the time left
+TASKS_A_WORKER = 16  # streams of short runs are put together into tasks as long as there are still so many
 
 Watcher = Callable[["Progress"], None]
 
@@ -125,7 +127,7 @@ class Sweep:
         tell = watch or (lambda _: None)
         tell(progress)
         costs = warm_up(missing, progress, tell)
-        tasks = self._tasks(str(store.folder), missing, streams, costs)
+        tasks = self._tasks(str(store.folder), missing, streams, costs, jobs)
         progress.cost = sum(_cost(task, costs) for task in tasks)
         progress.playing_since = time.perf_counter()
         for outcomes, task in _work(tasks, min(jobs, len(tasks)), store):
@@ -156,32 +158,63 @@ class Sweep:
         settled = [run for run in streams if not (run.adaptive and run.run_id in missing)]
         return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
 
-    def _tasks(self, folder: str, missing: list[Run], streams: list[Run], costs: dict[str, float]) -> list[Task]:
-        """Return tasks of about TASK_SECONDS, each of one stream, the costliest first so that the last ones are short.
+    def _tasks(
+        self, folder: str, missing: list[Run], streams: list[Run], costs: dict[str, float], jobs: int
+    ) -> list[Task]:
+        """Return tasks of about TASK_SECONDS, the costliest first so that the last ones are short.
 
-        Runs of a stream too long to be kept go side by side, in tasks of up to TOGETHER_SECONDS.
+        A stream's runs are in one task, perhaps with those of others, or in several of that stream alone. Runs of a
+        stream too long to be kept go side by side, in tasks of up to TOGETHER_SECONDS.
         """
-        labs = tuple(registry().labs())
-        tasks = [Task(folder, labs, (run,), self.balls, True) for run in streams]
-
-        def place(run: Run) -> str:
-            return "" if run.adaptive else run.stream_id
-
+        labs, many = tuple(registry().labs()), TASKS_A_WORKER * jobs
+        share = max(1, len(streams) // many)
+        few = [tuple(streams[start : start + share]) for start in range(0, len(streams), share)]
+        tasks = [Task(folder, labs, runs, self.balls, comparators=True) for runs in few]
         long = _long_streams(missing)
-        ordered = sorted(missing, key=lambda run: (place(run), -_seconds(run, costs)))
-        for stream, same_stream in groupby(ordered, key=place):
-            batch: list[Run] = []
-            cost = 0.0
-            enough, most = (TOGETHER_SECONDS, TOGETHER) if stream in long else (TASK_SECONDS, len(ordered))
-            for run in same_stream:
-                batch.append(run)
-                cost += _seconds(run, costs)
-                if cost >= enough or len(batch) == most:
-                    tasks.append(Task(folder, labs, tuple(batch), self.balls, together=stream in long))
-                    batch, cost = [], 0.0
-            if batch:
-                tasks.append(Task(folder, labs, tuple(batch), self.balls, together=stream in long))
+        ordered = sorted(missing, key=lambda run: (_place(run), -_seconds(run, costs)))
+        portions: list[tuple[Run, ...]] = []
+        for stream, runs in groupby(ordered, key=_place):
+            if stream in long:
+                parts = _portions(runs, costs, TOGETHER_SECONDS, TOGETHER)
+                tasks += [Task(folder, labs, part, self.balls, together=True) for part in parts]
+            else:
+                portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
+        enough = min(TASK_SECONDS, sum(_seconds(run, costs) for run in missing) / many)
+        tasks += [Task(folder, labs, runs, self.balls) for runs in _packed(portions, costs, enough)]
         return sorted(tasks, key=lambda task: -_cost(task, costs))
+
+
+def _place(run: Run) -> str:
+    return "" if run.adaptive else run.stream_id
+
+
+def _portions(runs: Iterable[Run], costs: dict[str, float], seconds: float, most: int) -> Iterator[tuple[Run, ...]]:
+    """Cut runs into portions of at least so many seconds, or so many runs, the last one shorter."""
+    batch: list[Run] = []
+    cost = 0.0
+    for run in runs:
+        batch.append(run)
+        cost += _seconds(run, costs)
+        if cost >= seconds or len(batch) == most:
+            yield tuple(batch)
+            batch, cost = [], 0.0
+    if batch:
+        yield tuple(batch)
+
+
+def _packed(portions: Iterable[tuple[Run, ...]], costs: dict[str, float], seconds: float) -> Iterator[tuple[Run, ...]]:
+    """Put portions that follow one another together as long as they take at most so many seconds."""
+    batch: list[Run] = []
+    cost = 0.0
+    for portion in portions:
+        own = sum(_seconds(run, costs) for run in portion)
+        if batch and cost + own > seconds:
+            yield tuple(batch)
+            batch, cost = [], 0.0
+        batch += portion
+        cost += own
+    if batch:
+        yield tuple(batch)
 
 
 def _long_streams(runs: Iterable[Run]) -> set[str]:
@@ -198,7 +231,7 @@ def _long_streams(runs: Iterable[Run]) -> set[str]:
 
 
 def _cost(task: Task, costs: dict[str, float]) -> float:
-    return COMPARATOR_SECONDS if task.comparators else sum(_seconds(run, costs) for run in task.runs)
+    return sum(COMPARATOR_SECONDS if task.comparators else _seconds(run, costs) for run in task.runs)
 
 
 def _count(progress: Progress, task: Task, outcomes: list[Outcome], cost: float) -> None:
@@ -221,7 +254,7 @@ def _variant(run: Run) -> str:
 
 
 def _seconds(run: Run, costs: dict[str, float]) -> float:
-    return costs.get(_variant(run), UNKNOWN_SECONDS_A_ROUND * run.rounds)
+    return FIXED_SECONDS + costs.get(_variant(run), UNKNOWN_SECONDS_A_ROUND * run.rounds)
 
 
 def warm_up(
@@ -281,9 +314,10 @@ def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Out
 
 def _singly(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
     """Yield what the tasks left undone, one run a task."""
+    finished = finished_runs(store.folder)
     for task in tasks:
         for run in task.runs:
-            if task.comparators or not store.shard(run.run_id).exists():
+            if task.comparators or run.run_id not in finished:
                 yield Task(task.folder, task.labs, (run,), task.balls, task.comparators)
 
 

@@ -20,17 +20,19 @@ from banditlab.agents import LabelAgent
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.play import BLOCK, Blocks, Played, is_compiled, play, play_together
-from banditlab.engine.store import Rows, Store
+from banditlab.engine.store import Finished, Rows, Store
 
 REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
+STORE_SECONDS = 1.0
+"""Finished runs wait at most about this long for others, to be stored in one file with them."""
 STREAM_BYTES = 128 * 2**20
 """A stream up to this size is kept in memory for the players of a task; through a longer one they go together."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A few runs of one stream, or one stream's comparators: what is sent to a worker."""
+    """A few runs, those of one stream together, or the comparators of their streams: what is sent to a worker."""
 
     folder: str
     labs: tuple[str, ...]
@@ -64,22 +66,58 @@ def execute(task: Task) -> list[Outcome]:
             registry().open_lab(lab)
         store = Store(task.folder)
         if task.comparators:
-            run = task.runs[0]
-            compare = _compare_adaptive if run.adaptive else compare_stream
-            return [_guarded(store, run, True, lambda: compare(store, run, task.balls))]
-        return list(_play_all(store, task))
+            return [_compare(store, run, task.balls) for run in task.runs]
+        shelf = _Shelf(store)
+        try:
+            outcomes = list((_play_long if task.together else _play_all)(shelf, task))
+        finally:  # an interrupt loses no finished run
+            left = shelf.store_all()
+        return outcomes + left
 
 
-def _play_all(store: Store, task: Task) -> Iterator[Outcome]:
-    if task.together:
-        yield from _play_long(store, task)
-        return
+class _Shelf:
+    """Finished runs on their way to the store.
+
+    A file costs as much as some ten thousand rounds, so short runs share one: what was played in the last STORE_SECONDS
+    is what a crash may lose.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._waiting: list[tuple[Run, Finished, float]] = []
+        self._since = time.perf_counter()
+
+    def add(self, run: Run, player: Any, played: Played, seconds: float) -> list[Outcome]:
+        """Take a finished run over and return the outcomes of those that went to the store by it."""
+        if not self._waiting:
+            self._since = time.perf_counter() - seconds
+        rows = run_rows(run, player, played)
+        self._waiting.append((run, Finished(run.run_id, rows, run.description | {"facts": facts()}), seconds))
+        return self.store_all() if time.perf_counter() - self._since >= STORE_SECONDS else []
+
+    def store_all(self) -> list[Outcome]:
+        """Store what waits and return its outcomes; runs that cannot be stored have failed."""
+        waiting, self._waiting = self._waiting, []
+        try:
+            if waiting:
+                self.store.write_runs([finished for _, finished, _ in waiting])
+        except Exception as error:
+            return [_failed(self.store, run, False, error) for run, _, _ in waiting]
+        return [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in waiting]
+
+
+def _play_all(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
-        yield _guarded(store, run, False, lambda run=run, met=met: _play_one(store, run, streams, met))  # type: ignore[misc]
+        begin = time.perf_counter()
+        try:
+            player, played = _play_one(run, streams, met)
+            yield from shelf.add(run, player, played, time.perf_counter() - begin)
+        except (Exception, SystemExit) as error:  # a plug-in may raise anything: it is listed, the other runs go on
+            yield _failed(shelf.store, run, False, error)
         if met and task.balls:
-            _guarded(store, run, True, lambda run=run, met=met: met[0].compare(store, run, task.balls))  # type: ignore[misc]
+            _guarded(shelf.store, run, lambda run=run, met=met: met[0].compare(shelf.store, run, task.balls))  # type: ignore[misc]
 
 
 def is_long(run: Run) -> bool:
@@ -92,21 +130,21 @@ def is_long(run: Run) -> bool:
         return False
 
 
-def _play_long(store: Store, task: Task) -> Iterator[Outcome]:
+def _play_long(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
     """Play runs of one long stream side by side, so that it is drawn once; players without kernels play alone."""
     env = task.runs[0].build_environment()
     ready: list[tuple[Run, Any]] = []
     for run in task.runs:
+        begin = time.perf_counter()
         try:
             _load_kernels(run, env)
             player = run.build_player(env)
+            if is_compiled(player):
+                ready.append((run, player))
+            else:
+                yield from shelf.add(run, *_play_one(run, {}, []), time.perf_counter() - begin)
         except (Exception, SystemExit) as error:
-            yield _failed(store, run, False, error)
-            continue
-        if is_compiled(player):
-            ready.append((run, player))
-        else:
-            yield _guarded(store, run, False, lambda run=run: _play_one(store, run, {}, []))  # type: ignore[misc]
+            yield _failed(shelf.store, run, False, error)
     begin = time.perf_counter()
     try:
         seed, stops = task.runs[0].environment_seed(), task.runs[0].checkpoints
@@ -115,20 +153,27 @@ def _play_long(store: Store, task: Task) -> Iterator[Outcome]:
         played = [error] * len(ready)
     share = (time.perf_counter() - begin) / max(1, len(ready))
     for (run, player), left in zip(ready, played):
-        if isinstance(left, BaseException):
-            yield _failed(store, run, False, left)
-        else:
-            yield _guarded(store, run, False, lambda run=run, p=player, left=left: _write(store, run, p, left), share)  # type: ignore[misc]
+        try:
+            if isinstance(left, BaseException):
+                raise left
+            yield from shelf.add(run, player, left, share)
+        except (Exception, SystemExit) as error:
+            yield _failed(shelf.store, run, False, error)
 
 
-def _guarded(store: Store, run: Run, comparator: bool, work: Callable[[], None], seconds: float = 0.0) -> Outcome:
+def _compare(store: Store, run: Run, balls: Sequence[float]) -> Outcome:
+    compare = _compare_adaptive if run.adaptive else compare_stream
+    return _guarded(store, run, lambda: compare(store, run, balls))
+
+
+def _guarded(store: Store, run: Run, compare: Callable[[], None]) -> Outcome:
+    """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
     try:
-        work()
-    except (Exception, SystemExit) as error:  # a plug-in may raise anything: it is listed, the other runs go on
-        return _failed(store, run, comparator, error)
-    seconds += time.perf_counter() - begin
-    return Outcome(run.stream_id if comparator else run.run_id, run.rounds, seconds)
+        compare()
+    except (Exception, SystemExit) as error:
+        return _failed(store, run, True, error)
+    return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
 
 
 def _failed(store: Store, run: Run, comparator: bool, error: BaseException) -> Outcome:
@@ -153,7 +198,8 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     return Outcome(id_, run.rounds, 0.0, error)
 
 
-def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> None:
+def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Any, Played]:
+    """Play a run on its stream, which is drawn once for the runs of it that follow one another; return its player too."""
     if run.stream_id not in streams:
         streams.clear()
         streams[run.stream_id] = _open_stream(run)
@@ -163,13 +209,9 @@ def _play_one(store: Store, run: Run, streams: dict[str, tuple[Any, Blocks | Non
     if run.adaptive:
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
-    _write(store, run, player, played)
     if run.adaptive:
         met.append(env)
-
-
-def _write(store: Store, run: Run, player: Any, played: Played) -> None:
-    store.write_run(run.run_id, run_rows(run, player, played), run.description | {"facts": facts()})
+    return player, played
 
 
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:

@@ -28,6 +28,19 @@ def test_compacted_rows_and_shards_are_one_table(new_folder):
     pd.testing.assert_frame_equal(mixed.runs[frame.columns], frame, check_dtype=False)
 
 
+def test_shards_that_hold_several_runs(new_folder):
+    folder = new_folder()
+    for repetition in range(4):
+        folder.add_run("fair", repetition, 10.0 + repetition)
+    out = folder.write(shards=4)
+    single = load(out).runs
+    files = sorted(out.glob("shards/*/*.parquet"))
+    pd.concat([pd.read_parquet(file) for file in files]).to_parquet(files[0])
+    for file in files[1:3]:  # the fourth run's own file stays: it counts once
+        file.unlink()
+    pd.testing.assert_frame_equal(load(out).runs, single)
+
+
 def test_a_run_in_both_places_counts_once(new_folder):
     folder = new_folder()
     run_id = folder.add_run("fair", 0, 10.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,12 +12,16 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from banditlab.agents.banditron import Banditron
 from banditlab.engine import store as store_module
+from banditlab.engine import sweep as sweep_module
 from banditlab.engine import work as work_module
-from banditlab.engine.store import Store, concatenate
+from banditlab.engine.play import play
+from banditlab.engine.store import Finished, Store, concatenate, finished_runs, shards
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 
@@ -152,11 +157,112 @@ def test_a_shard_cut_in_half_is_done_again(small, tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "compact", lambda self: None)
     small().run(tmp_path)
     monkeypatch.undo()
-    shard = next((tmp_path / "shards").glob("*/*.parquet"))
+    shard, runs = next(iter(shards(tmp_path).items()))
     shard.write_bytes(shard.read_bytes()[:500])
     again = small().run(tmp_path)
     assert again.redone == [shard.stem]
-    assert (again.present, again.played, again.failures) == (5, 1, [])
+    assert (again.present, again.played, again.failures) == (6 - len(runs), len(runs), [])
+
+
+@pytest.mark.parametrize(("seconds", "n_shards"), [(0.0, 6), (1e9, 2)])
+def test_short_runs_share_a_shard(small, tmp_path, monkeypatch, seconds, n_shards):
+    monkeypatch.setattr(work_module, "STORE_SECONDS", seconds)
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    sweep = small()
+    sweep.run(tmp_path / "out")
+    held = shards(tmp_path / "out")
+    assert len(held) == n_shards  # one a run, or one a task: that of its stream
+    monkeypatch.undo()
+    small().run(tmp_path / "out")  # compacts what is there
+    small().run(tmp_path / "whole")
+    assert_same(tables(tmp_path / "out"), tables(tmp_path / "whole"))
+    described = pd.read_parquet(tmp_path / "out" / "descriptions.parquet")
+    found = {run_id: json.loads(text) for run_id, text in zip(described.run_id, described.description)}
+    assert {run_id: text["player"] for run_id, text in found.items()} == {r.run_id: r.player for r in sweep.plan.runs}
+
+
+def test_an_interrupt_keeps_what_was_finished(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(work_module, "STORE_SECONDS", 1e9)
+    played = []
+
+    def interrupted(*arguments, **options):
+        played.append(1)
+        if len(played) == 6:  # the third of the first task's runs: two rounds of each kind of player come first
+            raise KeyboardInterrupt
+        return play(*arguments, **options)
+
+    monkeypatch.setattr(work_module, "_loaded", set())
+    monkeypatch.setattr(work_module, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small(agent=[{"id": "banditron", "grid": {"gamma": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}}]).run(tmp_path)
+    assert len(finished_runs(tmp_path)) == 4
+
+
+def test_runs_that_cannot_be_stored_have_failed(small, tmp_path, monkeypatch):
+    def full(self, runs):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Store, "write_runs", full)
+    result = small().run(tmp_path)
+    assert (result.played, len(result.failures)) == (0, 6)
+    assert {failure["error"] for failure in result.failures} == {"OSError: no space left on device"}
+    monkeypatch.undo()
+    assert small().run(tmp_path).failures == []
+
+
+def test_shards_of_one_run_are_read_as_before(small, tmp_path, monkeypatch):
+    small().run(tmp_path / "new")
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    small().run(tmp_path / "old")
+    monkeypatch.undo()
+    for file, runs in shards(tmp_path / "old").items():
+        table = pq.read_table(file).replace_schema_metadata(None)
+        file.unlink()
+        for run_id, text in runs.items():
+            shard = Store(tmp_path / "old").shard(run_id)
+            shard.parent.mkdir(exist_ok=True)
+            own = table.filter(pc.equal(table["run_id"], run_id))
+            pq.write_table(own.replace_schema_metadata({"banditlab.run": text}), shard)
+    assert len(shards(tmp_path / "old")) == 6
+    assert small().run(tmp_path / "old").present == 6
+    assert_same(tables(tmp_path / "old"), tables(tmp_path / "new"))
+    old, new = (pd.read_parquet(tmp_path / name / "descriptions.parquet") for name in ("old", "new"))
+    pd.testing.assert_frame_equal(old, new)
+
+
+def test_a_run_in_two_shards_counts_once(tmp_path):
+    store = Store(tmp_path)
+    one, two, three = (
+        Finished(i, {"run_id": [i, i], "round": [1, 2], "mistakes": [0, 1]}, {"of": i}) for i in ("aa", "bb", "cc")
+    )
+    store.write_runs([one, two])
+    store.write_runs([two, three])
+    assert finished_runs(tmp_path) == {"aa", "bb", "cc"}
+    for _ in range(2):
+        store.compact()
+        frame = pd.read_parquet(tmp_path / "results.parquet")
+        assert list(frame.run_id) == ["aa", "aa", "bb", "bb", "cc", "cc"]
+        store.write_runs([three])
+
+
+def test_streams_of_short_runs_go_together_and_long_ones_are_cut(small):
+    sweep = small(repetitions=50)
+    missing = sweep.plan.runs
+
+    def tasks(seconds, jobs):
+        costs = {sweep_module._variant(run): seconds for run in missing}
+        made = sweep._tasks("out", missing, list(sweep.plan.streams().values()), costs, jobs)
+        assert sorted(r.run_id for t in made if not t.comparators for r in t.runs) == sorted(r.run_id for r in missing)
+        assert len({r.stream_id for t in made if t.comparators for r in t.runs}) == 50
+        return [[r.stream_id for r in t.runs] for t in made if not t.comparators], sum(t.comparators for t in made)
+
+    short, comparisons = tasks(0.0, 1)
+    assert 16 <= len(short) <= 25
+    assert comparisons <= 17
+    assert sum(len(set(streams)) for streams in short) == 50  # no stream is drawn in two tasks
+    long, _ = tasks(1.1, 1)
+    assert {len(streams) for streams in long} == {2, 1}
+    assert {len(set(streams)) for streams in long} == {1}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npz"])
@@ -341,7 +447,8 @@ def test_a_worker_that_dies_is_tried_again_and_then_recorded(small, tmp_path, la
 def test_text_and_number_in_one_column_become_text(tmp_path):
     store = Store(tmp_path)
     for run_id, step in (("aa", 0.5), ("bb", "adaptive")):
-        store.write_run(run_id, {"run_id": [run_id], "round": [1], "mistakes": [0], "param.step": [step]}, {})
+        rows = {"run_id": [run_id], "round": [1], "mistakes": [0], "param.step": [step]}
+        store.write_runs([Finished(run_id, rows, {})])
     store.compact()
     frame = pd.read_parquet(tmp_path / "results.parquet")
     assert list(frame["param.step"]) == ["0.5", "adaptive"]

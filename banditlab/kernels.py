@@ -41,9 +41,7 @@ def _point_cache() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ:
         import platformdirs
 
-        # test workers that run side by side compile at once, and numba's index loses entries then: each has its own
-        name = source_digest() + os.environ.get("PYTEST_XDIST_WORKER", "")
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / name)
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / source_digest())
     import numba
 
     # numba may have been imported before us
@@ -56,16 +54,28 @@ from numba import njit as _njit  # noqa: E402
 from numba import types as nbtypes  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
+from banditlab.kernel_cache import SharedCache  # noqa: E402
 
-def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C."""
-    options = {"cache": True, "error_model": "numpy", **options}
-    return _njit(**options)(function) if function is not None else _njit(**options)
+
+def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+    """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
+
+    Nobody asks for numba's C callback of a function, so none is compiled.
+    """
+    options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = _njit(**options)(function)
+        if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+            dispatcher._cache = SharedCache(function)  # in place of what `enable_caching` sets
+        return dispatcher
+
+    return compiled(function) if function is not None else compiled
 
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that LLVM should always inline into the kernel that calls it."""
-    return _njit(cache=True, error_model="numpy", forceinline=True)(function)
+    return njit(function, forceinline=True)
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:

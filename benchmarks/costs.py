@@ -49,8 +49,8 @@ class Cost(NamedTuple):
 
     def plus(self, other: Cost, times: float = 1.0) -> Cost:
         """Return the sum with `times` another's operations; the larger of the two sizes."""
-        added = (a + times * b for a, b in zip(self[:6], other[:6], strict=True))
-        return Cost(*added, max(self.size, other.size))
+        added = {name: getattr(self, name) + times * getattr(other, name) for name in Cost._fields[:6]}
+        return Cost(**added, size=max(self.size, other.size))
 
     def operations(self) -> float:
         """Return all operations, of whatever kind."""

@@ -221,7 +221,8 @@ def _peer(row: Row | None) -> str:
 def _growth(results: Results) -> Iterable[str]:
     yield "## Growth\n"
     yield f"Fitted exponents of the time of a round, Logistic cells from d = {LEAST_FEATURES} on; beside them those of the"
-    yield "declared operations and of the floor over the same cells. What is steeper than the operations by over 0.15 is explained.\n"
+    yield "declared operations and of the floor over the same cells. What is steeper than the operations by over 0.15 is"
+    yield "explained.\n"
     yield "| player | order | in d | operations | floor | in K | operations | floor | steeper |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|---|"
     for player in OURS:

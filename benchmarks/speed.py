@@ -14,6 +14,7 @@ import importlib.util
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from banditlab.registry import registry
 from benchmarks import counts, machine, report
@@ -169,7 +170,9 @@ def read_rows(folder: Path) -> list[Row]:
     rows = []
     with file.open(newline="") as lines:
         for line in csv.DictReader(lines):
-            value = {n: int(v) if n in whole else float(v) if n in real else v for n, v in line.items() if v != ""}
+            value: dict[str, Any] = {
+                n: int(v) if n in whole else float(v) if n in real else v for n, v in line.items() if v != ""
+            }
             rows.append(Row(**value))
     return rows
 

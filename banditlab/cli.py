@@ -28,7 +28,7 @@ Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker pr
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
 # As the table environment has them; written again because importing it takes longer than printing --help.
 Format = Literal["auto", "csv", "parquet", "libsvm"]
-Missing = Literal["error", "mean", "indicator", "drop_rows"]
+Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 Scaling = Literal["auto", "none", "minmax"]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 

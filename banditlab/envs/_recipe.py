@@ -7,7 +7,7 @@ Nominal columns become one-hot columns; missing values follow a named rule; nume
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from banditlab.errors import UsageError
 from banditlab.validation import one_of, positive
 
 Scaling = Literal["auto", "none", "minmax"]
-Missing = Literal["error", "mean", "indicator", "drop_rows"]
+Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 
 RANGE_RATIO = 10.0
 """scaling = "auto" brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
@@ -34,9 +34,9 @@ class Recipe:
         ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
     missing
         What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
-        put the mean of the known entries (for a nominal column that is the frequency of each category); "indicator":
-        the mean, and one 0/1 column more per column that has gaps (for a nominal column, a category of its own);
-        "drop_rows": leave those rows out.
+        put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
+        (for a nominal column, no category); "indicator": the mean, and one 0/1 column more per column that has gaps (for
+        a nominal column, a category of its own); "drop_rows": leave those rows out.
     normalize
         Divide by the largest row norm.
     intercept
@@ -50,7 +50,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         one_of("scaling", self.scaling, ("auto", "none", "minmax"))
-        one_of("missing", self.missing, ("error", "mean", "indicator", "drop_rows"))
+        one_of("missing", self.missing, get_args(Missing))
 
 
 class Column(NamedTuple):
@@ -110,7 +110,7 @@ def prepare(
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
     scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _ranges_differ(columns))
-    parts = [part for column in columns for part in _expand(column, scaled, recipe.missing == "indicator")]
+    parts = [part for column in columns for part in _expand(column, scaled, recipe.missing)]
     X = np.column_stack(parts)
     largest = float(np.sqrt((X * X).sum(axis=1).max()))
     if largest == 0.0:
@@ -156,21 +156,23 @@ def _ranges_differ(columns: list[Column]) -> bool:
     return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
 
 
-def _expand(column: Column, scaled: bool, indicator: bool) -> list[np.ndarray]:
-    """Return the float columns (N,) that one column becomes, its gaps filled with the mean of the known entries."""
-    gaps = column.gaps
+def _expand(column: Column, scaled: bool, missing: Missing) -> list[np.ndarray]:
+    """Return the float columns (N,) that one column becomes, its gaps filled with 0 or the mean of the known entries."""
+    gaps, indicator, zero = column.gaps, missing == "indicator", missing == "zero"
     if column.n_categories:
         parts = [(column.values == k).astype(np.float64) for k in range(column.n_categories)]
         if gaps.any():
             if indicator:
                 return [*parts, gaps.astype(np.float64)]
             for part in parts:
-                part[gaps] = part[~gaps].mean() if not gaps.all() else 0.0
+                part[gaps] = 0.0 if zero or gaps.all() else part[~gaps].mean()
         return parts
     values = column.values.astype(np.float64)
     known = values[~gaps]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    values[gaps] = known.mean() if len(known) else 0.0
+    if zero and gaps.any():
+        low, high = min(low, 0.0), max(high, 0.0)
+    values[gaps] = 0.0 if zero or not len(known) else known.mean()
     if scaled:
         values = (values - low) / (high - low) if high > low else np.zeros_like(values)
     return [values, gaps.astype(np.float64)] if indicator and gaps.any() else [values]

@@ -48,8 +48,8 @@ class Table(DataSetEnv):
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
         10 times.
     missing
-        What is done about missing, NaN and infinite entries: "error", "mean", "indicator" (mean, and a 0/1 column that
-        says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
+        What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
+        column that says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
     normalize
         Divide by the largest row norm.
     intercept

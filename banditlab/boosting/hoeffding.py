@@ -37,7 +37,7 @@ class Tuned(ProbableLearner):
         drawn_period = int(self.rng.integers(low, high, endpoint=True))
         least, most = (math.log(end) for end in LOOSENESS)
         drawn = np.exp(self.rng.uniform(least, most, size=2)).tolist()  # drawn whether used or not
-        self.grace_period = at_least("grace_period", drawn_period if grace_period == "random" else grace_period, 1)  # type: ignore[arg-type]
+        self.grace_period = at_least("grace_period", drawn_period if grace_period == "random" else grace_period, 1)
         self.split_confidence = _share(
             "split_confidence", drawn[0] if split_confidence == "random" else split_confidence
         )

@@ -1,0 +1,199 @@
+"""The compiled Hoeffding tree: against river's, against gains by brute force, and what only it has."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from banditlab.boosting._hoeffding import CHILD, CLASS, FEATURE, KIND, LEAF, NUMERIC, best_threshold, category_gain
+from banditlab.boosting.hoeffding import CompiledHoeffdingTree, HoeffdingTree
+from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+
+
+def tree(problem, seed=0, **settings):
+    return CompiledHoeffdingTree(problem, np.random.default_rng(seed), **settings)
+
+
+def examples(seed, n, d, K, one_hot=(), whole=False):
+    """Yield contexts that begin with one-hot columns, labels of a noisy linear rule, and weights."""
+    rng = np.random.default_rng(seed)
+    W, ends = rng.standard_normal((K, d)), np.cumsum([0, *one_hot])
+    for _ in range(n):
+        x = rng.standard_normal(d)
+        x = np.round(2.0 * x) if whole else x
+        for first, size in zip(ends, one_hot):
+            x[first : first + size] = np.eye(size)[rng.integers(size)]
+        yield x, int(np.argmax(W @ x + 0.3 * rng.standard_normal(K))), float(rng.uniform(0.0, 60.0))
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "d", "K", "one_hot", "whole", "weighted"),
+    [
+        (0, 300, 4, 3, [], False, True),
+        (2, 500, 4, 3, [], False, False),
+        (5, 250, 3, 3, [], True, True),
+        (4, 300, 10, 3, [4, 4, 2], False, True),
+        (4, 300, 8, 2, [4, 4], False, True),
+        (6, 100, 30, 8, [], False, True),
+    ],
+)
+def test_it_is_rivers_tree(seed, n, d, K, one_hot, whole, weighted):
+    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    problem = Problem(d, K, 100.0)
+    theirs = HoeffdingTree(problem, np.random.default_rng(seed), one_hot=one_hot)
+    ours = tree(problem, seed, one_hot=one_hot)
+    assert (ours.grace_period, ours.split_confidence, ours.tie_threshold) == (
+        theirs.grace_period,
+        theirs.split_confidence,
+        theirs.tie_threshold,
+    )
+    p, q = np.zeros((2, K))
+    for x, label, weight in examples(seed, n, d, K, one_hot, whole):
+        theirs.estimate(theirs.view(x), p)
+        ours.estimate(ours.view(x), q)
+        np.testing.assert_allclose(q / q.sum(), p / p.sum(), atol=1e-9)
+        theirs.update(x, label, weight if weighted else 1.0)
+        ours.update(x, label, weight if weighted else 1.0)
+    assert ours._sizes[0] == theirs._tree.n_nodes >= 3
+
+
+def test_gains_by_brute_force():
+    def entropy(w):
+        w = np.array([v for v in w if v > 0])
+        return -(w / w.sum() * np.log2(w / w.sum())).sum()
+
+    rng = np.random.default_rng(1)
+    K, d, n = 3, 2, 60
+    x, y, w = rng.standard_normal((n, d)), rng.integers(0, K, n), rng.uniform(0.5, 3.0, n)
+    record = np.zeros(K + 4 * K * d)
+    of = [y == k for k in range(K)]
+    mean = [np.average(x[i], axis=0, weights=w[i]) for i in of]
+    squares = [(w[i][:, None] * (x[i] - m) ** 2).sum(axis=0) for i, m in zip(of, mean)]
+    record[:K] = [w[i].sum() for i in of]
+    record[K:] = np.concatenate([mean, squares, [x[i].min(axis=0) for i in of], [x[i].max(axis=0) for i in of]]).ravel()
+    before = entropy(record[:K])
+    for f in range(d):
+        best = (-np.inf, 0.0)
+        for at in np.linspace(x[:, f].min(), x[:, f].max(), 12)[1:-1]:
+            share = [norm.cdf(at, m[f], np.sqrt(s[f] / (record[k] - 1))) for k, (m, s) in enumerate(zip(mean, squares))]
+            share = [0.0 if at < x[i, f].min() else 1.0 if at >= x[i, f].max() else s for i, s in zip(of, share)]
+            left = record[:K] * share
+            right = record[:K] - left
+            after = (left.sum() * entropy(left) + right.sum() * entropy(right)) / w.sum()
+            best = max(best, (before - after, at))
+        found = best_threshold(record, f, K, d, before, np.zeros(K), np.zeros(K))
+        assert found == pytest.approx(best, rel=1e-9)
+    table = rng.uniform(0.1, 5.0, (K, 4))
+    nominal = np.concatenate([table.sum(axis=1), table.ravel()])
+    before = entropy(table.sum(axis=1))
+    expected = before - sum(c.sum() * entropy(c) for c in table.T) / table.sum()
+    assert category_gain(nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == pytest.approx(expected)
+    table[:, 1:] = 0.0
+    nominal = np.concatenate([table.sum(axis=1), table.ravel()])
+    assert category_gain(nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == -np.inf
+
+
+def test_arrays_grow_and_nodes_make_a_tree():
+    problem = Problem(5, 3, 100.0)
+    one = tree(problem, 3, grace_period=5, tie_threshold=0.8)
+    for x, label, weight in examples(7, 3000, 5, 3):
+        one.update(x, label, weight)
+    nodes, seats, _ = one._sizes
+    assert nodes > 64  # the arrays it began with
+    leaves = [i for i in range(nodes) if one._nodes[i, KIND] == LEAF]
+    splits = [i for i in range(nodes) if one._nodes[i, KIND] == NUMERIC]
+    assert len(leaves) + len(splits) == nodes
+    assert len(leaves) == len(splits) + 1
+    assert sorted(int(j) for i in splits for j in one._nodes[i, CHILD : CHILD + 2]) == list(range(1, nodes))
+    assert seats <= len(leaves)
+    taken = [one._nodes[i, 2] for i in leaves if one._nodes[i, 2] >= 0]
+    assert len(set(taken)) == len(taken)
+    assert set(one._nodes[splits, FEATURE]) <= set(range(5))
+    q = np.zeros(3)
+    for x, _, _ in itertools.islice(examples(9, 3000, 5, 3), 100):
+        one.estimate(x, q)
+        assert q.sum() == pytest.approx(1.0)
+        assert q.min() >= 0.0
+
+
+def test_a_prior_for_classes_not_seen():
+    problem, x, q = Problem(2, 3, 2.0), np.array([0.3, -0.4]), np.zeros(3)
+    without, with_one = tree(problem), tree(problem, prior=1.0)
+    for one in (without, with_one):
+        one.estimate(x, q)
+        assert (q == q[0]).all()
+        one.update(x, 1, 4.0)
+    without.estimate(x, q)
+    assert q.tolist() == [0.0, 1.0, 0.0]
+    with_one.estimate(x, q)
+    np.testing.assert_allclose(q, [1 / 7, 5 / 7, 1 / 7])  # 1 at first, and its example's weight
+    assert with_one._values[0, CLASS:].tolist() == [-1.0, 5.0, -1.0]
+
+
+def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
+    rng = np.random.default_rng(2)
+    problem, sizes = Problem(1, 2, 2.0), []
+    for share in (0.9, 1.0):
+        one = tree(problem, grace_period=5, split_confidence=0.9, tie_threshold=0.9, largest_share=share)
+        for i in range(400):
+            label = int(i % 20 == 19)
+            one.update(np.array([label + 0.1 * rng.standard_normal()]), label, 1.0)
+        sizes.append(int(one._sizes[0]))
+    assert sizes[0] == 1
+    assert sizes[1] > 1
+
+
+def test_weight_nothing_a_category_never_seen_and_a_view_of_groups_of_one():
+    problem = Problem(5, 2, 4.0)
+    one = tree(problem, one_hot=[1, 3], grace_period=5, split_confidence=0.9, tie_threshold=0.9)
+    rows = np.array([[1, 1, 0, 0, 0.5], [1, 0, 1, 0, 0.5], [0, 0, 0, 0, 0.1]], dtype=float)
+    assert one.view(rows[0]).values.tolist() == [0, 0, 0.5]
+    assert one.view(rows[2]).values.tolist() == [1, 3, 0.1]
+    one.update(rows[0], 0, 0.0)
+    assert not one._seen.any()
+    for _ in range(40):
+        one.update(rows[0], 0, 1.0)
+        one.update(one.view(rows[1]), 1, 1.0)
+    q = np.zeros(2)
+    one.estimate(rows[1], q)
+    assert q[1] > 0.99
+    one.estimate(np.array([1, 0, 0, 1, 0.5]), q)  # a category that no example had
+    assert q.sum() == pytest.approx(1.0)
+    one.update(np.array([1, 0, 0, 1, 0.5]), 1, 2.0)
+    one.estimate(np.array([1, 0, 0, 1, 0.5]), q)
+    assert q.tolist() == [0.0, 1.0]
+
+
+def test_refusals():
+    problem = Problem(4, 3, 2.0)
+    for settings, word in [
+        ({"prior": -1.0}, "prior"),
+        ({"largest_share": 0.0}, "largest_share"),
+        ({"largest_share": 1.5}, "largest_share"),
+        ({"one_hot": [3, 2]}, "one_hot"),
+        ({"grace_period": 0}, "grace_period"),
+    ]:
+        with pytest.raises(UsageError, match=word):
+            tree(problem, **settings)
+
+
+def test_a_booster_of_them_is_pickled_in_the_middle():
+    problem = Problem(4, 3, 100.0)
+    settings = {"n_learners": 5, "weak_learner": "compiled-hoeffding-tree", "weight_scale": "random", "prior": 1.0}
+    one = AdaBoostOLM(problem, np.random.default_rng(0), **settings)
+    rows = list(examples(8, 200, 4, 3))
+    for x, label, _ in rows[:100]:
+        one.learn(x, one.act(x), label)
+    other = pickle.loads(pickle.dumps(one))
+    for x, label, _ in rows[100:]:
+        left, right = one.act(x), other.act(x)
+        assert left.action == right.action
+        one.learn(x, left, label)
+        other.learn(x, right, label)
+    assert one.params()["prior"] == 1.0

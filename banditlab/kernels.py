@@ -8,6 +8,7 @@ code when a helper in another file changes.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import sys
 import types
@@ -20,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
+from banditlab.rows import CSR, SparseRow, SparseRows, is_sparse, n_rows
 
 PACKAGE = Path(__file__).parent
-_KERNEL_ROOMS = ("kernels.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
+_KERNEL_ROOMS = ("kernels.py", "rows.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
 
 
 @cache
@@ -52,6 +54,7 @@ _point_cache()
 
 from numba import njit as _njit  # noqa: E402
 from numba import types as nbtypes  # noqa: E402
+from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
 from banditlab.kernel_cache import SharedCache  # noqa: E402
@@ -136,19 +139,28 @@ def as_context(context: Any, d: int) -> NDArray[np.float64]:
     return x
 
 
-def as_rows(contexts: Any, d: int) -> NDArray[np.float64]:
-    """Return contexts (n, d) as kernels take them, or raise a UsageError."""
+def as_rows(contexts: Any, d: int, *, sparse: bool = False) -> Any:
+    """Return contexts (n, d) as kernels take them, or raise a UsageError.
+
+    Sparse ones come as a `CSR` where the kernels take that (`sparse`); else they are made dense, and an IncompatibleError
+    is raised where they are too long for it.
+    """
+    if is_sparse(contexts):
+        rows = SparseRows.of(contexts)
+        if rows.shape[1] != d:
+            raise UsageError(f"the contexts must be of shape (n, {d}), got {rows.shape}")
+        return rows.csr if sparse else as_contexts(rows.made_dense())
     X = _as_floats("the contexts", as_contexts, contexts)
     if X.ndim != 2 or X.shape[1] != d:
         raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
     return X
 
 
-def as_block(contexts: Any, labels: Any, d: int, K: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them, or raise a UsageError."""
-    X, y = as_rows(contexts, d), np.asarray(labels)
-    if y.shape != (len(X),):
-        raise UsageError(f"the labels must be of shape ({len(X)},), one for every context, got {y.shape}")
+def as_block(contexts: Any, labels: Any, d: int, K: int, *, sparse: bool = False) -> tuple[Any, NDArray[np.int64]]:
+    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; see `as_rows`."""
+    X, y = as_rows(contexts, d, sparse=sparse), np.asarray(labels)
+    if y.shape != (n_rows(X),):
+        raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
     if y.dtype.kind not in "iu":
         raise UsageError(f"the labels must be integers in 0 ... {K - 1}, got an array of {y.dtype}")
     if len(y) and not (y.min() >= 0 and y.max() < K):
@@ -215,6 +227,76 @@ def is_answer(a, p):  # type: ignore[no-untyped-def]
     return signs and abs(total - 1.0) <= 1e-9 and p[a] > 0.0
 
 
+# --------------------------------------------------------------------------------- one kernel for both kinds of contexts
+
+
+def by_context(
+    dense: Callable[..., Any],
+    sparse: Callable[..., Any],
+    *,
+    kind: type = SparseRow,
+    name: str = "x",
+    inlined: bool = False,
+) -> Any:
+    """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
+
+    Kernels that touch x through such functions only are written once and take both kinds of contexts; compiled code holds
+    the form it needs and no other. Both are plain functions with the same parameters, one of them called `name`.
+    """
+    place = list(inspect.signature(dense).parameters).index(name)
+    forms = {False: njit(dense, forceinline=inlined), True: njit(sparse, forceinline=inlined)}
+
+    def either(*args: Any) -> Any:
+        return forms[isinstance(args[place], kind)](*args)
+
+    class Choice(AbstractTemplate):
+        """What numba's `overload` makes, but of kernels that are in our own disk cache."""
+
+        key = either
+
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            self.chosen: dict[Any, Any] = {}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            form = nbtypes.Dispatcher(forms[getattr(args[place], "instance_class", None) is kind])
+            signature = form.get_call_type(self.context, args, kws)
+            self.chosen[signature.args] = form.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, sig: Any) -> Any:
+            return self.chosen[sig.args]
+
+    infer_global(either, nbtypes.Function(Choice))
+    either.__name__, either.__doc__ = dense.__name__, dense.__doc__
+    return either
+
+
+def _row(X, t):  # type: ignore[no-untyped-def]
+    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
+    return X[t]
+
+
+def _sparse_row(X, t):  # type: ignore[no-untyped-def]
+    start, stop = X.indptr[t], X.indptr[t + 1]
+    return SparseRow(X.indices[start:stop], X.values[start:stop])
+
+
+row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True)
+
+
+def _stretch(X, start, stop):  # type: ignore[no-untyped-def]
+    """Return contexts start ... stop - 1 of the contexts X."""
+    return X[start:stop]
+
+
+def _sparse_stretch(X, start, stop):  # type: ignore[no-untyped-def]
+    return CSR(X.values, X.indices, X.indptr[start : stop + 1])
+
+
+stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True)
+
+
 # ------------------------------------------------------------------------------------------------------- loop templates
 
 
@@ -244,13 +326,13 @@ borrow: Any = intrinsic(_borrow)
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
-    """Play one block: X (n, d), y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
+    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
 
     Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
-    for t in range(X.shape[0]):
-        a, e = act_kernel(state, X[t], U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+    for t in range(y.shape[0]):
+        a, e = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
         hit = a == y[t]
         action[t] = a
         correct[t] = hit
@@ -258,13 +340,13 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored): 
         explored[t] = e
         if not is_answer(a, p):
             return t
-        learn_kernel(state, X[t], a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
-    return X.shape[0]
+        learn_kernel(state, row(X, t), a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
+    return y.shape[0]
 
 
 def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]
     """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
     state, X, y, z = borrow(state), borrow(X), borrow(y), borrow(z)
-    for t in range(X.shape[0]):
-        update_kernel(state, X[t], y[t], z)  # type: ignore[name-defined]  # noqa: F821
+    for t in range(y.shape[0]):
+        update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
         logits[t, :] = z

@@ -86,6 +86,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",
         "banditlab/Digits-v0": "banditlab.envs.digits:Digits",
         "banditlab/Logistic-v0": "banditlab.envs.logistic:Logistic",
+        "banditlab/Sparse-v0": "banditlab.envs.sparse:Sparse",
         "banditlab/LowerBound-v0": "banditlab.envs.lower_bound:LowerBound",
         "banditlab/OpenML-v0": "banditlab.envs.openml:OpenML",
         "banditlab/SynNonSep-v0": "banditlab.envs.synsep:SynNonSep",

@@ -12,14 +12,15 @@ import pytest
 import banditlab
 
 PACKAGE = Path(banditlab.__file__).parent
-BASE = {"errors", "problem", "validation", "losses", "kernels", "player"}
+BASE = {"errors", "problem", "validation", "losses", "rows", "kernels", "player"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "problem": {"errors"},
     "validation": {"errors"},
     "losses": {"errors", "problem"},
-    "kernels": {"errors", "kernel_cache"},
+    "rows": {"errors"},
+    "kernels": {"errors", "rows", "kernel_cache"},
     "kernel_cache": set(),
     "player": {"errors", "problem", "validation", "losses"},
     "registry": {"errors", "player"},
@@ -27,8 +28,8 @@ ALLOWED: dict[str, set[str]] = {
     "forecasters": BASE | {"forecasters", "bounds"},
     "agents": BASE | {"agents", "forecasters", "bounds", "registry"},
     "boosting": BASE | {"boosting", "agents", "forecasters", "bounds", "registry"},
-    "comparators": {"comparators", "losses", "problem", "errors", "validation", "kernels"},
-    "envs": {"envs", "problem", "losses", "errors", "validation"},
+    "comparators": {"comparators", "losses", "problem", "errors", "validation", "rows", "kernels"},
+    "envs": {"envs", "problem", "losses", "errors", "validation", "rows"},
     "checks": BASE | {"checks", "registry", "agents"},
     "analysis": {"analysis", "errors"},
     "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "annotations"},

@@ -80,6 +80,8 @@ class Agent(Player, ABC):
 
     compiled: bool = False
     """Whether `play_block` exists: the run then goes through compiled kernels over blocks of rounds."""
+    sparse: bool = False
+    """Whether `play_block` takes sparse contexts as they are; else they are made dense, where they are short enough."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -105,7 +107,9 @@ class KernelAgent(Agent):
       the action's distribution into p (K,) and what learning needs into payload (payload_size,);
     * `learn_kernel(state, x, action, p, payload, correct)`: only the bit.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. Where they touch x
+    through functions made by `banditlab.kernels.by_context` only, the class says `sparse = True`: blocks of sparse contexts
+    then go through the same kernels, x a `banditlab.rows.SparseRow`.
     """
 
     act_kernel: ClassVar[Callable[..., Any]]
@@ -152,7 +156,7 @@ class KernelAgent(Agent):
         self.kernels()[1](self.state, x, action, p, payload, bool(correct))
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds at compiled speed: X (n, d), y (n,); fills `trace`, each (n,).
+        """Play n rounds at compiled speed: X (n, d), dense or CSR, y (n,); fills `trace`, each (n,).
 
         The labels stand outside the agent: the loop hands `learn_kernel` the bit only.
 
@@ -164,7 +168,7 @@ class KernelAgent(Agent):
             The agent's kernels answered an action out of range or probabilities that are no distribution.
         """
         K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
+        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         p, payload = np.empty(K), np.empty(self.payload_size)

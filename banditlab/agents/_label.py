@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.errors import UsageError
-from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, is_answer
+from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, is_answer, row
 from banditlab.player import Player
 from banditlab.problem import Decision, Problem
 
@@ -35,6 +35,8 @@ class LabelAgent(Player, ABC):
 
     compiled: bool = False
     """Whether `play_block` exists: the run then goes through compiled kernels over blocks of rounds."""
+    sparse: bool = False
+    """Whether `play_block` takes sparse contexts as they are; else they are made dense, where they are short enough."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -98,7 +100,7 @@ class KernelLabelAgent(LabelAgent):
         type(self).learn_kernel(self.state, x, action, p, payload, as_class("the label", label, K))
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds at compiled speed: X (n, d), y (n,); fills `trace`, each (n,). The label comes after the action.
+        """Play n rounds at compiled speed: X (n, d), dense or CSR, y (n,); fills `trace`. The label comes after the action.
 
         Raises
         ------
@@ -108,7 +110,7 @@ class KernelLabelAgent(LabelAgent):
             The agent's kernels answered an action out of range or probabilities that are no distribution.
         """
         K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
+        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         p, payload = np.empty(K), np.empty(self.payload_size)
@@ -120,21 +122,21 @@ class KernelLabelAgent(LabelAgent):
 
 
 def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
-    """Play one block: X (n, d), y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
+    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
 
     Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
-    for t in range(X.shape[0]):
-        a = act_kernel(state, X[t], U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+    for t in range(y.shape[0]):
+        a = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
         action[t] = a
         correct[t] = a == y[t]
         p_true[t] = p[y[t]]
         explored[t] = False
         if not is_answer(a, p):
             return t
-        learn_kernel(state, X[t], a, p, payload, y[t])  # type: ignore[name-defined]  # noqa: F821
-    return X.shape[0]
+        learn_kernel(state, row(X, t), a, p, payload, y[t])  # type: ignore[name-defined]  # noqa: F821
+    return y.shape[0]
 
 
 @cache

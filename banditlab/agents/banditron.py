@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
@@ -37,13 +37,9 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    V, y_hat = state.V, int(payload[0])
-    for j in range(x.shape[0]):
-        V[j, y_hat] -= x[j]
+    add(state.V, int(payload[0]), -1.0, x)
     if correct:
-        step = 1.0 / p[action]
-        for j in range(x.shape[0]):
-            V[j, action] += step * x[j]
+        add(state.V, action, 1.0 / p[action], x)
 
 
 class Banditron(LinearScores, KernelAgent):
@@ -60,7 +56,7 @@ class Banditron(LinearScores, KernelAgent):
     not the logistic loss, so `bound` answers None. For large T a gamma of order (K D / T)^(1/3) gives T^(2/3) mistakes
     beyond L, and of order sqrt(K D / T) gives sqrt(T) where L = 0.
 
-    Cost: O(K d) a round, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
 
     Parameters
     ----------
@@ -84,6 +80,7 @@ class Banditron(LinearScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 1
+    sparse = True
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, *, gamma: float = 0.05) -> None:
         super().__init__(problem, rng)

@@ -26,6 +26,8 @@ from banditlab.kernels import (
     draw_uniform,
     is_answer,
     njit,
+    row,
+    stretch,
 )
 from banditlab.problem import Decision, Problem
 from banditlab.validation import number, probability
@@ -53,9 +55,9 @@ def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, exp
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     gammas = borrow(gammas)
-    for t in range(X.shape[0]):
+    for t in range(y.shape[0]):
         if gammas[t] < 1.0:
-            predict_kernel(state, X[t], z)  # type: ignore[name-defined]  # noqa: F821
+            predict_kernel(state, row(X, t), z)  # type: ignore[name-defined]  # noqa: F821
         a, explored[t] = decide(z, U[t], gammas[t], p)
         hit = a == y[t]
         action[t] = a
@@ -64,8 +66,8 @@ def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, exp
         if not is_answer(a, p):
             return t
         if explored[t] and hit:
-            update_kernel(state, X[t], a, z)  # type: ignore[name-defined]  # noqa: F821
-    return X.shape[0]
+            update_kernel(state, row(X, t), a, z)  # type: ignore[name-defined]  # noqa: F821
+    return y.shape[0]
 
 
 def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
@@ -78,7 +80,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
     gammas = borrow(gammas)
-    n, K = X.shape[0], p.shape[0]
+    n, K = y.shape[0], p.shape[0]
     start = 0
     while start < n:
         stop, learns = start, False
@@ -86,7 +88,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
             learns = U[stop, 0] < gammas[stop] and draw_uniform(K, U[stop, 1]) == y[stop]
             stop += 1
         if gammas[stop - 1] < 1.0:
-            predict_many_kernel(state, X[start:stop], Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
+            predict_many_kernel(state, stretch(X, start, stop), Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
         for t in range(start, stop):
             a, explored[t] = decide(Z[t - start], U[t], gammas[t], p)
             action[t] = a
@@ -95,7 +97,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
             if not is_answer(a, p):
                 return t
         if learns:
-            update_kernel(state, X[stop - 1], action[stop - 1], z)  # type: ignore[name-defined]  # noqa: F821
+            update_kernel(state, row(X, stop - 1), action[stop - 1], z)  # type: ignore[name-defined]  # noqa: F821
         start = stop
     return n
 
@@ -169,6 +171,7 @@ class Exploration(Agent):
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
+        self.sparse = getattr(self._inner, "sparse", False)
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.
         self.acted, self.rate = 0, 1.0
@@ -244,7 +247,7 @@ class Exploration(Agent):
     def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
         assert isinstance(inner, KernelForecaster)
-        X, y = as_block(X, y, self.problem.n_features, K)
+        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)

@@ -14,7 +14,7 @@ from banditlab.agents._label import LabelAgent
 from banditlab.agents._wrapping import build_forecaster
 from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.forecasters._quadratic import softmax_into
-from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit
+from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit, row
 from banditlab.problem import Decision, Problem
 
 
@@ -31,8 +31,8 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):  # typ
     Returns n, or the first round whose answer is none (logits that are not finite).
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
-    for t in range(X.shape[0]):
-        update_kernel(state, X[t], y[t], z)  # type: ignore[name-defined]  # noqa: F821
+    for t in range(y.shape[0]):
+        update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
         a = decide(z, U[t], p)
         action[t] = a
         correct[t] = a == y[t]
@@ -40,7 +40,7 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):  # typ
         explored[t] = False
         if not is_answer(a, p):
             return t
-    return X.shape[0]
+    return y.shape[0]
 
 
 class Sampled(LabelAgent):
@@ -94,6 +94,7 @@ class Sampled(LabelAgent):
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.compiled = isinstance(self._inner, KernelForecaster)
+        self.sparse = getattr(self._inner, "sparse", False)
 
     @property
     def inner(self) -> Forecaster:
@@ -133,7 +134,7 @@ class Sampled(LabelAgent):
     def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
         assert isinstance(inner, KernelForecaster)
-        X, y = as_block(X, y, self.problem.n_features, K)
+        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)

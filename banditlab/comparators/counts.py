@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.kernels import njit
+from banditlab.rows import SparseRows, is_sparse
 from banditlab.validation import at_least
 
 Floats = NDArray[np.float64]
@@ -94,8 +95,10 @@ class StreamCounts:
         ------
         UsageError
             Shapes that do not fit, contexts that are not finite, labels outside 0 ... K-1.
+        IncompatibleError
+            Sparse contexts of too many features to be made dense (`banditlab.rows.MOST_DENSE`).
         """
-        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        X = SparseRows.of(X, "X").made_dense() if is_sparse(X) else np.asarray(X)
         labels = np.ascontiguousarray(y, dtype=np.int64)
         if X.ndim != 2 or X.shape[1] != self.n_features or labels.shape != X.shape[:1]:
             raise UsageError(f"X must be (n, {self.n_features}) and y (n,), got {X.shape} and {labels.shape}")

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
+from banditlab.engine.play import refuse_contexts
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
 from banditlab.engine.store import FORMAT
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.player import Player
 from banditlab.problem import Problem
+from banditlab.rows import refuse_dense
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
             )
             shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
             try:
-                probe.build_player(env)
+                refuse_contexts(probe.build_player(env), env)
             except IncompatibleError as reason:
                 plan.skipped.append({"environment": env_label, "player": shown, "reason": str(reason)})
                 continue
@@ -197,10 +199,21 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
             description = describe_environment(block.id, written, place)
             env = build_environment(description, spec.rounds)
             label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
+            if spec.norm_bounds:
+                _refuse_comparators(env, f"{where}: norm_bounds", label)
             if label in seen:
                 raise UsageError(f"{place}: {label} is asked for twice")
             seen.add(label)
             yield description, label, env
+
+
+def _refuse_comparators(env: Any, place: str, label: str) -> None:
+    """Refuse to compute comparators where contexts are sparse and too long to be made dense, as they need them."""
+    if getattr(env.unwrapped, "sparse", False):
+        try:
+            refuse_dense(env.unwrapped.problem.n_features)
+        except IncompatibleError as reason:
+            raise UsageError(f"{place}: the comparator on {label} has {reason}; set norm_bounds = []") from None
 
 
 def _file_name(written: dict[str, Any]) -> dict[str, str]:

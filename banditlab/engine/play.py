@@ -23,12 +23,15 @@ from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss
 from banditlab.player import Player
 from banditlab.problem import Problem
+from banditlab.rows import SparseRows, is_sparse, refuse_dense
 
 BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
 
 Floats = NDArray[np.float64]
-Blocks = Iterable[tuple[Floats, NDArray[np.int64]]]
-Piece = tuple[Floats, NDArray[np.int64], bool]
+Contexts = Floats | SparseRows
+Blocks = Iterable[tuple[Any, NDArray[np.int64]]]
+"""Contexts (n, d), dense or CSR, and labels (n,)."""
+Piece = tuple[Contexts, NDArray[np.int64], bool]
 """Contexts, labels, and whether a checkpoint follows."""
 
 
@@ -161,6 +164,8 @@ def play(
         rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or an uncompiled player.
     PlayerError
         An action out of range, probabilities that are no distribution, logits that are not finite.
+    IncompatibleError
+        Sparse contexts of more than `banditlab.rows.MOST_DENSE` features for a player whose kernels take dense ones only.
     """
     base = env.unwrapped
     horizon = base.problem.horizon
@@ -176,6 +181,7 @@ def play(
         raise UsageError("path='blocks' needs an oblivious environment and a compiled player")
     score = _Score(player, keep_trace)
     if path != "steps" and compiled and oblivious:
+        refuse_contexts(player, env)
         if blocks is None:
             env.reset(seed=seed)
             blocks = base.blocks(rounds, BLOCK)
@@ -188,6 +194,16 @@ def play(
 def is_compiled(player: Player) -> bool:
     """Return whether a player can play or forecast whole blocks."""
     return hasattr(player, "forecast_block") or getattr(player, "compiled", False)
+
+
+def refuse_contexts(player: Player, env: Any) -> None:
+    """Raise an IncompatibleError where the environment's contexts are sparse and too long for a compiled player.
+
+    A player that is not compiled meets them one at a time, made dense, on the Gymnasium path.
+    """
+    base = env.unwrapped
+    if getattr(base, "sparse", False) and is_compiled(player) and not getattr(player, "sparse", False):
+        refuse_dense(base.problem.n_features)
 
 
 # -------------------------------------------------------------------------------------------------------------- the two paths
@@ -245,18 +261,18 @@ def play_together(
     return [failed[i] if i in failed else score.finish() for i, score in enumerate(scores)]
 
 
-def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does."""
+def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
+    """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does.
+
+    Sparse contexts stay sparse. A player without kernels for them makes a block dense itself, or refuses it.
+    """
     d, K, left = problem.n_features, problem.n_classes, rounds
     for X, y in blocks:
-        X = X.toarray() if hasattr(X, "toarray") else X  # kernels for CSR rows come later; the numbers are the same
-        X, y = as_contexts(X[:left]), np.ascontiguousarray(y[:left], dtype=np.int64)
+        X, y = _checked_contexts(X)[:left], np.ascontiguousarray(y[:left], dtype=np.int64)
         if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
             raise UsageError(
                 f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)"
             )
-        if not np.isfinite(X).all():
-            raise UsageError("the environment gave a context that is not finite")
         if len(y) and not (y.min() >= 0 and y.max() < K):
             raise UsageError(f"the environment gave a label outside 0 ... {K - 1}")
         yield X, y
@@ -264,6 +280,15 @@ def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tu
         if left == 0:
             return
     raise UsageError(f"the environment's stream ended {left} rounds early")
+
+
+def _checked_contexts(X: Any) -> Contexts:
+    if is_sparse(X):
+        return SparseRows.of(X, "the environment's contexts")
+    X = as_contexts(X)
+    if not np.isfinite(X).all():
+        raise UsageError("the environment gave a context that is not finite")
+    return X
 
 
 def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:

@@ -12,6 +12,7 @@ from banditlab.envs.digits import Digits
 from banditlab.envs.logistic import Logistic
 from banditlab.envs.lower_bound import LowerBound
 from banditlab.envs.openml import OpenML
+from banditlab.envs.sparse import Sparse
 from banditlab.envs.synsep import SynNonSep, SynSep
 from banditlab.envs.table import Table
 
@@ -20,6 +21,7 @@ ENVIRONMENTS: tuple[type[BanditEnv], ...] = (
     Logistic,
     SynSep,
     SynNonSep,
+    Sparse,
     LowerBound,
     OpenML,
     Table,
@@ -36,6 +38,7 @@ __all__ = [
     "Logistic",
     "LowerBound",
     "OpenML",
+    "Sparse",
     "StreamEnv",
     "Streams",
     "SynNonSep",

@@ -53,6 +53,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Raised whenever the numbers this environment produces change."""
     oblivious: ClassVar[bool]
     """Whether contexts and labels are independent of the actions."""
+    sparse: ClassVar[bool] = False
+    """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 
@@ -83,6 +85,11 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def params(self) -> dict[str, Any]:
         """Return the resolved settings."""
         return {name: getattr(self, "label_column" if name == "label" else name) for name in self.own_settings()}
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory a round's context takes in a block: what decides whether a stream is kept."""
+        return 8 * self.problem.n_features
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
 from banditlab.errors import EnvironmentContractError, UsageError
+from banditlab.rows import SparseRows, is_sparse
 
 CHUNK = 1024
 """Rounds that `_draw` yields at a time. A constant: drawing in other portions could draw other streams."""
@@ -27,15 +28,19 @@ class StreamEnv(BanditEnv):
     oblivious: ClassVar[bool] = True
 
     @abstractmethod
-    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
         """Yield portions of `size` rounds for ever: X (size, d) float64 in C order with ||x|| <= R, y (size,) int64.
+
+        A class that says `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing.
 
         All randomness comes from `streams` (contexts, labels, noise, model), which are at their beginning. What is
         planted once per episode is drawn before the first `yield`. An array that was yielded is not written to again.
         """
 
-    def blocks(self, rounds: int, size: int) -> Iterator[tuple[Floats, Labels]]:
+    def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
         """Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
+
+        X is a dense array, or a scipy.sparse CSR array where the class is `sparse`.
 
         Each call starts again at the beginning and leaves `step` untouched. `rounds` may exceed the horizon: streams of
         environments with the same settings and seed are prefixes of each other.
@@ -51,35 +56,29 @@ class StreamEnv(BanditEnv):
             raise UsageError(f"blocks: rounds and size must be at least 1, got {rounds} and {size}")
         return self._cut(self._streams(), rounds, size)
 
-    def _cut(self, streams: Streams, rounds: int, size: int) -> Iterator[tuple[Floats, Labels]]:
+    def _cut(self, streams: Streams, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
         source = self._portions(streams)
         X, y = next(source)
         at = 0  # rounds of the current portion that are used up
         for start in range(0, rounds, size):
-            n = min(size, rounds - start)
-            if at + n <= CHUNK:
-                yield X[at : at + n], y[at : at + n]
-                at += n
-            else:
-                X_out, y_out = np.empty((n, X.shape[1])), np.empty(n, dtype=np.int64)
-                filled = 0
-                while filled < n:
-                    if at == CHUNK:
-                        (X, y), at = next(source), 0
-                    take = min(n - filled, CHUNK - at)
-                    X_out[filled : filled + take] = X[at : at + take]
-                    y_out[filled : filled + take] = y[at : at + take]
-                    filled, at = filled + take, at + take
-                yield X_out, y_out
+            left, parts = min(size, rounds - start), []
+            while left > 0:
+                if at == CHUNK:
+                    (X, y), at = next(source), 0
+                take = min(left, CHUNK - at)
+                parts.append((X, y) if take == CHUNK else (X[at : at + take], y[at : at + take]))
+                left, at = left - take, at + take
+            yield parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _portions(self, streams: Streams) -> Iterator[tuple[Floats, Labels]]:
+    def _portions(self, streams: Streams) -> Iterator[tuple[Any, Labels]]:
         """Yield what `_draw` yields, checked: a wrong label would be read out of bounds by a compiled kernel."""
         d, K = self.problem.n_features, self.problem.n_classes
+        wanted = "CSR" if self.sparse else "in C order"
         for X, y in self._draw(streams, CHUNK):
-            if X.shape != (CHUNK, d) or X.dtype != np.float64 or not X.flags.c_contiguous:
+            if not self._has_form(X) or X.shape != (CHUNK, d) or X.dtype != np.float64:
                 raise EnvironmentContractError(
-                    f"{type(self).__name__}._draw must yield contexts ({CHUNK}, {d}) float64 in C order, "
-                    f"got {X.shape} {X.dtype}"
+                    f"{type(self).__name__}._draw must yield contexts ({CHUNK}, {d}) float64 {wanted}, "
+                    f"got {np.shape(X)} {getattr(X, 'dtype', type(X).__name__)}"
                 )
             if y.shape != (CHUNK,) or y.dtype != np.int64:
                 raise EnvironmentContractError(
@@ -90,6 +89,11 @@ class StreamEnv(BanditEnv):
             yield X, y
         raise EnvironmentContractError(f"{type(self).__name__}._draw ended; it must yield for ever")
 
+    def _has_form(self, X: Any) -> bool:
+        if self.sparse:
+            return getattr(X, "format", "") == "csr"
+        return isinstance(X, np.ndarray) and X.flags.c_contiguous
+
     def _begin(self, streams: Streams) -> None:
         self._rows = self._one_by_one(self._portions(streams))
 
@@ -97,6 +101,23 @@ class StreamEnv(BanditEnv):
         return next(self._rows)
 
     @staticmethod
-    def _one_by_one(source: Iterator[tuple[Floats, Labels]]) -> Iterator[tuple[Floats, int]]:
+    def _one_by_one(source: Iterator[tuple[Any, Labels]]) -> Iterator[tuple[Floats, int]]:
         for X, y in source:
-            yield from zip(X, y.tolist())
+            yield from zip(_dense_rows(X) if is_sparse(X) else X, y.tolist())
+
+
+def _joined(parts: list[tuple[Any, Labels]]) -> tuple[Any, Labels]:
+    """Return the rounds of several portions as one block."""
+    contexts, labels = zip(*parts)
+    if not is_sparse(contexts[0]):
+        return np.concatenate(contexts), np.concatenate(labels)
+    from scipy.sparse import vstack
+
+    return vstack(contexts, format="csr"), np.concatenate(labels)
+
+
+def _dense_rows(X: Any) -> Iterator[Floats]:
+    """Yield the contexts of a CSR array as vectors (d,), one at a time."""
+    rows = SparseRows.of(X)
+    for t in range(len(rows)):
+        yield rows[t : t + 1].toarray()[0]

@@ -14,6 +14,7 @@ from banditlab.errors import UsageError
 from banditlab.kernels import as_block, as_class, as_context, as_rows, bind, forecast_rounds
 from banditlab.player import Player
 from banditlab.problem import Problem
+from banditlab.rows import CSR, n_rows
 
 Floats = NDArray[np.float64]
 
@@ -49,12 +50,16 @@ class KernelForecaster(Forecaster):
     * optionally `predict_many_kernel(state, X, Z)`: writes the logits of X (n, d) into Z (n, K) as matrix products, where
       that is much cheaper than one at a time. The exploration reduction then predicts frozen stretches in batches.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. Where they touch x
+    through functions made by `banditlab.kernels.by_context` only, the class says `sparse = True`: blocks of sparse contexts
+    then go through the same kernels, x a `banditlab.rows.SparseRow` (and X a `banditlab.rows.CSR`).
     """
 
     predict_kernel: ClassVar[Callable[..., Any]]
     update_kernel: ClassVar[Callable[..., Any]]
     predict_many_kernel: ClassVar[Callable[..., Any] | None] = None
+    sparse: bool = False
+    """Whether the kernels take sparse contexts as they are; else they are made dense, where they are short enough."""
     state: Any
 
     def predict(self, context: Floats) -> Floats:
@@ -64,14 +69,14 @@ class KernelForecaster(Forecaster):
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), the state held fixed; a UsageError for another shape."""
-        X = as_rows(contexts, self.problem.n_features)
-        logits = np.empty((len(X), self.problem.n_classes))
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
+        X = as_rows(contexts, self.problem.n_features, sparse=self.sparse)
+        logits = np.empty((n_rows(X), self.problem.n_classes))
         if type(self).predict_many_kernel is not None:
             type(self).predict_many_kernel(self.state, X, logits)  # type: ignore[misc]
             return logits
-        for x, z in zip(X, logits, strict=True):
-            type(self).predict_kernel(self.state, x, z)
+        for t, z in enumerate(logits):
+            type(self).predict_kernel(self.state, X.row(t) if isinstance(X, CSR) else X[t], z)
         return logits
 
     def update(self, context: Floats, label: int) -> None:
@@ -81,21 +86,23 @@ class KernelForecaster(Forecaster):
         type(self).update_kernel(self.state, x, y, np.empty(self.problem.n_classes))
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, each label revealed after its round; fills logits (n, K).
+        """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
 
         Raises
         ------
         UsageError
             Contexts, labels or logits of other shapes, or labels out of range.
         """
-        X, y = checked_block(self.problem, X, y, logits)
+        X, y = checked_block(self.problem, X, y, logits, sparse=self.sparse)
         owner = f"{type(self).__module__}.{type(self).__qualname__}"
         _loop(type(self).update_kernel, owner)(self.state, X, y, np.empty(self.problem.n_classes), logits)
 
 
-def checked_block(problem: Problem, X: Any, y: Any, logits: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def checked_block(
+    problem: Problem, X: Any, y: Any, logits: Floats, *, sparse: bool = False
+) -> tuple[Any, NDArray[np.int64]]:
     """Return contexts (n, d) and labels (n,) as compiled loops take them; a UsageError where logits is not (n, K)."""
-    X, y = as_block(X, y, problem.n_features, problem.n_classes)
+    X, y = as_block(X, y, problem.n_features, problem.n_classes, sparse=sparse)
     if logits.shape != (len(y), problem.n_classes):
         raise UsageError(f"the logits must be of shape ({len(y)}, {problem.n_classes}), got {logits.shape}")
     return X, y

@@ -1,0 +1,162 @@
+"""Sparse documents: power-law words, a topic a class, contexts in CSR form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from banditlab.envs._base import Floats, Labels, Streams
+from banditlab.envs._planted import HAIR, noisy_labels
+from banditlab.envs._stream import StreamEnv
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.validation import at_least, nonnegative, positive, probability
+
+_COUNTS = 1.0 + np.log([min(8, 9 - byte.bit_length()) for byte in range(256)])
+"""1 + ln count by a uniform byte, the count geometric with ratio 1/2: half of the bytes say once, a quarter twice."""
+_KINDS = 2**16
+
+
+class _Words(NamedTuple):
+    """What is planted once per episode: the column of each word and each column's weight, both (d,)."""
+
+    column: NDArray[np.int32]
+    weight: Floats
+
+
+class Sparse(StreamEnv):
+    """Documents of a few words out of very many, as text classification has them; blocks come in CSR form.
+
+    Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random permutation
+    (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without repetition, rank r = 0, 1,
+    ... with a frequency close to proportional to 1/(r + nonzeros)^exponent: the i-th is drawn from the i-th of `nonzeros`
+    equal shares of that law's mass, and one that would repeat gives way to the next rank. At each rank stands, with
+    probability `topical`, the word of the label's class, otherwise that of a uniform class. Entries are
+    (1 + ln count) ln(1/frequency), the count geometric, and every row is scaled to norm R. With probability `noise` the
+    label is then replaced by one of the K-1 others, uniformly.
+
+    The planted W gives class k the weight 1 on its own words: its score leads by about topical sqrt(nonzeros) R, with a
+    standard deviation of about sqrt(2/K) R, and a learner has to find it out word by word. `word_classes()` returns whose
+    every column is. Reuters4-like: n_features = 347_000, n_classes = 4, nonzeros = 80.
+
+    `step` shows every context as a dense vector, which at that size takes longer than learning from it.
+
+    Parameters
+    ----------
+    n_features
+        d, at least K nonzeros; there is no intercept. What d/K leaves over are columns of zeros.
+    n_classes
+        K.
+    nonzeros
+        Entries of a row.
+    exponent
+        Of the power law, at least 0.
+    topical
+        Probability in [0, 1] that a word is one of the label's own.
+    radius
+        R, the norm of every context.
+    noise
+        Probability in [0, 1] that the label is replaced.
+    horizon
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range, or fewer than K nonzeros features.
+    """
+
+    id: ClassVar[str] = "banditlab/Sparse-v0"
+    summary: ClassVar[str] = "documents of power-law words with planted topics, contexts in CSR form, any d"
+    reference: ClassVar[str] = "made here, in the likeness of Reuters4 (Kakade, Shalev-Shwartz and Tewari, ICML 2008)"
+    version: ClassVar[int] = 1
+    sparse: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        n_features: int = 1000,
+        n_classes: int = 4,
+        nonzeros: int = 40,
+        exponent: float = 1.0,
+        topical: float = 0.3,
+        radius: float = 1.0,
+        noise: float = 0.0,
+        horizon: int = 10_000,
+    ) -> None:
+        self.n_features = at_least("n_features", n_features, 1)
+        self.n_classes = at_least("n_classes", n_classes, 2)
+        self.nonzeros = at_least("nonzeros", nonzeros, 1)
+        if self.n_features < self.n_classes * self.nonzeros:
+            least = self.n_classes * self.nonzeros
+            raise UsageError(f"n_features must be at least n_classes * nonzeros = {least}, got {self.n_features}")
+        self.exponent = nonnegative("exponent", exponent)
+        self.topical = probability("topical", topical)
+        self.radius = positive("radius", radius)
+        self.noise = probability("noise", noise)
+        super().__init__(Problem(self.n_features, self.n_classes, self.radius, horizon))
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory of a row in CSR form."""
+        return 12 * self.nonzeros + 8
+
+    def word_classes(self) -> Labels:
+        """Return whose word each column is (d,) in the current episode, -1 for columns of zeros (no player sees it)."""
+        classes = np.full(self.n_features, -1, np.int64)
+        column = self._words(self._streams()).column
+        classes[column] = np.arange(len(column)) % self.n_classes
+        return classes
+
+    def _words(self, streams: Streams) -> _Words:
+        d, K, n = self.n_features, self.n_classes, self.nonzeros
+        column = streams.model.permutation(d)[: d // K * K].astype(np.int32)
+        rates = n * np.diff(self._share(np.arange(d // K + 1.0))) / K  # the K words of a rank share its probability
+        weight = np.zeros(d)
+        weight[column] = np.repeat(-np.log(rates), K)
+        return _Words(column, weight)
+
+    def _share(self, rank: Floats) -> Floats:
+        """Return the part of the law's mass before a rank: the integral of (r + nonzeros)^-exponent, normalised."""
+        n, s, ranks = self.nonzeros, self.exponent, self.n_features // self.n_classes
+        if s == 1.0:
+            return np.log1p(rank / n) / math.log1p(ranks / n)
+        return ((rank / n + 1.0) ** (1.0 - s) - 1.0) / ((ranks / n + 1.0) ** (1.0 - s) - 1.0)
+
+    def _rank(self, share: Floats) -> Floats:
+        """Return the inverse of `_share`."""
+        n, s, ranks = self.nonzeros, self.exponent, self.n_features // self.n_classes
+        if s == 1.0:
+            return n * np.expm1(share * math.log1p(ranks / n))
+        return n * ((1.0 + share * ((ranks / n + 1.0) ** (1.0 - s) - 1.0)) ** (1.0 / (1.0 - s)) - 1.0)
+
+    def _kinds(self) -> NDArray[np.int32]:
+        """Return the class of a word by the label and 16 uniform bits (K, 2^16): a share `topical` is the label's own."""
+        own, label = round(self.topical * _KINDS), np.arange(self.n_classes)[:, None]
+        return np.where(np.arange(_KINDS) < own, label, np.arange(_KINDS) % self.n_classes).astype(np.int32)
+
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
+        d, K, n = self.n_features, self.n_classes, self.nonzeros
+        words, kinds = self._words(streams), self._kinds()
+        place, indptr = np.arange(n, dtype=np.int32), np.arange(0, size * n + 1, n, dtype=np.int32)
+        while True:
+            y = streams.labels.integers(K, size=size)
+            bits = streams.contexts.integers(2**64, size=(size, n), dtype=np.uint64)  # 40 for the rank, 16, 8
+            share = (bits >> np.uint64(24)).astype(np.float64) * (2.0**-40 / n)
+            share += place / n
+            rank = np.maximum.accumulate(self._rank(share).astype(np.int32) - place, axis=1)
+            np.minimum(rank, d // K - n, out=rank)
+            rank += place  # increasing strictly, hence no repetition
+            kind = kinds.take((bits >> np.uint64(8)).astype(np.uint16) + _KINDS * y[:, None])
+            column = words.column.take(K * rank + kind)
+            column.sort(axis=1)
+            value = words.weight.take(column)
+            value *= _COUNTS.take(bits.astype(np.uint8))
+            value *= (self.radius * HAIR / np.sqrt(np.einsum("tj,tj->t", value, value)))[:, None]
+            X = csr_array((value.ravel(), column.ravel(), indptr), shape=(size, d))
+            yield X, noisy_labels(streams.noise, y, K, self.noise)

@@ -1,0 +1,161 @@
+"""Sparse contexts: rows in CSR form, checked once, as compiled loops take them. No row is ever made dense here unasked.
+
+A kernel that takes both kinds of contexts is written once: it touches x only through functions made by
+`banditlab.kernels.by_context`, which run one form where x is an array and another where it is a `SparseRow`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import IncompatibleError, UsageError
+
+Floats = NDArray[np.float64]
+
+MOST_DENSE = 8192
+"""Most features of sparse contexts that are made dense, a block at a time, for a player without sparse kernels: 64 MiB."""
+
+
+class SparseRow(NamedTuple):
+    """One context in a kernel: the places of its entries, increasing, and their values; d is known from the state."""
+
+    indices: NDArray[np.uint32]
+    values: Floats
+
+
+class CSR(NamedTuple):
+    """Contexts in a kernel: row t has values[indptr[t]:indptr[t+1]] at indices[indptr[t]:indptr[t+1]]; all read-only."""
+
+    values: Floats
+    indices: NDArray[np.uint32]
+    indptr: NDArray[np.int64]
+
+    def row(self, t: int) -> SparseRow:
+        """Return context t (outside kernels; inside, it is `banditlab.kernels.row(X, t)`)."""
+        start, stop = self.indptr[t], self.indptr[t + 1]
+        return SparseRow(self.indices[start:stop], self.values[start:stop])
+
+
+class SparseRows:
+    """Contexts (n, d) in CSR form that hold what compiled loops rely on; slices of rows are views.
+
+    In every row the places increase strictly and lie in 0 ... d-1; every value is finite. `csr` is what kernels take.
+    """
+
+    __slots__ = ("csr", "shape")
+    ndim = 2
+
+    def __init__(self, csr: CSR, n_features: int) -> None:
+        self.csr = csr
+        self.shape = (len(csr.indptr) - 1, n_features)
+
+    @classmethod
+    def of(cls, contexts: Any, whose: str = "the contexts") -> Self:
+        """Return sparse contexts of any kind (a scipy.sparse array, or such rows themselves) checked, without a copy.
+
+        Rows with places out of order or twice are put in order in a copy.
+
+        Raises
+        ------
+        UsageError
+            Places outside 0 ... d-1, values that are not finite, or pointers that are none.
+        """
+        if isinstance(contexts, cls):
+            return contexts
+        found = contexts.tocsr()
+        d, fault = found.shape[1], ""
+        csr = _as_csr(found, d)
+        if csr is None:
+            fault = f"have entries outside their shape {found.shape}"
+        elif not np.isfinite(csr.values).all():
+            fault = "are not finite"
+        elif not _is_ordered(csr):
+            ordered = found.copy()
+            # what it noted of itself earlier may be out of date
+            ordered.has_canonical_format = ordered.has_sorted_indices = False
+            ordered.sum_duplicates()
+            csr = _as_csr(ordered, d)
+        if fault or csr is None:
+            raise UsageError(f"{whose} {fault}")
+        return cls(csr, d)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> SparseRows:
+        start, stop, step = rows.indices(self.shape[0])
+        if step != 1:
+            raise UsageError(f"sparse rows are cut in one piece, got a step of {step}")
+        csr = self.csr._replace(indptr=self.csr.indptr[start : max(start, stop) + 1])
+        return SparseRows(csr, self.shape[1])
+
+    def toarray(self) -> Floats:
+        """Return the rows as a dense array (n, d)."""
+        values, indices, indptr = self.csr
+        dense = np.zeros(self.shape)
+        first, last = indptr[0], indptr[-1]
+        dense[np.repeat(np.arange(len(self)), np.diff(indptr)), indices[first:last]] = values[first:last]
+        return dense
+
+    def made_dense(self) -> Floats:
+        """Return the rows as a dense array for kernels that take nothing else.
+
+        Raises
+        ------
+        IncompatibleError
+            d is above `MOST_DENSE`.
+        """
+        refuse_dense(self.shape[1])
+        return self.toarray()
+
+
+def is_sparse(contexts: Any) -> bool:
+    """Return whether contexts come in a sparse form: scipy.sparse, or `SparseRows`."""
+    return isinstance(contexts, SparseRows) or hasattr(contexts, "tocsr")
+
+
+def n_rows(X: Floats | CSR) -> int:
+    """Return n, the number of contexts in what kernels take (whose `len` is 3 where it is a `CSR`)."""
+    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+
+
+def refuse_dense(d: int) -> None:
+    """Raise an IncompatibleError where sparse contexts of d features are too long to be made dense."""
+    if d > MOST_DENSE:
+        raise IncompatibleError(
+            f"no kernels for sparse contexts, and rows of d = {d:,} are too long to be made dense (at most {MOST_DENSE:,})"
+        )
+
+
+def _as_csr(found: Any, d: int) -> CSR | None:
+    """Return a scipy.sparse CSR array as kernels take it, None where an entry lies outside its shape."""
+    indptr = np.asarray(found.indptr, dtype=np.int64)
+    whole = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(found.data), len(found.indices))
+    if not whole or (np.diff(indptr) < 0).any():
+        return None
+    places = np.ascontiguousarray(found.indices)
+    used = places[indptr[0] : indptr[-1]]
+    if len(used) and (used.min() < 0 or used.max() >= min(d, 2**32)):
+        return None
+    indices = places.view(np.uint32) if places.dtype == np.int32 else places.astype(np.uint32)
+    values = np.ascontiguousarray(found.data, dtype=np.float64)
+    return CSR(_read_only(values), _read_only(indices), _read_only(indptr))
+
+
+def _is_ordered(csr: CSR) -> bool:
+    """Return whether the places of every row increase strictly."""
+    first, last = csr.indptr[0], csr.indptr[-1]
+    used = csr.indices[first:last]
+    rises = used[1:] > used[:-1]
+    starts = csr.indptr[1:-1] - first
+    rises[starts[(starts > 0) & (starts < len(used))] - 1] = True
+    return bool(rises.all())
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

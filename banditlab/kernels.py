@@ -260,7 +260,7 @@ def by_context(
 
         def generic(self, args: Any, kws: Any) -> Any:
             form = nbtypes.Dispatcher(forms[getattr(args[place], "instance_class", None) is kind])
-            signature = form.get_call_type(self.context, args, kws)
+            signature: Any = form.get_call_type(self.context, args, kws)
             self.chosen[signature.args] = form.get_overload(signature)
             return signature
 

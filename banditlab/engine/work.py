@@ -125,9 +125,15 @@ def is_long(run: Run) -> bool:
     if run.adaptive:
         return False
     try:
-        return bool(run.rounds * run.build_environment().unwrapped.problem.n_features * 8 > STREAM_BYTES)
+        return bool(run.rounds * _row_bytes(run.build_environment()) > STREAM_BYTES)
     except (Exception, SystemExit):  # it fails in its run, where it is recorded
         return False
+
+
+def _row_bytes(env: Any) -> int:
+    """Return what a context takes in a block: what the environment says, else what a dense one does."""
+    base = env.unwrapped
+    return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
 
 def _play_long(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
@@ -235,8 +241,7 @@ def _load_kernels(run: Run, env: Any) -> None:
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
     """Return the environment, and its stream where it is oblivious and small enough to keep."""
     env = run.build_environment()
-    problem = env.unwrapped.problem
-    if run.adaptive or run.rounds * problem.n_features * 8 > STREAM_BYTES:
+    if run.adaptive or run.rounds * _row_bytes(env) > STREAM_BYTES:
         return env, None
     env.reset(seed=run.environment_seed())
     return env, list(env.unwrapped.blocks(run.rounds, BLOCK))

@@ -26,8 +26,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._dense import fill, inner, invert
-from banditlab.forecasters._quadratic import dot, rank_one_downdate, symmetric_matvec
+from banditlab.agents._dense import fill, invert
+from banditlab.forecasters._packed import (
+    downdate,
+    identities,
+    inner,
+    lay,
+    pack,
+    product,
+    step_along,
+    unpack,
+    width,
+    zeros,
+)
 from banditlab.kernels import njit
 
 Floats = NDArray[np.float64]
@@ -49,9 +60,9 @@ applications beyond two a round since nu0 last moved."""
 class Ball(NamedTuple):
     """The programme's data, its kept inverses and scratch.
 
-    C, N (K, d, d); M (d, d); b, h (K, d) with h_k = N_k b_k; W (K, d) the solution; nu (3,) = (nu0, nu, largest drift
-    seen); D (1,), infinite without a ball; V (STEPS + 1, K, d), alpha, beta, y, s, t (STEPS + 1,), mu, g (d,) scratch;
-    tally (6,).
+    C, N (K, S) and M (S,), packed; b, h (K, d) with h_k = N_k b_k; W (K, d) the solution, all three with zeros in front up
+    to a multiple of eight; nu (3,) = (nu0, nu, largest drift seen); D (1,), infinite without a ball; tally (6,). Scratch:
+    V (STEPS + 1, K, d), x, mu, g (d,), so padded too; alpha, beta, y, s, t (STEPS + 1,); square (d, d).
     """
 
     C: Floats
@@ -68,32 +79,35 @@ class Ball(NamedTuple):
     y: Floats
     s: Floats
     t: Floats
+    x: Floats
     mu: Floats
     g: Floats
+    square: Floats
     tally: NDArray[np.int64]
 
 
 def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> Ball:
     """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball)."""
-    K, d = n_classes, n_features
-    eye = np.eye(d)
+    K, d, wide = n_classes, n_features, width(n_features)
     return Ball(
-        C=np.tile(ridge * eye, (K, 1, 1)),
-        N=np.tile(eye / ridge, (K, 1, 1)),
-        M=eye * ridge / K,
-        b=np.zeros((K, d)),
-        h=np.zeros((K, d)),
-        W=np.zeros((K, d)),
+        C=identities(np.full(K, ridge), d),
+        N=identities(np.full(K, 1.0 / ridge), d),
+        M=identities(np.array([ridge / K]), d)[0],
+        b=zeros(K, wide),
+        h=zeros(K, wide),
+        W=zeros(K, wide),
         nu=np.zeros(3),
         D=np.array([radius]),
-        V=np.zeros((STEPS + 1, K, d)),
+        V=zeros(STEPS + 1, K, wide),
         alpha=np.zeros(STEPS + 1),
         beta=np.zeros(STEPS + 1),
         y=np.zeros(STEPS + 1),
         s=np.zeros(STEPS + 1),
         t=np.zeros(STEPS + 1),
-        mu=np.zeros(d),
-        g=np.zeros(d),
+        x=zeros(wide),
+        mu=zeros(wide),
+        g=zeros(wide),
+        square=np.zeros((d, d)),
         tally=np.zeros(6, np.int64),
     )
 
@@ -104,35 +118,37 @@ def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> 
 @njit
 def add(ball, i, x, weight, step):  # type: ignore[no-untyped-def]
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
-    N_i, M, u, Mu = ball.N[i], ball.M, ball.mu, ball.g
-    rank_one_downdate(ball.C[i], x, -weight)
-    symmetric_matvec(N_i, x, u)
-    f = weight / (1.0 + weight * dot(u, x))  # N_i' = N_i - f u u'
-    rank_one_downdate(N_i, u, f)
-    symmetric_matvec(M, u, Mu)
-    rank_one_downdate(M, Mu, -f / (1.0 - f * dot(u, Mu)))  # (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
-    for j in range(x.shape[0]):
-        ball.b[i, j] += step * x[j]
-    symmetric_matvec(N_i, ball.b[i], ball.h[i])
+    N_i, M, own, u, Mu = ball.N[i], ball.M, ball.x, ball.mu, ball.g
+    lay(x, own)
+    downdate(ball.C[i], own, -weight)
+    product(N_i, own, u)
+    f = weight / (1.0 + weight * inner(u, own))  # N_i' = N_i - f u u'
+    downdate(N_i, u, f)
+    product(M, u, Mu)
+    downdate(M, Mu, -f / (1.0 - f * inner(u, Mu)))  # (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
+    step_along(ball.b[i], step, own)
+    product(N_i, ball.b[i], ball.h[i])
 
 
 @njit
 def refactor(ball, nu0):  # type: ignore[no-untyped-def]
     """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
-    C, N, M = ball.C, ball.N, ball.M
-    K, d = ball.W.shape
+    C, N, M, A = ball.C, ball.N, ball.M, ball.square
     ball.nu[0] = nu0
-    fill(M, 0.0, M)
-    for k in range(K):
-        fill(N[k], 1.0, C[k])
-        for j in range(d):
-            N[k, j, j] += nu0
-        invert(N[k])
-        symmetric_matvec(N[k], ball.b[k], ball.h[k])
-        for i in range(d):
-            for j in range(d):
-                M[i, j] += N[k, i, j]
-    invert(M)
+    for s in range(M.shape[0]):
+        M[s] = 0.0
+    for k in range(C.shape[0]):
+        unpack(C[k], A)
+        for j in range(A.shape[0]):
+            A[j, j] += nu0
+        invert(A)
+        pack(A, N[k])
+        product(N[k], ball.b[k], ball.h[k])
+        for s in range(M.shape[0]):
+            M[s] += N[k, s]
+    unpack(M, A)
+    invert(A)
+    pack(A, M)
     ball.tally[REFACTORED] += 1
     ball.tally[EXCESS] = 0
 
@@ -150,9 +166,9 @@ def couple(ball, out, sign):  # type: ignore[no-untyped-def]
     for k in range(K):
         for j in range(d):
             g[j] += out[k, j]
-    symmetric_matvec(ball.M, g, mu)
+    product(ball.M, g, mu)
     for k in range(K):
-        symmetric_matvec(ball.N[k], mu, g)
+        product(ball.N[k], mu, g)
         for j in range(d):
             out[k, j] = sign * (out[k, j] - g[j])
 
@@ -161,7 +177,7 @@ def couple(ball, out, sign):  # type: ignore[no-untyped-def]
 def apply(ball, r, out):  # type: ignore[no-untyped-def]
     """out = G r, two passes over N; r and out (K, d)."""
     for k in range(r.shape[0]):
-        symmetric_matvec(ball.N[k], r[k], out[k])
+        product(ball.N[k], r[k], out[k])
     couple(ball, out, 1.0)
     ball.tally[APPLIED] += 1
 
@@ -194,6 +210,15 @@ def shifted_solve(ball, m, shift, r, out):  # type: ignore[no-untyped-def]
 
 
 @njit
+def short_dot(y, s, m):  # type: ignore[no-untyped-def]
+    """Return y's over the first m entries."""
+    total = 0.0
+    for i in range(m):
+        total += y[i] * s[i]
+    return total
+
+
+@njit
 def secular(ball, m, norm, shift):  # type: ignore[no-untyped-def]
     """Return the shift >= -nu0 at which ||y|| = D, y = norm (I + shift T)^{-1} e_1, or -nu0 if ||y|| <= D there.
 
@@ -207,7 +232,7 @@ def secular(ball, m, norm, shift):  # type: ignore[no-untyped-def]
         for i in range(m):
             rhs[i] = norm if i == 0 else 0.0
         shifted_solve(ball, m, trial, rhs, y)
-        size = math.sqrt(dot(y[:m], y[:m]))
+        size = math.sqrt(short_dot(y, y, m))
         if step == 0:
             if size <= D:
                 return low  # the ball is slack
@@ -222,7 +247,7 @@ def secular(ball, m, norm, shift):  # type: ignore[no-untyped-def]
             if i + 1 < m:
                 s[i] += e[i + 1] * y[i + 1]
         shifted_solve(ball, m, trial, s, s)
-        move = (size / D - 1.0) * size * size / dot(y[:m], s[:m])
+        move = (size / D - 1.0) * size * size / short_dot(y, s, m)
         if abs(move) <= 2e-16 * (ball.nu[0] + trial) and step > 1:
             break
         trial = max(trial + move, low)
@@ -235,7 +260,6 @@ def secular(ball, m, norm, shift):  # type: ignore[no-untyped-def]
 def lanczos(ball, norm):  # type: ignore[no-untyped-def]
     """Write the solution into W and nu from V[0] = W(nu0) of this norm; False if STEPS were not enough."""
     V, a, e, y, nu, D = ball.V, ball.alpha, ball.beta, ball.y, ball.nu, ball.D[0]
-    K, d = ball.W.shape
     fill(V[0], 1.0 / norm, V[0])
     shift = nu[1] - nu[0]
     for m in range(1, STEPS + 1):
@@ -244,9 +268,7 @@ def lanczos(ball, norm):  # type: ignore[no-untyped-def]
         a[m - 1] = inner(V[m - 1], w)
         for i in range(m - 1, -1, -1):  # against all earlier vectors: a handful, and T stays exact
             f = inner(V[i], w)
-            for k in range(K):
-                for j in range(d):
-                    w[k, j] -= f * V[i, k, j]
+            step_along(w, -f, V[i])
         e[m] = math.sqrt(inner(w, w))
         shift = secular(ball, m, norm, shift)
         # (I + shift G) W = v + remainder of this size; its inverse is at most 1 + nu0 D for shift < 0, 1 otherwise
@@ -254,9 +276,7 @@ def lanczos(ball, norm):  # type: ignore[no-untyped-def]
         if abs(shift) * e[m] * abs(y[m - 1]) * amplify <= TOLERANCE * D:
             fill(ball.W, 0.0, ball.W)
             for i in range(m):
-                for k in range(K):
-                    for j in range(d):
-                        ball.W[k, j] += y[i] * V[i, k, j]
+                step_along(ball.W, y[i], V[i])
             nu[1] = nu[0] + shift
             ball.tally[EXCESS] += m - 2
             return True
@@ -269,9 +289,8 @@ def lanczos(ball, norm):  # type: ignore[no-untyped-def]
 def solve(ball):  # type: ignore[no-untyped-def]
     """Write the minimiser into W and its multiplier into nu[1]."""
     W, nu, D, tally = ball.W, ball.nu, ball.D[0], ball.tally
-    d = W.shape[1]
     tally[ROUNDS] += 1
-    if tally[EXCESS] > d:  # a move of nu0 costs about as much as d applications of G
+    if tally[EXCESS] > ball.square.shape[0]:  # a move of nu0 costs about as much as d applications of G
         refactor(ball, nu[1])
     done = False
     for _ in range(60):
@@ -312,7 +331,7 @@ def check_drift(ball):  # type: ignore[no-untyped-def]
     W, nu, V = ball.W, ball.nu, ball.V
     K, d = W.shape
     for k in range(K):
-        symmetric_matvec(ball.C[k], W[k], V[0, k])
+        product(ball.C[k], W[k], V[0, k])
         for j in range(d):
             V[0, k, j] = -ball.b[k, j] - nu[1] * W[k, j] - V[0, k, j]  # mu drops out under G
     apply(ball, V[0], V[1])

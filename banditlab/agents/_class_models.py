@@ -12,27 +12,41 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._scores import padded, scores, zero_weights
-from banditlab.forecasters._quadratic import (
-    aioli_root,
-    quadratic_form_on,
-    rank_one_downdate,
-    support,
-    symmetric_matvec_on,
+from banditlab.forecasters._lane_math import aioli_roots
+from banditlab.forecasters._packed import (
+    Point,
+    downdate,
+    forms,
+    identities,
+    inner,
+    lay,
+    point,
+    product,
+    rows_times,
+    see,
+    step_along,
+    width,
+    zeros,
 )
+from banditlab.forecasters._quadratic import aioli_root
 from banditlab.kernels import inline, njit
 
 
 class Models(NamedTuple):
-    """P (M, d, d); H (d, Mp), the columns h_i; c (M,), curvatures; w (1,). Scratch: m (Mp,), v (d,), places (d,)."""
+    """P (M, S), packed; H (M, D), the rows h_i; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,), v (D,), point.
+
+    Mp is M rounded up to a multiple of eight; entries from M on stay 0.
+    """
 
     P: NDArray[np.float64]
     H: NDArray[np.float64]
     c: NDArray[np.float64]
     w: NDArray[np.float64]
     m: NDArray[np.float64]
+    q: NDArray[np.float64]
+    z: NDArray[np.float64]
     v: NDArray[np.float64]
-    places: NDArray[np.int64]
+    point: Point
 
 
 def untaught(
@@ -41,13 +55,15 @@ def untaught(
     """Return M models with A_0 = lambda_i I, i = 1 ... M."""
     M, d = len(regularizations), n_features
     return Models(
-        P=np.eye(d)[None] / regularizations[:, None, None],
-        H=zero_weights(d, M),
+        P=identities(1.0 / regularizations, d),
+        H=zeros(M, width(d)),
         c=np.array(curvatures, dtype=np.float64),
         w=np.array([virtual_weight]),
-        m=np.zeros(padded(M)),
-        v=np.zeros(d),
-        places=np.zeros(d, np.int64),
+        m=zeros(width(M)),
+        q=zeros(width(M)),
+        z=zeros(width(M)),
+        v=zeros(width(d)),
+        point=point(d),
     )
 
 
@@ -63,34 +79,38 @@ def sigmoid(z):  # type: ignore[no-untyped-def]
 @njit
 def margins(models, x, z):  # type: ignore[no-untyped-def]
     """Write into z_0 ... z_{M-1} the margins the models predict at x; the answer is yes with sigmoid(z_i)."""
-    n = support(x, models.places)
-    scores(models.H, x, models.m)  # m_i = x'h_i
+    see(models.point, x)
+    rows_times(models.H, models.point.x, models.m)  # m_i = x'h_i
+    forms(models.P, models.point, models.q)  # q_i = x'P_i x
+    aioli_roots(models.m, models.q, models.w[0], models.z)
     for i in range(models.c.shape[0]):
-        q = quadratic_form_on(models.P[i], x, models.places, n, models.v)
-        z[i] = aioli_root(models.m[i], q, models.w[0])
+        z[i] = models.z[i]
+
+
+@njit
+def recall(models, x, i):  # type: ignore[no-untyped-def]
+    """Return q = x'P_i x and m = x'h_i, leaving P_i x in v."""
+    v, own = models.v, models.point.x
+    lay(x, own)
+    product(models.P[i], own, v)
+    return inner(own, v), inner(own, models.H[i])
 
 
 @njit
 def margin(models, x, i):  # type: ignore[no-untyped-def]
-    """Return the margin model i predicts at x, leaving P_i x in v, (q, m) beside it."""
-    P, H, v = models.P[i], models.H, models.v
-    symmetric_matvec_on(P, x, models.places, support(x, models.places), v)
-    q = m = 0.0
-    for j in range(x.shape[0]):
-        q += x[j] * v[j]
-        m += x[j] * H[j, i]
+    """Return the margin model i predicts at x, and what `recall` returns."""
+    q, m = recall(models, x, i)
     return aioli_root(m, q, models.w[0]), q, m
 
 
 @njit
 def teach(models, x, i, z, y, q, m):  # type: ignore[no-untyped-def]
-    """Teach model i the outcome y = +-1 at x, expanded at the margin z; `margin` has left v, q and m."""
-    P, H, v = models.P[i], models.H, models.v
+    """Teach model i the outcome y = +-1 at x, expanded at the margin z; `recall` has left v, q and m."""
+    v = models.v
     curvature = models.c[i] * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)
     shift = curvature * z - 0.5 * g  # b += (eta g^2 z - g) x / 2
     down = 1.0 / (1.0 + curvature * q)
     move = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + move v
-    for j in range(x.shape[0]):
-        H[j, i] += move * v[j]
-    rank_one_downdate(P, v, curvature * down)
+    step_along(models.H[i], move, v)
+    downdate(models.P[i], v, curvature * down)

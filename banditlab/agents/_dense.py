@@ -8,25 +8,6 @@ from banditlab.kernels import njit
 
 
 @njit
-def inner(A, B):  # type: ignore[no-untyped-def]
-    """<A, B> for (K, d) arrays in four partial sums (a single running sum would not vectorise)."""
-    K, d = A.shape
-    s0 = s1 = s2 = s3 = 0.0
-    for k in range(K):
-        j = 0
-        while j + 4 <= d:
-            s0 += A[k, j] * B[k, j]
-            s1 += A[k, j + 1] * B[k, j + 1]
-            s2 += A[k, j + 2] * B[k, j + 2]
-            s3 += A[k, j + 3] * B[k, j + 3]
-            j += 4
-        while j < d:
-            s0 += A[k, j] * B[k, j]
-            j += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@njit
 def fill(A, factor, B):  # type: ignore[no-untyped-def]
     """A = factor B for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
     for i in range(A.shape[0]):

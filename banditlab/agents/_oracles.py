@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._class_models import Models, margin, margins, sigmoid, teach, untaught
+from banditlab.agents._class_models import Models, margin, margins, recall, sigmoid, teach, untaught
 from banditlab.agents._scores import padded, scores, zero_weights
 from banditlab.bounds._curvature import tight_curvature
 from banditlab.errors import UsageError
@@ -74,7 +74,7 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
 
 @njit
 def aioli_learn(models, x, k, z, y):  # type: ignore[no-untyped-def]
-    _, q, m = margin(models, x, k)
+    q, m = recall(models, x, k)
     teach(models, x, k, z, y, q, m)
 
 
@@ -92,7 +92,7 @@ def aioli_learn_all(models, x, k, z, y):  # type: ignore[no-untyped-def]
     for i in range(j + 1, z.shape[0]):
         if i != k and z[i] > z[j]:
             j = i
-    _, q, m = margin(models, x, j)
+    q, m = recall(models, x, j)
     if q <= HEARSAY:
         teach(models, x, j, z[j], -1.0, q, m)
 

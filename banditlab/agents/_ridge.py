@@ -17,8 +17,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._scores import padded, scores, zero_weights
-from banditlab.forecasters._quadratic import quadratic_form_on, rank_one_downdate, support, symmetric_matvec_on
+from banditlab.forecasters._packed import (
+    Point,
+    downdate,
+    forms,
+    identities,
+    inner,
+    lay,
+    point,
+    product,
+    rows_times,
+    see,
+    step_along,
+    width,
+    zeros,
+)
 from banditlab.kernels import njit
 from banditlab.problem import Problem
 
@@ -29,8 +42,8 @@ AUTO_REGULARIZATION = 0.1
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    P (K, d, d); H (d, Kp), the columns w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the key
-    of the agent's draws. Scratch, of the context at hand: z (Kp,) = w_k'x, q (K,) = x'P_k x; noise (K,); v, where (d,).
+    P (K, S), packed; H (K, D), the rows w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the
+    key of the agent's draws. Scratch, of the context at hand: point; z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,); v (D,).
     """
 
     P: NDArray[np.float64]
@@ -41,52 +54,50 @@ class State(NamedTuple):
     q: NDArray[np.float64]
     noise: NDArray[np.float64]
     v: NDArray[np.float64]
-    where: NDArray[np.int64]
+    point: Point
 
 
 def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:
     """Return A_k = regularization I, w_k = 0 for every class."""
     K, d = problem.n_classes, problem.n_features
     return State(
-        P=np.tile(np.eye(d) / regularization, (K, 1, 1)),
-        H=zero_weights(d, K),
+        P=identities(np.full(K, 1.0 / regularization), d),
+        H=zeros(K, width(d)),
         settings=np.array(settings),
         tally=np.array([0, key]),
-        z=np.zeros(padded(K)),
+        z=np.zeros(K),
         q=np.zeros(K),
         noise=np.zeros(K),
-        v=np.zeros(d),
-        where=np.zeros(d, np.int64),
+        v=zeros(width(d)),
+        point=point(d),
     )
 
 
 @njit
 def predict(state, x):  # type: ignore[no-untyped-def]
     """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
-    scores(state.H, x, state.z)
-    n = support(x, state.where)
+    see(state.point, x)
+    rows_times(state.H, state.point.x, state.z)
+    forms(state.P, state.point, state.q)
     for k in range(state.q.shape[0]):
-        state.q[k] = max(quadratic_form_on(state.P[k], x, state.where, n, state.v), 0.0)
+        state.q[k] = max(state.q[k], 0.0)
 
 
 @njit
 def regress(state, k, x, target, low, high):  # type: ignore[no-untyped-def]
     """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
-    P, H, v = state.P[k], state.H, state.v
+    P, w, v, own = state.P[k], state.H[k], state.v, state.point.x
     state.tally[0] += 1
-    symmetric_matvec_on(P, x, state.where, support(x, state.where), v)
-    q = m = 0.0
-    for j in range(x.shape[0]):
-        q += x[j] * v[j]
-        m += x[j] * H[j, k]
+    lay(x, own)
+    product(P, own, v)
+    q, m = inner(own, v), inner(own, w)
     if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
     move = (c - m) / q + (target - c) * down
-    for j in range(x.shape[0]):
-        H[j, k] += move * v[j]
-    rank_one_downdate(P, v, down)
+    step_along(w, move, v)
+    downdate(P, v, down)
 
 
 @njit

@@ -53,7 +53,7 @@ class Confidit(KernelAgent):
     that the theorem prescribes and is far wider than the eps_i of practice used here; so `bound` answers None. The
     algorithm is deterministic: probabilities are one-hot, and expected mistakes say no more than mistakes.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 numbers.
+    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
 
     Parameters
     ----------

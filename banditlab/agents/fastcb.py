@@ -68,7 +68,7 @@ class FastCB(InverseGapAgent):
 
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
     scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
-    150; on some sets it stays open), and 2 K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d).
+    150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d).
 
     Parameters
     ----------

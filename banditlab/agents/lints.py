@@ -59,7 +59,7 @@ class LinTS(KernelAgent):
 
     The probabilities are those given the n_k: one-hot, and expected mistakes say no more than mistakes.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K normals, one rank-one update; K d^2 numbers.
+    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K normals, one rank-one update; K d^2 / 2 numbers.
 
     Parameters
     ----------

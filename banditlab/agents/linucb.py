@@ -42,7 +42,7 @@ class LinUCB(KernelAgent):
     so `bound` answers None. The action is a function of the past but for ties: probabilities are one-hot or uniform
     over the equals, and expected mistakes say no more than mistakes.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 numbers.
+    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
 
     Parameters
     ----------

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from banditlab.agents._ball import Ball, add, ball_state, solve
 from banditlab.agents._base import KernelAgent
 from banditlab.errors import UsageError
+from banditlab.forecasters._packed import lay, rows_times
 from banditlab.kernels import draw, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    """The quadratic programme with W' (K, d); z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
+    """The quadratic programme with W' (K, d), padded; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
 
     ball: Ball
     z: NDArray[np.float64]
@@ -30,7 +31,8 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, s = state.z, state.s
     gamma, alpha = state.rates[0], state.rates[2]
     K = p.shape[0]
-    np.dot(state.ball.W, x, z)
+    lay(x, state.ball.x)
+    rows_times(state.ball.W, state.ball.x, z)
     top = z.max()
     total = 0.0
     for k in range(K):
@@ -87,7 +89,7 @@ class Newtron(KernelAgent):
     conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search, not
     proved).
 
-    Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; 2 K d^2 numbers.
+    Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers.
 
     Parameters
     ----------
@@ -152,6 +154,11 @@ class Newtron(KernelAgent):
             self.beta = nonnegative("beta", number("beta", beta, "theory"))
         programme = ball_state(K, d, 1.0 / D, D if self.ball else math.inf)
         self.state = State(programme, np.zeros(K), np.zeros(K), np.array([self.gamma, self.beta, self.alpha]))
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W' (K, d), a view."""
+        return self.state.ball.W[:, -self.problem.n_features :]
 
     def diagnostics(self) -> dict[str, Any]:
         """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""

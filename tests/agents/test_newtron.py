@@ -14,6 +14,7 @@ from banditlab.agents import Trace
 from banditlab.agents._ball import add, ball_state, check_drift, refactor, solve
 from banditlab.agents.newtron import Newtron
 from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.forecasters._packed import dense
 from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, softmax
 from banditlab.problem import Decision, Problem
@@ -80,7 +81,7 @@ def test_equals_the_full_solve(K, d, settings, rounds):
     worst, binding = 0.0, 0
     for x, label in zip(X, y):
         # The witness takes W'_t from the agent: iterating on its own solutions, last-digit differences grow with 1/p'.
-        w = agent.state.ball.W.ravel().copy()
+        w = agent.weights.ravel().copy()
         decision = agent.act(x)
         p = softmax(agent.alpha * w.reshape(K, d) @ x)
         played = (1 - agent.gamma) * p + agent.gamma / K
@@ -93,7 +94,7 @@ def test_equals_the_full_solve(K, d, settings, rounds):
         A = A + kappa * agent.beta * np.outer(v, v)
         w, nu = ball_minimiser(A, b, D if agent.ball else math.inf)
         binding += nu > 0
-        worst = max(worst, np.abs(agent.state.ball.W.ravel() - w).max() / max(1.0, np.linalg.norm(w)))
+        worst = max(worst, np.abs(agent.weights.ravel() - w).max() / max(1.0, np.linalg.norm(w)))
         assert agent.state.ball.nu[1] == pytest.approx(nu, rel=1e-7, abs=1e-9)
     assert worst < 1e-9
     assert agent.diagnostics()["binding"] == binding
@@ -113,7 +114,7 @@ def test_first_step_against_the_formula():
     D = math.sqrt(2)
     v = np.array([-0.4, 0.4])
     expected = -np.linalg.solve(np.eye(2) / D + 0.5 * 0.5 * np.outer(v, v), v)
-    np.testing.assert_allclose(agent.state.ball.W[:, 0], expected, atol=1e-14)
+    np.testing.assert_allclose(agent.weights[:, 0], expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
@@ -144,11 +145,11 @@ def kernel_estimate(K, d, p, played, action, correct, x):
     """Read dlt and kappa dlt dlt' off what one call of `learn` adds to the agent's quadratic."""
     beta = 1e-3
     agent = Newtron(problem(K, d), np.random.default_rng(0), gamma=0.5, beta=beta, ball=False)
-    before = agent.state.ball.C.copy()
+    before = dense(agent.state.ball.C, d)
     agent.learn(x, Decision(action, played, False, np.array([p[action], 0.0])), correct)
     centre = np.eye(K) - 1 / K  # the quadratic lives on matrices whose rows sum to zero: compare there
-    step = centre @ agent.state.ball.b
-    blocks = (agent.state.ball.C - before) / beta
+    step = centre @ agent.state.ball.b[:, -d:]
+    blocks = (dense(agent.state.ball.C, d) - before) / beta
     P = np.kron(centre, np.eye(d))
     weight = np.zeros((K * d, K * d))
     for k in range(K):
@@ -169,7 +170,7 @@ def test_solution_satisfies_the_conditions_of_the_programme():
         solve(ball)
         C[i] += weight * np.outer(x, x)
         b[i] += step * x
-        nu, W = ball.nu[1], ball.W
+        nu, W = ball.nu[1], ball.W[:, -d:]
         force = np.einsum("kij,kj->ki", C, W) + nu * W + b
         residual = force - force.mean(axis=0)
         assert np.abs(residual).max() < 1e-10 * np.abs(b).max()
@@ -204,7 +205,7 @@ def test_a_slightly_spoilt_inverse_is_repaired_however_large_the_ball(D):
         solve(ball)
     exact = ball.W.copy()
     ball.N[1] *= 1.0 + 1e-6
-    ball.h[1] = ball.N[1] @ ball.b[1]
+    ball.h[1, -5:] = dense(ball.N[1], 5) @ ball.b[1, -5:]
     solve(ball)
     check_drift(ball)
     assert ball.nu[2] > 1e-8
@@ -243,7 +244,7 @@ def test_both_paths_agree_bit_for_bit(settings):
         assert decision.probabilities[y[t]] == trace.p_true[t]
         assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
         steps.learn(X[t], decision, decision.action == y[t])
-    np.testing.assert_array_equal(block.state.ball.W, steps.state.ball.W)
+    np.testing.assert_array_equal(block.weights, steps.weights)
     assert 0 < trace.explored.mean() < 0.3
 
 
@@ -275,7 +276,7 @@ def test_continues_after_a_round_trip(how, tmp_path):
     again.play_block(X[300:], y[300:], b)
     np.testing.assert_array_equal(a.action, b.action)
     np.testing.assert_array_equal(a.p_true, b.p_true)
-    np.testing.assert_array_equal(agent.state.ball.W, again.state.ball.W)
+    np.testing.assert_array_equal(agent.weights, again.weights)
 
 
 def test_feedback_may_come_late_or_never():
@@ -286,7 +287,7 @@ def test_feedback_may_come_late_or_never():
     A, b = np.eye(K * d) / math.sqrt(K), np.zeros(K * d)
     waiting = []
     for t in range(60):
-        waiting.append((t, agent.act(X[t]), agent.state.ball.W.copy()))
+        waiting.append((t, agent.act(X[t]), agent.weights.copy()))
         if t % 7 == 6:
             for s, decision, W in reversed(waiting[1:]):  # late, out of order; the first one never
                 correct = decision.action == y[s]
@@ -296,7 +297,7 @@ def test_feedback_may_come_late_or_never():
                 A += kappa * 0.1 * np.outer(dlt, dlt)
                 b += (1 - kappa * 0.1 * np.sum(dlt * W)) * dlt.ravel()
             waiting.clear()
-            np.testing.assert_allclose(agent.state.ball.W.ravel(), -np.linalg.solve(A, b), atol=1e-9)
+            np.testing.assert_allclose(agent.weights.ravel(), -np.linalg.solve(A, b), atol=1e-9)
 
 
 def test_it_learns_from_errors():
@@ -305,7 +306,7 @@ def test_it_learns_from_errors():
     x = np.array([1.0, 0.0])
     for _ in range(50):
         agent.learn(x, Decision(1, np.full(3, 1 / 3), False, np.array([1 / 3, 0.0])), False)
-    logits = agent.state.ball.W @ x
+    logits = agent.weights @ x
     assert logits[1] < -0.5 < 0 < logits[0]
     assert logits[0] == pytest.approx(logits[2])
 

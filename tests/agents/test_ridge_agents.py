@@ -16,6 +16,7 @@ from banditlab.agents.confidit import Confidit
 from banditlab.agents.lints import LinTS, sample_scores
 from banditlab.agents.linucb import LinUCB
 from banditlab.errors import UsageError
+from banditlab.forecasters._packed import dense, pack
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 
@@ -165,9 +166,9 @@ def test_inverses_do_not_drift():
         own = X[trace.action == k]
         A = 0.1 * np.eye(d) + own.T @ own
         assert len(own) > 1000
-        assert np.abs(agent.state.P[k] @ A - np.eye(d)).max() < 1e-6
+        assert np.abs(dense(agent.state.P[k], d) @ A - np.eye(d)).max() < 1e-6
         b = own.T @ trace.correct[trace.action == k].astype(float)
-        np.testing.assert_allclose(agent.state.H[:, k], np.linalg.solve(A, b), atol=1e-8)
+        np.testing.assert_allclose(agent.state.H[k], np.linalg.solve(A, b), atol=1e-8)
 
 
 # -------------------------------------------------------------------------------------------------------------- LinTS
@@ -263,7 +264,7 @@ def test_lints_plays_the_best_of_its_draw_and_draws_anew(stream):
         actions.add(decision.action)
     assert len(actions) > 1
     before = [agent.state.z[:4].copy() for x in X[:2] if sample_scores(agent.state, x) is None]
-    noise = [(z - slow_z) for z, slow_z in zip(before, [agent.state.H[:, :4].T @ x for x in X[:2]], strict=True)]
+    noise = [(z - slow_z) for z, slow_z in zip(before, [agent.state.H[:, -6:] @ x for x in X[:2]], strict=True)]
     assert np.abs(noise[0] / noise[1] - 1).min() > 1e-6  # contexts of one round meet different draws
 
 
@@ -338,10 +339,11 @@ def test_the_projection_is_the_nearest_point_of_the_slab():
                 if low <= other @ x <= high:
                     assert (other - w) @ A @ (other - w) >= (best - w) @ A @ (best - w) - 1e-9
             ridge = ridge_state(Problem(d, 2, 1.0), 1.0)
-            ridge.P[0], ridge.H[:, 0] = np.linalg.inv(A), w
+            pack(np.linalg.inv(A), ridge.P[0])
+            ridge.H[0, -d:] = w
             regress(ridge, 0, as_contexts(x), 0.7, low, high)
             direct = np.linalg.solve(A + np.outer(x, x), A @ best + 0.7 * x)
-            np.testing.assert_allclose(ridge.H[:, 0], direct, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(ridge.H[0, -d:], direct, rtol=0, atol=1e-9)
 
 
 def test_the_slab_binds_somewhere(stream):
@@ -350,7 +352,7 @@ def test_the_slab_binds_somewhere(stream):
     agent, outside = make(Confidit, 3, 5, alpha=-0.5), 0
     for x, label in zip(X, y):
         decision = agent.act(x)
-        outside += not 0.5 <= agent.state.H[:, decision.action] @ x <= 1.0
+        outside += not 0.5 <= agent.state.H[decision.action, -5:] @ x <= 1.0
         agent.learn(x, decision, decision.action == label)
     assert outside > 10
 
@@ -394,7 +396,7 @@ def test_only_the_played_class_learns(stream, cls):
     agent.learn(X[0], agent.act(X[0])._replace(action=1), True)
     changed = [not np.array_equal(before.P[k], agent.state.P[k]) for k in range(3)]
     assert changed == [False, True, False]
-    assert before.H[:, [0, 2]].tolist() == agent.state.H[:, [0, 2]].tolist()
+    assert before.H[[0, 2]].tolist() == agent.state.H[[0, 2]].tolist()
 
 
 def test_settings_resolve():
@@ -402,7 +404,7 @@ def test_settings_resolve():
     assert make(LinTS, 3, 4, radius=2.0).regularization == pytest.approx(0.4)
     agent = make(Confidit, 3, 4)
     assert (agent.alpha, agent.eta) == (1.0, 3.0)
-    assert agent.state.P[0, 0, 0] == 0.25
+    assert dense(agent.state.P, 4)[0, 0, 0] == 0.25
     assert all(make(cls, 3, 4).bound(10) is None for cls in (LinUCB, LinTS, Confidit))
 
 

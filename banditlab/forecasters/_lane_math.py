@@ -1,0 +1,54 @@
+"""Functions of eight numbers at a time (see `_lanes`): the same bits on every processor, because no libm is asked."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.forecasters._lanes import ROUNDER, WIDTH, all_lanes, any_above, eight, larger, power_of_two, put, smaller
+from banditlab.kernels import borrow, inline, njit
+
+_LOG2_E = 1.0 / math.log(2.0)
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+"""ln 2 in two parts; the first has so few bits that its multiples by integers below 2^20 are exact."""
+_TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
+
+
+@inline
+def expm1(z):  # type: ignore[no-untyped-def]
+    """Return e^z - 1 of lanes |z| <= 700, to a few units in the last place for z of either sign and however small."""
+    shifted = z * _LOG2_E + all_lanes(ROUNDER)
+    n = shifted - all_lanes(ROUNDER)
+    r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # z = n ln 2 + r with |r| <= (ln 2)/2
+    square = r * r
+    even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
+    for power in (10, 8, 6, 4, 2):  # two chains of half the length
+        even = even * square + all_lanes(_TAYLOR[power])
+        odd = odd * square + all_lanes(_TAYLOR[power + 1])
+    small = r + (even + odd * r) * square  # e^r - 1
+    scale = power_of_two(shifted)
+    return scale * small + (scale - all_lanes(1.0))
+
+
+@njit
+def aioli_roots(m, q, w, z):  # type: ignore[no-untyped-def]
+    """Write into z_k the root of z = m_k - (w/2) q_k tanh(z/2), q_k below 0 taken for 0; all (n,), n a multiple of eight.
+
+    `_quadratic.aioli_root`, which says why Newton is monotone here, for eight at a time: with e = e^z - 1,
+    tanh(z/2) = e/(e + 2), and 1 - tanh^2 = 4 (e + 1)/(e + 2)^2 leaves one division a step.
+    """
+    m, q, z = borrow(m), borrow(q), borrow(z)
+    zero, one, two, top = all_lanes(0.0), all_lanes(1.0), all_lanes(2.0), all_lanes(40.0)
+    for k in range(0, m.shape[0], WIDTH):
+        goal = larger(eight(m, k), zero - eight(m, k))
+        half = larger(eight(q, k), zero) * (0.5 * w)
+        root = goal / (one + half * 0.5)
+        for _ in range(60):
+            e = expm1(smaller(root, top))  # beyond 40 tanh(z/2) is 1 to the last bit
+            f = e + two
+            step = ((goal - root) * f - half * e) * f / (f * f + half * 2.0 * (e + one))
+            root = root + step
+            if not any_above(step * step, root * 1e-16):
+                break
+        put(z, k, root)
+        for i in range(k, k + WIDTH):
+            z[i] = math.copysign(z[i], m[i])

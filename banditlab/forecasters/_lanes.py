@@ -1,0 +1,182 @@
+"""Eight numbers at a time, for kernels: `eight(A, i)` and + - * / on what it returns, lane by lane.
+
+A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
+an order that the source fixes: a lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused.
+LLVM splits the eight where registers are narrower.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types as nbtypes
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+WIDTH = 8
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+class LanesType(nbtypes.Type):
+    """The type of eight float64 in a register."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"Lanes{WIDTH}")
+
+
+LANES = LanesType()
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, _VECTOR)
+
+
+def _spread(builder: Any, x: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, _I32(0))
+    return builder.shuffle_vector(
+        one, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, WIDTH), None)
+    )
+
+
+def _pick(builder: Any, v: Any, w: Any, places: list[int]) -> Any:
+    """Return the lanes `places` of v followed by w."""
+    mask = ir.Constant(ir.VectorType(_I32, len(places)), [_I32(i) for i in places])
+    return builder.shuffle_vector(v, w, mask)
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
+
+
+def _eight(typingctx, A, i):  # type: ignore[no-untyped-def]
+    """Return entries i ... i + 7 of a C-contiguous float64 array, counted flat; nothing checks that they exist."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_address(context, builder, signature.args[0], args[0], args[1]), align=8)
+
+    return LANES(A, nbtypes.intp), generate
+
+
+def _put(typingctx, A, i, v):  # type: ignore[no-untyped-def]
+    """Write v into entries i ... i + 7 of A, as `eight` counts them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _address(context, builder, signature.args[0], args[0], args[1]), align=8)
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES), generate
+
+
+def _all_lanes(typingctx, x):  # type: ignore[no-untyped-def]
+    """Return x in every lane."""
+    return LANES(nbtypes.float64), lambda context, builder, signature, args: _spread(builder, args[0])
+
+
+def _total(typingctx, v):  # type: ignore[no-untyped-def]
+    """Return the sum of the lanes: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        v, n = args[0], WIDTH
+        while n > 1:
+            n //= 2
+            v = builder.fadd(_pick(builder, v, v, list(range(n))), _pick(builder, v, v, list(range(n, 2 * n))))
+        return builder.extract_element(v, _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _totals(typingctx, a, b, c, e, f, g, h, k):  # type: ignore[no-untyped-def]
+    """Return in lane i the sum of the lanes of the i-th argument: a transposition and seven additions of eight."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def halve(v: Any, w: Any, run: int) -> Any:
+            """Add every second run of lanes to the one before it; v's and w's sums take turns, run by run."""
+            order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
+            return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
+
+        rows = list(args)
+        for run in (1, 2, 4):
+            rows = [halve(rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
+        return rows[0]
+
+    return LANES(*[LANES] * 8), generate
+
+
+def _selected(sign: str) -> Any:
+    def choose(typingctx, v, w):  # type: ignore[no-untyped-def]
+        """Return, lane by lane, v where the comparison v, w holds, else w."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(sign, *args), *args)
+
+        return LANES(LANES, LANES), generate
+
+    return intrinsic(choose)
+
+
+def _any_above(typingctx, v, w):  # type: ignore[no-untyped-def]
+    """Whether v > w in some lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, ir.IntType(WIDTH)(0))
+
+    return nbtypes.boolean(LANES, LANES), generate
+
+
+ROUNDER = 1.5 * 2.0**52
+"""v + ROUNDER, for |v| < 2^31, ends in the bits of the integer next to v, and minus ROUNDER is that integer."""
+
+
+def _power_of_two(typingctx, v):  # type: ignore[no-untyped-def]
+    """Return 2^n for v = n + ROUNDER, n from -1022 to 1023 an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = ir.VectorType(_I64, WIDTH)
+        shift, bias = (ir.Constant(whole, [_I64(number)] * WIDTH) for number in (52, 1023 << 52))
+        exponent = builder.add(builder.shl(builder.bitcast(args[0], whole), shift), bias)
+        return builder.bitcast(exponent, _VECTOR)
+
+    return LANES(LANES), generate
+
+
+eight: Any = intrinsic(_eight)
+put: Any = intrinsic(_put)
+all_lanes: Any = intrinsic(_all_lanes)
+total: Any = intrinsic(_total)
+totals: Any = intrinsic(_totals)
+smaller: Any = _selected("<")
+larger: Any = _selected(">")
+any_above: Any = intrinsic(_any_above)
+power_of_two: Any = intrinsic(_power_of_two)
+
+
+def _define(symbol: Callable[[Any, Any], Any], instruction: str) -> None:
+    """Give a sign its meaning: lanes with lanes, and lanes with a number on the right."""
+
+    @type_callable(symbol)
+    def type_of(context):  # type: ignore[no-untyped-def]
+        def typer(v, w):  # type: ignore[no-untyped-def]
+            return LANES if v == LANES and w in (LANES, nbtypes.float64) else None
+
+        return typer
+
+    @lower_builtin(symbol, LANES, LANES)
+    def lower(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return getattr(builder, instruction)(*args)
+
+    @lower_builtin(symbol, LANES, nbtypes.float64)
+    def lower_number(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return getattr(builder, instruction)(args[0], _spread(builder, args[1]))
+
+
+_define(operator.add, "fadd")
+_define(operator.sub, "fsub")
+_define(operator.mul, "fmul")
+_define(operator.truediv, "fdiv")

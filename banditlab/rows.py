@@ -122,6 +122,11 @@ def n_rows(X: Floats | CSR) -> int:
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
 
 
+def rows_of(X: Floats | CSR, part: slice) -> Floats | CSR:
+    """Return the contexts part.start ... part.stop - 1 of what kernels take, outside of them."""
+    return X._replace(indptr=X.indptr[part.start : part.stop + 1]) if isinstance(X, CSR) else X[part]
+
+
 def refuse_dense(d: int) -> None:
     """Raise an IncompatibleError where sparse contexts of d features are too long to be made dense."""
     if d > MOST_DENSE:

@@ -13,7 +13,7 @@ from banditlab.agents._base import Agent, Floats, Trace, checked
 from banditlab.agents._wrapping import build_forecaster
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
-from banditlab.forecasters._base import Forecaster, KernelForecaster
+from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import (
     as_block,
@@ -30,6 +30,7 @@ from banditlab.kernels import (
     stretch,
 )
 from banditlab.problem import Decision, Problem
+from banditlab.rows import rows_of
 from banditlab.validation import number, probability
 
 STRETCH = 128
@@ -249,12 +250,19 @@ class Exploration(Agent):
         assert isinstance(inner, KernelForecaster)
         X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
+        U, gammas = self.rng.random((len(y), 2)), self._next_rates(len(y))
         z, p = np.zeros(K), np.empty(K)
-        scratch = (z, p) if type(inner).predict_many_kernel is None else (np.zeros((STRETCH, K)), z, p)
-        played = _loop(type(inner))(inner.state, X, y, U, self._next_rates(len(y)), *scratch, *columns)
-        if played < len(y):
-            checked(Decision(int(trace.action[played]), p), K, self)
+
+        def learns() -> NDArray[np.bool_]:  # as `rounds_in_stretches` sees it
+            explored: NDArray[np.bool_] = U[:, 0] < gammas
+            return explored & (np.minimum((U[:, 1] * K).astype(np.int64), K - 1) == y)
+
+        for part in inner.stretches(X, learns):
+            scratch = (z, p) if inner.kernels.predict_many is None else (np.zeros((STRETCH, K)), z, p)
+            given, filled = (rows_of(X, part), y[part], U[part], gammas[part]), [column[part] for column in columns]
+            played = part.start + _loop(inner.kernels)(inner.state, *given, *scratch, *filled)
+            if played < part.stop:
+                checked(Decision(int(trace.action[played]), p), K, self)
 
     def bound(self, rounds: int) -> float | None:
         """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none.
@@ -278,10 +286,10 @@ class Exploration(Agent):
 
 
 @cache
-def _loop(inner: type[KernelForecaster]) -> Any:
-    kernels = {"predict_kernel": inner.predict_kernel, "update_kernel": inner.update_kernel}
+def _loop(inner: Kernels) -> Any:
+    kernels = {"predict_kernel": inner.predict, "update_kernel": inner.update}
     template: Callable[..., Any] = rounds_one_by_one
-    if inner.predict_many_kernel is not None:
-        kernels = {"predict_many_kernel": inner.predict_many_kernel, "update_kernel": inner.update_kernel}
+    if inner.predict_many is not None:
+        kernels = {"predict_many_kernel": inner.predict_many, "update_kernel": inner.update}
         template = rounds_in_stretches
-    return bind(template, f"{__name__}.Exploration of {inner.__module__}.{inner.__qualname__}", **kernels)
+    return bind(template, f"{__name__}.Exploration of {inner.owner}", **kernels)

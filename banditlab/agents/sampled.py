@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.agents._label import LabelAgent
 from banditlab.agents._wrapping import build_forecaster
-from banditlab.forecasters._base import Forecaster, KernelForecaster
+from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit, row
 from banditlab.problem import Decision, Problem
+from banditlab.rows import rows_of
 
 
 @njit
@@ -138,9 +139,11 @@ class Sampled(LabelAgent):
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)
-        played = _loop(type(inner))(inner.state, X, y, U, z, p, *columns)
-        if played < len(y):
-            checked(Decision(int(trace.action[played]), p), K, self)
+        for part in inner.stretches(X, lambda: np.ones(len(y), bool)):
+            given, filled = (rows_of(X, part), y[part], U[part]), [column[part] for column in columns]
+            played = part.start + _loop(inner.kernels)(inner.state, *given, z, p, *filled)
+            if played < part.stop:
+                checked(Decision(int(trace.action[played]), p), K, self)
 
     def bound(self, rounds: int) -> float | None:
         """Return the forecaster's regret bound, which bounds the expected mistakes beyond the comparator's loss."""
@@ -148,6 +151,5 @@ class Sampled(LabelAgent):
 
 
 @cache
-def _loop(inner: type[KernelForecaster]) -> Any:
-    owner = f"{__name__}.Sampled of {inner.__module__}.{inner.__qualname__}"
-    return bind(rounds_told, owner, update_kernel=inner.update_kernel)
+def _loop(inner: Kernels) -> Any:
+    return bind(rounds_told, f"{__name__}.Sampled of {inner.owner}", update_kernel=inner.update)

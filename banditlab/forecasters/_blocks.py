@@ -33,8 +33,8 @@ class Blocks(NamedTuple):
     updates wait. At (K, K) = (1/2) x' (A^{-1})_kl x and V (K, K, d), V[k, l] = (A^{-1})_kl x, at the last context;
     Fx (room K, K), Fx[i, k] = F[k, i]'x; FxFx (K, K) = Fx'Fx. seen (d,), at (1,): the context that At, the upper half of
     V and Fx belong to, 1 if there is one. f (room K,), C (K, d), D (d, d): one column of Fx, one row of blocks of F'Fx,
-    one block of F'F. Xt, MXt (d BATCH,), FX (K, K BATCH), Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block
-    times them, one update's rows times them, their At.
+    one block of F'F. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH),
+    Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
     """
 
     M: NDArray[np.float64]
@@ -49,6 +49,7 @@ class Blocks(NamedTuple):
     f: NDArray[np.float64]
     C: NDArray[np.float64]
     D: NDArray[np.float64]
+    T: NDArray[np.float64]
     Xt: NDArray[np.float64]
     MXt: NDArray[np.float64]
     FX: NDArray[np.float64]
@@ -60,7 +61,8 @@ class Blocks(NamedTuple):
         n = K * (K + 1) // 2
         room = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
         M = np.zeros((n, d, d))
-        M[[k * K - k * (k - 1) // 2 for k in range(K)]] = np.eye(d) / regularization
+        for k in range(K):
+            np.fill_diagonal(M[k * K - k * (k - 1) // 2], 1.0 / regularization)
         return cls(
             M,
             F=np.zeros((K, room, d)),
@@ -74,11 +76,35 @@ class Blocks(NamedTuple):
             f=np.zeros(room),
             C=np.zeros((K, d)),
             D=np.zeros((d, d)),
+            T=np.zeros((K, K)),
             Xt=np.zeros(d * BATCH),
             MXt=np.zeros(d * BATCH),
             FX=np.zeros((K, K * BATCH)),
             Ats=np.zeros((n, BATCH)),
         )
+
+
+    @staticmethod
+    def size(K: int, d: int) -> int:
+        """Return about how many bytes the arrays take: A^{-1}'s blocks and what the pending updates need."""
+        return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
+
+    def wider(self, d: int, regularization: float) -> Blocks:
+        """Return the same with coordinates to d added, in which A = lambda I still; no rows are pending."""
+        flush(self)
+        K, _, n = self.F.shape
+        wide = Blocks.initial(K, d, regularization)
+        wide.M[:, :n, :n] = self.M
+        return wide
+
+    def rotated(self, Q: NDArray[np.float64], regularization: float) -> Blocks:
+        """Return A^{-1} in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
+        flush(self)
+        K, (r, d) = self.F.shape[0], Q.shape
+        whole = Blocks.initial(K, d, regularization)
+        for block, M, k, l in zip(whole.M, self.M, *np.triu_indices(K), strict=True):
+            block += Q.T @ ((M[:r, :r] - (k == l) / regularization * np.eye(r)) @ Q)
+        return whole
 
 
 def dense(blocks: Blocks) -> NDArray[np.float64]:
@@ -219,11 +245,12 @@ def add_hessian(blocks, c, root):  # type: ignore[no-untyped-def]
     A^{-1} -= V Qc V' (Woodbury), Qc = c S (I + 2c At S)^{-1}: a sum of squares f f', the K rows f of
     sqrt(c) L^{-1} Y' V', L L' = I + 2c Y'At Y.
     """
-    V, F, rows = blocks.V, blocks.F, blocks.rows
+    V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
     K = blocks.At.shape[0]
     core_factor(blocks.At, root.s, root.a, 2.0 * c, root.q, root.L)
+    half_root(root.s, root.q, root.L, math.sqrt(c), T)
     for k in range(K):
-        solve_rows(root.s, root.q, root.L, math.sqrt(c), V[k], F[k, rows[0] : rows[0] + K])
+        np.dot(T, V[k], F[k, rows[0] : rows[0] + K])
     rows[0] += K
     if rows[0] == F.shape[1]:
         flush(blocks)
@@ -244,21 +271,16 @@ def flush(blocks):  # type: ignore[no-untyped-def]
 
 
 @njit
-def solve_rows(s, q, L, scale, V_k, F_k):  # type: ignore[no-untyped-def]
-    """Write scale L^{-1} Y' V_k into F_k, both (K, d): the column solves of `half_solve`, all d of them at once."""
-    K, d = V_k.shape
-    mean = F_k[K - 1]
-    mean[:] = 0.0
+def half_root(s, q, L, scale, T):  # type: ignore[no-untyped-def]
+    """Write scale L^{-1} Y' into T (K, K): the column solves of `half_solve`, all of them at once."""
+    K = T.shape[0]
     for i in range(K):
-        for j in range(d):
-            mean[j] += s[i] * V_k[i, j]
-    for i in range(K):
-        f, weight = F_k[i], scale * q[i]
-        for j in range(d):  # the last row is where the mean stands
-            f[j] = weight * (V_k[i, j] - mean[j])
-    for i in range(K):
+        weight = scale * q[i]
+        for j in range(K):
+            T[i, j] = -weight * s[j]
+        T[i, i] += weight  # Y' = diag(q) - q s'
         for k in range(i):
-            for j in range(d):
-                F_k[i, j] -= L[i, k] * F_k[k, j]
-        for j in range(d):
-            F_k[i, j] *= L[i, i]
+            for j in range(K):
+                T[i, j] -= L[i, k] * T[k, j]
+        for j in range(K):
+            T[i, j] *= L[i, i]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
-from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.forecasters._forms import QuadraticForecaster
 from banditlab.forecasters._newton_root import (
     TOLERANCE,
     RootScratch,
@@ -110,7 +110,7 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
                 h[k, j] += u[l] * V[k, l, j]
 
 
-class FOLKLORE(KernelForecaster):
+class FOLKLORE(QuadraticForecaster):
     """Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
@@ -177,6 +177,8 @@ class FOLKLORE(KernelForecaster):
         regularization: float | Literal["theory"] = "theory",
         curvature: float | Literal["simple", "tight", "printed"] = "simple",
         linear_term: Literal["corrected", "printed"] = "corrected",
+        form: Literal["auto", "primal", "dual"] = "auto",
+        max_memory: float = 4.0,
     ) -> None:
         super().__init__(problem, rng)
         K, R = problem.n_classes, problem.radius
@@ -189,18 +191,18 @@ class FOLKLORE(KernelForecaster):
         self.regularization = resolve("regularization", regularization, {"theory": 2.0 * R / B})
         self.curvature = resolve("curvature", curvature, words)
         self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
-        constants = np.array([self.curvature, float(self.linear_term == "printed")])
-        d = problem.n_features
-        self.state = State(
-            Blocks.initial(K, d, self.regularization),
-            np.zeros((K, d)),
-            constants,
+        n = self._coordinates(form, max_memory)
+        state = State(
+            Blocks.initial(K, n, self.regularization),
+            np.zeros((K, n)),
+            np.array([self.curvature, float(self.linear_term == "printed")]),
             np.zeros(1),
             np.zeros(1, np.int64),
             np.zeros(K),
             np.zeros(K),
             RootScratch.empty(K),
         )
+        self._begin(state)
 
     def bound(self, rounds: float) -> float | None:
         """Return the corrected Theorem 3's regret after `rounds` rounds, in nats; None for printed constants."""
@@ -215,11 +217,11 @@ class FOLKLORE(KernelForecaster):
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
         if not self._proved():
             return math.nan
-        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.learner.spent[0])
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many updates expanded at a point whose residual is above 1e-11 (1 + |g|): rounding came first."""
-        return {"unsolved_roots": int(self.state.unsolved[0])}
+        return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def _proved(self) -> bool:
         K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.forecasters._forms import QuadraticForecaster
 from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax
 from banditlab.forecasters._newton_root import (
     TOLERANCE,
@@ -138,7 +138,7 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
                 h[k, j] += u[l] * V[k, l, j]
 
 
-class GAF(KernelForecaster):
+class GAF(QuadraticForecaster):
     """Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
@@ -221,6 +221,8 @@ class GAF(KernelForecaster):
         smoothing: float | Literal["theory"] = 0.0,
         covariance: Literal["corrected", "printed"] = "corrected",
         linear_term: Literal["corrected", "printed"] = "corrected",
+        form: Literal["auto", "primal", "dual"] = "auto",
+        max_memory: float = 4.0,
     ) -> None:
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
@@ -234,9 +236,10 @@ class GAF(KernelForecaster):
         self.covariance = one_of("covariance", covariance, ("corrected", "printed"))
         self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
         factor = 2.0 if self.covariance == "printed" else 1.0
-        self.state = State(
-            Blocks.initial(K, d, self.regularization),
-            np.zeros((K, d)),
+        n = self._coordinates(form, max_memory)
+        state = State(
+            Blocks.initial(K, n, self.regularization),
+            np.zeros((K, n)),
             self._make_nodes(K),
             np.array([self.curvature, self.smoothing, factor, float(self.linear_term == "printed")]),
             np.zeros(1),
@@ -248,6 +251,7 @@ class GAF(KernelForecaster):
             C=np.zeros((K, K)),
             root=RootScratch.empty(K),
         )
+        self._begin(state)
 
     def _independent(self) -> int:
         """The number of independent terms in the average: an antithetic pair is one."""
@@ -277,11 +281,11 @@ class GAF(KernelForecaster):
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
         if not self._proved():
             return math.nan
-        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.learner.spent[0])
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many implicit steps ended with a residual above 1e-11 (1 + |g|): rounding came first."""
-        return {"unsolved_roots": int(self.state.unsolved[0])}
+        return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def _proved(self) -> bool:
         K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius

@@ -66,7 +66,8 @@ class GAFFresh(Forecaster):
         self.smoothing = smoothing_of(smoothing, K, self.samples)
         self._draws = needed_generator(rng, "gaf-fresh").spawn(1)[0]
         settings = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
-        self._gaf = GAF(problem, None, nodes="cubature", smoothing=self.smoothing, **settings)  # type: ignore[arg-type]
+        settings |= {"nodes": "cubature", "smoothing": self.smoothing, "form": "primal"}
+        self._gaf = GAF(problem, None, **settings)  # type: ignore[arg-type]
         nodes = Nodes.of(np.zeros((self.samples, K)), np.full(self.samples, 1.0 / self.samples))
         self._gaf.state = self._gaf.state._replace(nodes=nodes)
         self.norm_bound, self.regularization = self._gaf.norm_bound, self._gaf.regularization

@@ -163,7 +163,9 @@ class BGrid(KernelForecaster):
         if self.norm_bound > largest * (1.0 + 1e-12):
             raise UsageError(f"norm_bound must lie within the grid, at most {largest:g}, got {self.norm_bound:g}")
         cls: Any = aioli.AIOLI if self.member == "aioli" else folklore.FOLKLORE
-        self._members = [cls(problem, None, norm_bound=B, curvature=curvature) for B in self.norm_bounds]
+        # members of one shape: they stand stacked
+        settings = {"curvature": curvature} if self.member == "aioli" else {"curvature": curvature, "form": "primal"}
+        self._members = [cls(problem, None, norm_bound=B, **settings) for B in self.norm_bounds]
         self.state = self._stacked()
 
     @property

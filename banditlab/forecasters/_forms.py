@@ -1,0 +1,174 @@
+"""The two forms of a learner on quadratic surrogates: Kd numbers, or K times what the contexts learnt span."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.forecasters._base import KernelForecaster, Kernels
+from banditlab.forecasters._blocks import BATCH, Blocks
+from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many
+from banditlab.kernels import bind, borrow
+from banditlab.validation import one_of, positive
+
+GIB = 2.0**30
+SMALL = 2**25
+"""Bytes up to which "auto" takes the primal form at once."""
+FIRST = 16
+"""Coordinates there is room for at first."""
+
+
+def predict_in_span(state, x, z):  # type: ignore[no-untyped-def]
+    """The learner's forecast at the coordinates of x (d,)."""
+    locate(borrow(state.span), borrow(x))
+    predict_kernel(state.learner, state.span.xi, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+def predict_many_in_span(state, X, Z):  # type: ignore[no-untyped-def]
+    """The learner's forecasts at the coordinates of the contexts X (n, d)."""
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    for start in range(0, X.shape[0], BATCH):
+        part = X[start : start + BATCH]
+        n = part.shape[0]
+        locate_many(state.span, part)
+        predict_many_kernel(state.learner, state.span.Xi[:n], Z[start : start + n])  # type: ignore[name-defined]  # noqa: F821
+
+
+def update_in_span(state, x, y, z):  # type: ignore[no-untyped-def]
+    """The learner's update at the coordinates of x (d,), which the span holds from now on."""
+    extend(state.span, x)
+    update_kernel(state.learner, state.span.xi, y, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+@cache
+def in_span(plain: Kernels) -> Kernels:
+    """Return the kernels of the dual form. They are compiled when first called, as all are."""
+    owner = f"{plain.owner} in the span"
+    return Kernels(
+        bind(predict_in_span, owner, predict_kernel=plain.predict),
+        bind(update_in_span, owner, update_kernel=plain.update),
+        bind(predict_many_in_span, owner, predict_many_kernel=plain.predict_many),
+        owner,
+    )
+
+
+class QuadraticForecaster(KernelForecaster):
+    """A forecaster on `Blocks` that sees contexts through inner products only, in the primal or the dual form.
+
+    A subclass has a setting `regularization`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
+    coordinates that `_coordinates` answers; its constructor hands it to `_begin`. In the dual form `state` is Spanned.
+    """
+
+    regularization: float
+
+    def _coordinates(self, form: str, max_memory: float) -> int:
+        """Take over the two settings and return in how many coordinates the state begins."""
+        K, d = self.problem.n_classes, self.problem.n_features
+        self.form = one_of("form", form, ("auto", "primal", "dual"))
+        self.max_memory = positive("max_memory", max_memory)
+        size = Blocks.size(K, d)
+        if self.form == "primal" and size > self.max_memory * GIB:
+            raise UsageError(
+                f"{self.id}: form = 'primal' takes {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
+                f"{self.max_memory:g}: use 'auto' or 'dual', or raise max_memory"
+            )
+        return min(FIRST, d) if self._begins_dual() else d
+
+    def _begins_dual(self) -> bool:
+        size = Blocks.size(self.problem.n_classes, self.problem.n_features)
+        return self.form == "dual" or (self.form == "auto" and size > min(SMALL, self.max_memory * GIB))
+
+    def _begin(self, state: Any) -> None:
+        """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
+        room, d = state.h.shape[1], self.problem.n_features
+        self.state = Spanned(Span.empty(room, d), state) if self._begins_dual() else state
+
+    @property
+    def dual(self) -> bool:
+        """Whether the learner is kept in the span of the contexts it has learnt."""
+        return isinstance(self.state, Spanned)
+
+    @property
+    def learner(self) -> Any:
+        """The state of the learner itself, in whichever coordinates."""
+        return self.state.learner if self.dual else self.state
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the form the learner is in."""
+        return in_span(super().kernels) if self.dual else super().kernels
+
+    # ---------------------------------------------------------------------------------------------------- dual to primal
+
+    def _free(self) -> int:
+        """For how many updates there is room: contexts must fit, and a forecast needs a coordinate to spare."""
+        span = self.state.span
+        room, d = span.X.shape
+        return int(room - 1 - span.rank[0]) if room < d else np.iinfo(np.int64).max
+
+    def stretches(self, rounds: int, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
+        """Cut a block where the dual form has to grow; a UsageError where it may not."""
+        if not self.dual:
+            yield slice(0, rounds)
+            return
+        updates = np.flatnonzero(learns())
+        start = 0
+        while start < rounds:
+            free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
+            stop = rounds if len(ahead) <= free else int(ahead[free])
+            if stop == start:
+                raise UsageError(self._full())
+            yield slice(start, stop)
+            self._settle()
+            start = stop
+
+    def _settle(self) -> None:
+        """Make room for the next update where there is none, or go over to the primal form."""
+        if not self.dual or self._free() > 0:
+            return
+        d, room = self.problem.n_features, self._next_room()
+        primal = self.form == "auto" and 4 * room > 3 * d
+        if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
+            self.state = self._primal()
+        elif self._size(room) <= self.max_memory * GIB:
+            span, learner = self.state
+            blocks, h = learner.blocks.wider(room, self.regularization), np.zeros((len(learner.h), room))
+            h[:, : learner.h.shape[1]] = learner.h
+            self.state = Spanned(span.wider(room), learner._replace(blocks=blocks, h=h))
+
+    def _primal(self) -> Any:
+        """Return the state in the contexts' own coordinates."""
+        Q, learner = self.state.span.basis(), self.state.learner
+        blocks, h = learner.blocks.rotated(Q, self.regularization), learner.h[:, : len(Q)] @ Q
+        return learner._replace(blocks=blocks, h=np.ascontiguousarray(h))
+
+    def _next_room(self) -> int:
+        room, d = self.state.span.X.shape
+        return min(int(d), room * 5 // 4 // 8 * 8 + 16)
+
+    def _size(self, room: int) -> int:
+        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features)
+
+    def _full(self) -> str:
+        rank, room = int(self.state.span.rank[0]), self._next_room()
+        return (
+            f"{self.id}: the dual form has learnt {rank:,} independent contexts and needs {self._size(room) / GIB:,.2f} GiB "
+            f"for {room:,}, above max_memory = {self.max_memory:g}: raise it, or learn from fewer rounds"
+        )
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned, in either form."""
+        given = state["state"]
+        dual = "span" in (given if isinstance(given, dict) else given._fields)
+        if dual != self.dual:  # the arrays of the other form, in any size: `given` brings its own
+            K, d = self.problem.n_classes, self.problem.n_features
+            n = 1 if dual else d
+            learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
+            self.state = Spanned(Span.empty(n, d), learner) if dual else learner
+        super().set_state(state)

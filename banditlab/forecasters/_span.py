@@ -1,0 +1,166 @@
+"""A learner in the span of the contexts it has learnt: coordinates there, from the contexts' Gram matrix.
+
+A learner whose answers depend on the contexts through their inner products only, and whose A is lambda I where it has
+learnt nothing, answers the same in any orthonormal coordinates. With X (r, d) independent contexts learnt and
+L L' = X X' (Cholesky), the rows of Q = L^{-1} X are such coordinates of their span, and a context has
+
+    xi = Q x = L^{-1} X x,     and one more, |x - Q'xi| = (|x|^2 - |xi|^2)^{1/2}, along what sets it apart from the span.
+
+The quadratic is then that of K (r + 1) numbers, not of K d. Nothing is approximated; Q itself is never formed, so that X
+may be sparse. L comes from a backward stable factorization: the inner products that the learner sees are those of the
+contexts to rounding, however nearly dependent these are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from banditlab.forecasters._blocks import BATCH
+from banditlab.forecasters._quadratic import dot
+from banditlab.kernels import borrow, njit
+
+INDEPENDENT = 1e-10
+"""A context less than this part of which stands outside the span is taken to lie in it."""
+
+
+class Span(NamedTuple):
+    """rank (1,) = r, below or at `room`: X (room, d) contexts, L (room, room) whose first r rows count.
+
+    The others are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
+    Xi (BATCH, room) for a batch.
+    """
+
+    rank: NDArray[np.int64]
+    X: NDArray[np.float64]
+    L: NDArray[np.float64]
+    xi: NDArray[np.float64]
+    w: NDArray[np.float64]
+    v: NDArray[np.float64]
+    W: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    Xi: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, room: int, d: int) -> Span:
+        """Return the span of nothing."""
+        xi, w = np.zeros((2, room))
+        batch = np.zeros(room * BATCH), np.zeros(BATCH), np.zeros((BATCH, room))
+        return cls(np.zeros(1, np.int64), np.zeros((room, d)), np.zeros((room, room)), xi, w, np.zeros(d), *batch)
+
+    @staticmethod
+    def size(room: int, d: int) -> int:
+        """Return about how many bytes the arrays take."""
+        return 8 * (room * d + room * room + 2 * BATCH * room)
+
+    def basis(self) -> NDArray[np.float64]:
+        """Return Q (r, d)."""
+        r = self.rank[0]
+        Q: NDArray[np.float64] = solve_triangular(self.L[:r, :r], self.X[:r], lower=True)
+        return Q
+
+    def wider(self, room: int) -> Span:
+        """Return the same span with more room."""
+        r, d = self.rank[0], self.X.shape[1]
+        wide = Span.empty(room, d)
+        wide.rank[0], wide.X[:r], wide.L[:r, :r] = r, self.X[:r], self.L[:r, :r]
+        return wide
+
+
+class Spanned(NamedTuple):
+    """A learner's state in the span's coordinates."""
+
+    span: Span
+    learner: Any
+
+
+@njit
+def solve(L, r, w):  # type: ignore[no-untyped-def]
+    """Overwrite the first r entries of w with L^{-1} w."""
+    for i in range(r):
+        w[i] = (w[i] - dot(L[i, :i], w[:i])) / L[i, i]
+
+
+@njit
+def solve_transposed(L, r, w):  # type: ignore[no-untyped-def]
+    """Overwrite the first r entries of w with L'^{-1} w."""
+    for i in range(r - 1, -1, -1):
+        w[i] /= L[i, i]
+        for j in range(i):
+            w[j] -= L[i, j] * w[i]
+
+
+@njit
+def locate(span, x):  # type: ignore[no-untyped-def]
+    """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it."""
+    L, xi, r = span.L, span.xi, span.rank[0]
+    np.dot(span.X[:r], x, xi[:r])
+    solve(L, r, xi)
+    rest = dot(x, x) - dot(xi[:r], xi[:r])
+    xi[r:] = 0.0
+    if r < xi.shape[0]:
+        xi[r] = 0.0 if rest < 0.0 else math.sqrt(rest)
+
+
+@njit
+def locate_many(span, X):  # type: ignore[no-untyped-def]
+    """Write the coordinates of the contexts X (n, d), n <= BATCH, into the first n rows of Xi."""
+    L, Xi, rest, r = span.L, span.Xi, span.rest, span.rank[0]
+    n, room = X.shape[0], Xi.shape[1]
+    W = span.W[: r * n].reshape(r, n)
+    np.dot(span.X[:r], X.T, W)
+    for t in range(n):
+        rest[t] = dot(X[t], X[t])
+        Xi[t, r:] = 0.0
+    for i in range(r):
+        solve_row(L[i], i, W)
+        for t in range(n):
+            rest[t] -= W[i, t] * W[i, t]
+            Xi[t, i] = W[i, t]
+    if r < room:
+        for t in range(n):
+            Xi[t, r] = 0.0 if rest[t] < 0.0 else math.sqrt(rest[t])
+
+
+@njit
+def solve_row(l, i, W):  # type: ignore[no-untyped-def]
+    """Row i of W = L^{-1} W, l the row of L, the rows before it being done."""
+    w = W[i]
+    whole = i // 4 * 4
+    for j in range(0, whole, 4):
+        a, b, c, e, p, q, s, u = l[j], l[j + 1], l[j + 2], l[j + 3], W[j], W[j + 1], W[j + 2], W[j + 3]
+        for t in range(w.shape[0]):
+            w[t] -= (a * p[t] + b * q[t]) + (c * s[t] + e * u[t])
+    for j in range(whole, i):
+        for t in range(w.shape[0]):
+            w[t] -= l[j] * W[j, t]
+    for t in range(w.shape[0]):
+        w[t] /= l[i]
+
+
+@njit
+def extend(span, x):  # type: ignore[no-untyped-def]
+    """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
+    span, x = borrow(span), borrow(x)
+    L, xi, w, v, r = span.L, span.xi, span.w, span.v, span.rank[0]
+    locate(span, x)
+    if r == xi.shape[0]:
+        return
+    w[:] = xi
+    solve_transposed(L, r, w)
+    np.dot(w[:r], span.X[:r], v)
+    square, whole = 0.0, 0.0
+    for j in range(x.shape[0]):  # x - Q'xi by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
+        square += (x[j] - v[j]) ** 2
+        whole += x[j] * x[j]
+    xi[r] = math.sqrt(square)
+    if xi[r] <= INDEPENDENT * math.sqrt(whole):
+        xi[r] = 0.0
+        return
+    span.X[r, :] = x
+    L[r, :] = xi
+    span.rank[0] = r + 1

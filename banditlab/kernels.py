@@ -325,6 +325,15 @@ def _borrow(typingctx, arrays):  # type: ignore[no-untyped-def]
 borrow: Any = intrinsic(_borrow)
 
 
+def _read_only(typingctx, array):  # type: ignore[no-untyped-def]
+    """Return the same array, borrowed, typed as contexts are: a kernel takes it without being compiled once more."""
+    kind = array.copy(readonly=True)
+    return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
+
+
+read_only: Any = intrinsic(_read_only)
+
+
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
 

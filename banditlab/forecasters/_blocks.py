@@ -83,7 +83,6 @@ class Blocks(NamedTuple):
             Ats=np.zeros((n, BATCH)),
         )
 
-
     @staticmethod
     def size(K: int, d: int) -> int:
         """Return about how many bytes the arrays take: A^{-1}'s blocks and what the pending updates need."""

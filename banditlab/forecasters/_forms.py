@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -14,7 +13,7 @@ from banditlab.errors import UsageError
 from banditlab.forecasters._base import KernelForecaster, Kernels
 from banditlab.forecasters._blocks import BATCH, Blocks
 from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many
-from banditlab.kernels import bind, borrow
+from banditlab.kernels import bind, borrow, read_only
 from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
@@ -27,7 +26,7 @@ FIRST = 16
 def predict_in_span(state, x, z):  # type: ignore[no-untyped-def]
     """The learner's forecast at the coordinates of x (d,)."""
     locate(borrow(state.span), borrow(x))
-    predict_kernel(state.learner, state.span.xi, z)  # type: ignore[name-defined]  # noqa: F821
+    predict_kernel(state.learner, read_only(state.span.xi), z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def predict_many_in_span(state, X, Z):  # type: ignore[no-untyped-def]
@@ -37,13 +36,14 @@ def predict_many_in_span(state, X, Z):  # type: ignore[no-untyped-def]
         part = X[start : start + BATCH]
         n = part.shape[0]
         locate_many(state.span, part)
-        predict_many_kernel(state.learner, state.span.Xi[:n], Z[start : start + n])  # type: ignore[name-defined]  # noqa: F821
+        coordinates, logits = read_only(state.span.Xi[:n]), Z[start : start + n]
+        predict_many_kernel(state.learner, coordinates, logits)  # type: ignore[name-defined]  # noqa: F821
 
 
 def update_in_span(state, x, y, z):  # type: ignore[no-untyped-def]
     """The learner's update at the coordinates of x (d,), which the span holds from now on."""
     extend(state.span, x)
-    update_kernel(state.learner, state.span.xi, y, z)  # type: ignore[name-defined]  # noqa: F821
+    update_kernel(state.learner, read_only(state.span.xi), y, z)  # type: ignore[name-defined]  # noqa: F821
 
 
 @cache

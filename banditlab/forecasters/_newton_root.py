@@ -139,7 +139,9 @@ def root(g, At, z, scratch):  # type: ignore[no-untyped-def]
     """Write the root of z = g - At softmax(z) into z (K,), At symmetric positive semidefinite: Newton, halving steps.
 
     Undamped, Newton's method cycles for large B or small lambda. The start z = 0 makes the first step the solution with
-    the softmax linearised at the uniform distribution. On return scratch.s = softmax(z) and scratch.a = At s. Returns
+    the softmax linearised at the uniform distribution; from the last round's root it takes more steps (3.9 to 6.3 on nine
+    streams of contexts at K = 10, where 0 takes 3.4 to 5.2), and the answer would depend on what was asked before. On
+    return scratch.s = softmax(z) and scratch.a = At s. Returns
     the relative residual, at most TOLERANCE unless rounding or 200 steps came first; z is NaN where At or g is not finite.
     """
     s, q, r, a, step, trial, L = scratch

@@ -100,8 +100,11 @@ def locate(span, x):  # type: ignore[no-untyped-def]
     L, xi, r = span.L, span.xi, span.rank[0]
     np.dot(span.X[:r], x, xi[:r])
     solve(L, r, xi)
-    rest = dot(x, x) - dot(xi[:r], xi[:r])
-    xi[r:] = 0.0
+    rest = dot(x, x)
+    for i in range(r):
+        rest -= xi[i] * xi[i]
+    for i in range(r, xi.shape[0]):
+        xi[i] = 0.0
     if r < xi.shape[0]:
         xi[r] = 0.0 if rest < 0.0 else math.sqrt(rest)
 
@@ -115,7 +118,8 @@ def locate_many(span, X):  # type: ignore[no-untyped-def]
     np.dot(span.X[:r], X.T, W)
     for t in range(n):
         rest[t] = dot(X[t], X[t])
-        Xi[t, r:] = 0.0
+        for i in range(r, room):
+            Xi[t, i] = 0.0
     for i in range(r):
         solve_row(L[i], i, W)
         for t in range(n):
@@ -150,7 +154,8 @@ def extend(span, x):  # type: ignore[no-untyped-def]
     locate(span, x)
     if r == xi.shape[0]:
         return
-    w[:] = xi
+    for i in range(r):
+        w[i] = xi[i]
     solve_transposed(L, r, w)
     np.dot(w[:r], span.X[:r], v)
     square, whole = 0.0, 0.0
@@ -161,6 +166,8 @@ def extend(span, x):  # type: ignore[no-untyped-def]
     if xi[r] <= INDEPENDENT * math.sqrt(whole):
         xi[r] = 0.0
         return
-    span.X[r, :] = x
-    L[r, :] = xi
+    for j in range(x.shape[0]):
+        span.X[r, j] = x[j]
+    for i in range(r + 1):
+        L[r, i] = xi[i]
     span.rank[0] = r + 1

@@ -161,7 +161,7 @@ class GAF(QuadraticForecaster):
     lambda grows (below the constants of Theorem 1 and Corollary 2); sampling adds `gaf_sampling`, in expectation, on
     streams that do not depend on the nodes. At mu = 0 the sampling error has no proved bound, so `bound` is None.
 
-    Cost: FOLKLORE's, plus K^2 m multiplications and K m exponentials a forecast. K^2 d^2 / 2 + K m numbers.
+    Cost: FOLKLORE's in either form, plus K^2 m multiplications and K m exponentials a forecast. K^2 d^2 / 2 + K m numbers.
 
     Parameters
     ----------
@@ -185,11 +185,13 @@ class GAF(QuadraticForecaster):
         mu in the paper, in [0, 1/2]; "theory" is min(1/2, sqrt(K/(4m))), m counting an antithetic pair once.
     covariance, linear_term
         "corrected", or "printed" for Algorithm 1 as it stands: no bound; no certificate for the printed linear term.
+    form, max_memory
+        As for `folklore`.
 
     Raises
     ------
     UsageError
-        A setting out of its range, or "fixed" nodes without a generator.
+        A setting out of its range, "fixed" nodes without a generator, or no memory left for the dual form.
     IncompatibleError
         "gauss-hermite" nodes for more classes than `samples` allow.
 

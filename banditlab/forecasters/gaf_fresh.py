@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,9 +65,8 @@ class GAFFresh(Forecaster):
         self.samples = at_least("samples", samples, 1)
         self.smoothing = smoothing_of(smoothing, K, self.samples)
         self._draws = needed_generator(rng, "gaf-fresh").spawn(1)[0]
-        settings = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
-        settings |= {"nodes": "cubature", "smoothing": self.smoothing, "form": "primal"}
-        self._gaf = GAF(problem, None, **settings)  # type: ignore[arg-type]
+        settings: dict[str, Any] = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
+        self._gaf = GAF(problem, None, nodes="cubature", smoothing=self.smoothing, form="primal", **settings)
         nodes = Nodes.of(np.zeros((self.samples, K)), np.full(self.samples, 1.0 / self.samples))
         self._gaf.state = self._gaf.state._replace(nodes=nodes)
         self.norm_bound, self.regularization = self._gaf.norm_bound, self._gaf.regularization

@@ -19,6 +19,7 @@ from typing import Any
 PARTS = {
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
+    "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "forecasters": "microseconds a round of the full-information learners against matrix products",
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
     "peers": "our agents and other libraries' methods on identical digits streams",

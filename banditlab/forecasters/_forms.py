@@ -17,7 +17,7 @@ from banditlab.kernels import bind, borrow, read_only
 from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
-SMALL = 2**25
+SMALL = 2**26
 """Bytes up to which "auto" takes the primal form at once."""
 FIRST = 16
 """Coordinates there is room for at first."""

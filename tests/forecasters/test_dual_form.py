@@ -88,13 +88,15 @@ def test_two_classes_are_matched_kernel_aioli() -> None:
 
 
 def large(form: str = "auto", **settings: float) -> FOLKLORE:
-    """A FOLKLORE that begins in the dual form, d = 800 (primal: 34 MB)."""
-    return FOLKLORE(Problem(800, 3, 1.0), None, norm_bound=5.0, form=form, **settings)
+    """A FOLKLORE that begins in the dual form, d = 1,200 (primal: 84 MB)."""
+    return FOLKLORE(Problem(1200, 3, 1.0), None, norm_bound=5.0, form=form, **settings)
 
 
 def test_auto() -> None:
     assert not FOLKLORE(Problem(64, 10, 1.0), None).dual
-    assert Blocks.size(3, 800) > SMALL
+    assert not FOLKLORE(Problem(379, 10, 1.0), None).dual
+    assert FOLKLORE(Problem(380, 10, 1.0), None).dual
+    assert Blocks.size(3, 1200) > SMALL
     assert large().dual
     assert not large("primal").dual
     assert FOLKLORE(Problem(1_000_000, 10, 1.0), None).dual
@@ -105,7 +107,7 @@ def test_auto_goes_over_to_the_primal_form() -> None:
     K, d, n = 3, 40, 40
     X, rng = contexts("dense", n, d), np.random.default_rng(5)
     dual, auto, primal = (FOLKLORE(Problem(d, K, 1.0), None, form=f) for f in ("dual", "dual", "primal"))
-    auto.form = "auto"  # from d = 800 on it would begin so
+    auto.form = "auto"  # from d = 1,089 on it would begin so
     forms = []
     for x, label in zip(X, rng.integers(0, K, n), strict=True):
         for folklore in (dual, auto, primal):
@@ -118,7 +120,7 @@ def test_auto_goes_over_to_the_primal_form() -> None:
     assert dual.dual
 
 
-def stream(n: int, d: int = 800) -> tuple[np.ndarray, np.ndarray]:
+def stream(n: int, d: int = 1200) -> tuple[np.ndarray, np.ndarray]:
     return contexts("dense", n, d), np.random.default_rng(6).integers(0, 3, n)
 
 
@@ -127,7 +129,7 @@ def test_blocks_are_steps_while_it_grows() -> None:
     n = 120
     X, y = stream(n)
     settings = {"gamma": 0.9, "norm_bound": 5.0}
-    whole, cut, steps = (Exploration(Problem(800, 3, 1.0, n), np.random.default_rng(7), **settings) for _ in range(3))
+    whole, cut, steps = (Exploration(Problem(1200, 3, 1.0, n), np.random.default_rng(7), **settings) for _ in range(3))
     traces = [Trace.empty(n), Trace.empty(n)]
     whole.play_block(X, y, traces[0])
     for part in (slice(0, 50), slice(50, 51), slice(51, n)):

@@ -1,0 +1,100 @@
+"""The dual form of FOLKLORE at many features: the exploration reduction at d = 10,000, and where the primal form pays.
+
+Contexts are dense, on the unit sphere, labels those of a planted linear classifier; blocks of the stream are made between
+the measurements. CPU seconds, kernels warm. First the reduction's rounds a second in each fifth of the run, how many
+independent contexts the learner holds by then (its rank r) and the process's peak memory; then, for as many features as
+the primal form still takes, microseconds of a forecast (in batches of 128) and of an update against r.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents import Trace
+from banditlab.agents.exploration import Exploration
+from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.kernels import as_contexts
+from banditlab.problem import Problem
+from benchmarks.forecasters import cpu_seconds
+
+BLOCK = 500
+UPDATES = 8
+
+
+def blocks(K: int, d: int, seed: int) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """Yield blocks of contexts (BLOCK, d) and labels (BLOCK,)."""
+    rng = np.random.default_rng(seed)
+    planted = rng.standard_normal((K, d))
+    while True:
+        X = rng.standard_normal((BLOCK, d))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        yield as_contexts(X), np.argmax(X @ planted.T, axis=1)
+
+
+def learner(K: int, d: int, form: str, max_memory: float = 4.0) -> FOLKLORE:
+    """Return a FOLKLORE in the form asked for."""
+    return FOLKLORE(Problem(d, K, 1.0), None, norm_bound=5.0, form=form, max_memory=max_memory)  # type: ignore[arg-type]
+
+
+def peak() -> float:
+    """Return the most memory this process has held, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
+def reduction(K: int, d: int, gamma: float, rounds: int) -> None:
+    """Print the reduction's speed and memory along one run."""
+    players = [
+        Exploration(Problem(n, K, 1.0, rounds), np.random.default_rng(1), gamma=gamma, norm_bound=5.0, form="dual")
+        for n in (20, d)
+    ]
+    trace = Trace.empty(BLOCK)
+    stream = blocks(K, 20, 2)
+    for _ in range(10):  # compiles and warms
+        players[0].play_block(*next(stream), trace)
+    print(f"exploration around folklore: K = {K}, d = {d:,}, gamma = {gamma:g}; {peak():,.0f} MiB before\n")
+    print(f"{'rounds':>8}{'r':>8}{'rounds/s':>12}{'peak MiB':>12}")
+    stream, spent, total = blocks(K, d, 0), 0.0, 0.0
+    fifth = max(BLOCK, rounds // 5 // BLOCK * BLOCK)
+    for played in range(BLOCK, rounds + 1, BLOCK):
+        X, y = next(stream)
+        spent += cpu_seconds(lambda X=X, y=y: players[1].play_block(X, y, trace))  # type: ignore[misc]
+        if played % fifth == 0:
+            rank = int(players[1].inner.state.span.rank[0])
+            print(f"{played:>8,}{rank:>8,}{fifth / spent:>12,.0f}{peak():>12,.0f}", flush=True)
+            spent, total = 0.0, total + spent
+    print(f"{'mean':>16}{rounds / (total + spent):>12,.0f}\n")
+
+
+def measured(folklore: FOLKLORE, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[float, float]:
+    """Return the median microseconds of a forecast, in batches, and of an update, which the learner keeps."""
+    many = statistics.median(cpu_seconds(lambda: folklore.predict_many(X[:128])) for _ in range(5)) / 128
+    spent = [cpu_seconds(lambda t=t: folklore.update(X[t], int(y[t]))) for t in range(UPDATES)]  # type: ignore[misc]
+    return 1e6 * many, 1e6 * sum(spent) / UPDATES  # the mean: one of eight flushes the others
+
+
+def crossover(K: int, d: int) -> None:
+    """Print forecast and update of both forms against the independent contexts learnt."""
+    print(f"folklore, K = {K}, d = {d:,}, CPU us\n\n{'r':>8}{'forecast':>12}{'update':>12}")
+    stream = blocks(K, d, 3)
+    X, y = next(stream)
+    dual, primal = learner(K, d, "dual"), learner(K, d, "primal")
+    measured(primal, X, y)
+    for target in (50, 100, 200, 400, 600, 800, d - UPDATES):
+        while dual.state.span.rank[0] < target:
+            X, y = next(stream)
+            n = int(min(BLOCK, target - dual.state.span.rank[0]))
+            dual.forecast_block(X[:n], y[:n], np.empty((n, K)))
+        X, y = next(stream)
+        print(f"{target:>8,}{'':4}{'{:,.0f}{:>12,.0f}'.format(*measured(dual, X, y)):>20}", flush=True)
+    print(f"{'primal':>8}{'':4}{'{:,.0f}{:>12,.0f}'.format(*measured(primal, X, y)):>20}")
+
+
+def main(*, features: int = 10_000, classes: int = 10, gamma: float = 0.1, rounds: int = 20_000) -> None:
+    """Print both tables; the second at d = 1,000."""
+    reduction(classes, features, gamma, rounds)
+    crossover(classes, 1000)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
-from banditlab.forecasters._base import KernelForecaster, Kernels
+from banditlab.forecasters._base import Floats, KernelForecaster, Kernels
 from banditlab.forecasters._blocks import BATCH, Blocks
 from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many
 from banditlab.kernels import bind, borrow, read_only
+from banditlab.rows import CSR, n_rows
 from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
@@ -112,8 +113,9 @@ class QuadraticForecaster(KernelForecaster):
         room, d = span.X.shape
         return int(room - 1 - span.rank[0]) if room < d else np.iinfo(np.int64).max
 
-    def stretches(self, rounds: int, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
+    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
         """Cut a block where the dual form has to grow; a UsageError where it may not."""
+        rounds = n_rows(X)
         if not self.dual:
             yield slice(0, rounds)
             return

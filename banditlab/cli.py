@@ -66,6 +66,7 @@ def run(
     dry_run: DryRun = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
     lab: Lab = None,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")] = True,
     backend: Annotated[str | None, typer.Option(hidden=True)] = None,
     shard: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -76,7 +77,7 @@ def run(
     _open_labs(lab)
     from banditlab.engine import read_spec
 
-    _run_or_estimate(read_spec(spec, overrides), str(spec), out, jobs, dry_run)
+    _run_or_estimate(read_spec(spec, overrides), str(spec), out, jobs, dry_run, report)
 
 
 @app.command()
@@ -120,7 +121,9 @@ def compare(
     _run_or_estimate(spec, str(data), out, jobs, dry_run)
 
 
-def _run_or_estimate(spec: Any, where: str, out: Path | None, jobs: int | None, dry_run: bool) -> None:
+def _run_or_estimate(
+    spec: Any, where: str, out: Path | None, jobs: int | None, dry_run: bool, report: bool = True
+) -> None:
     from banditlab.console import Console, print_dry_run
     from banditlab.engine import Sweep
 
@@ -129,7 +132,7 @@ def _run_or_estimate(spec: Any, where: str, out: Path | None, jobs: int | None, 
     if dry_run:
         print_dry_run(sweep, jobs or _cores(), folder)
     else:
-        raise typer.Exit(Console().run_sweep(sweep, folder, jobs or _cores()))
+        raise typer.Exit(Console().run_sweep(sweep, folder, jobs or _cores(), report))
 
 
 @app.command()

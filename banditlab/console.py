@@ -32,8 +32,8 @@ class Console:
     def __init__(self) -> None:
         self.out = rich.console.Console(highlight=False, soft_wrap=False)
 
-    def run_sweep(self, sweep: Sweep, folder: Path, jobs: int) -> int:
-        """Run, report, print the ranked table; return the exit code."""
+    def run_sweep(self, sweep: Sweep, folder: Path, jobs: int, report: bool = True) -> int:
+        """Run, then report and print the ranked table unless they are not wanted; return the exit code."""
         Store(folder)  # a folder that cannot be used is said before anything else
         self._announce(sweep)
         try:
@@ -45,7 +45,7 @@ class Console:
             self.out.print("interrupted; finished runs are stored, and the same command does the rest")
             return 130
         self._say_result(result)
-        if result.present + result.played:
+        if report and result.present + result.played:
             self.report(folder)
         return self._say_failures(result)
 

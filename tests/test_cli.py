@@ -107,6 +107,9 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     code, text = banditlab("status", "results/tiny")
     assert (code, "6 of 6 runs done, 0 failed" in text, "0 pairs skipped, 0 runs" in text) == (0, True, True)
     report.unlink()
+    code, text = banditlab("run", "tiny.toml", "-j", 1, "--no-report")
+    assert (code, "6 runs were there already" in text, "banditron" in text) == (0, True, False)
+    assert not report.exists()
     code, text = banditlab("report", "results/tiny")
     assert (code, report.exists()) == (0, True)
 

@@ -118,7 +118,6 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         super().reset(seed=seed)
         self._entropy = int(self.np_random.integers(2**63))
         self._round = 0
-        self._labels = np.empty(self.horizon, dtype=np.int64)
         self._begin(self._streams())
         self._pending = self._take()
         return self._pending[0].copy(), {}
@@ -140,6 +139,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
             raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
         context, label = self._pending
         reward = 1.0 if action == label else 0.0
+        if self._round == 0:  # not in reset: an episode that is read as blocks keeps no labels, however long it is
+            self._labels = np.empty(self.horizon, dtype=np.int64)
         self._labels[self._round] = label
         self._round += 1
         self._played(context, int(action), label)

@@ -296,3 +296,17 @@ def test_an_adaptive_environment_with_a_wrong_label_is_refused():
         EnvironmentContractError, match=r"^Wrong gave the label 7: with 3 classes, labels lie in 0 \.\.\. 2$"
     ):
         env.step(0)
+
+
+def test_an_episode_read_as_blocks_keeps_nothing_however_long_it_is():
+    env = envs.Logistic(horizon=10**15)
+    env.reset(seed=0)
+    X, y = next(env.blocks(10**15, 1024))
+    assert (X.shape, y.shape) == ((1024, 10), (1024,))
+    short = envs.Logistic(horizon=5)
+    context, _ = short.reset(seed=0)
+    np.testing.assert_array_equal(context, X[0])
+    for t in range(5):
+        short.step(0)
+        assert short.label() == y[t]
+    np.testing.assert_array_equal(short.labels(), y[:5])

@@ -66,7 +66,9 @@ def run(
     dry_run: DryRun = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
     lab: Lab = None,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")] = True,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")
+    ] = True,
     backend: Annotated[str | None, typer.Option(hidden=True)] = None,
     shard: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+CACHED = 1024  # contexts whose rows and (K, CACHED) temporaries stay in the second-level cache over two products
 BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) temporaries stay in the cache
 
 
@@ -30,6 +31,16 @@ class Objective:
         self.totals = self.counts.sum(axis=0)
         m = contexts.shape[0]
         self._blocks = [slice(start, min(start + BLOCK, m)) for start in range(0, m, BLOCK)]
+
+        self._part: Objective | None = None
+
+    def part(self, step: int) -> Objective:
+        """Return the loss of every `step`-th context, its counts scaled up to this one's (made once)."""
+        if self._part is None:
+            counts, total = self.counts[:, ::step], self.totals[::step].sum()
+            scale = self.totals.sum() / total if total > 0.0 else 0.0
+            self._part = Objective(np.ascontiguousarray(self.contexts[::step]), scale * counts.T)
+        return self._part
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,6 +86,27 @@ class Objective:
             R[:, b] -= self.counts[:, b]
         return self.pull_back(R)
 
+    def evaluate(self, W: Floats) -> tuple[float, Floats]:
+        """Return the loss and its gradient G (K, d) at W in one pass over the contexts; nothing of length m is made."""
+        K, m = self.counts.shape
+        total, G, columns = 0.0, np.zeros(self.shape), np.ascontiguousarray(W.T)
+        rows, classes = np.empty((CACHED, K)), np.empty((K, CACHED))
+        for start in range(0, m, CACHED):
+            u = self.contexts[start : start + CACHED]
+            z, s = rows[: len(u)], classes[:, : len(u)]
+            c, n = self.counts[:, start : start + CACHED], self.totals[start : start + CACHED]
+            np.matmul(u, columns, out=z)
+            s[...] = z.T
+            s -= s.max(axis=0)
+            total -= float(np.vdot(c, s))
+            np.exp(s, out=s)
+            norm = s.sum(axis=0)
+            total += float(n @ np.log(norm))
+            s *= n / norm
+            s -= c
+            G += s @ u
+        return total, G
+
     def hessian_action(self, S: Floats, D: Floats) -> Floats:
         """Return H D (K, d): row k is sum_i n_i s_ik (v_ik - <s_i, v_i>) u_i' with v_i = D u_i."""
         V = self.logits(D)
@@ -93,7 +125,10 @@ class Objective:
             out += (s * (1.0 - s) * self.totals[b]) @ np.square(self.contexts[b])
         return out
 
-    def mistakes(self, Z: Floats) -> int:
-        """Return how many rounds the argmax of Z gets wrong, ties to the lowest class."""
-        hits = self.counts[np.argmax(Z, axis=0), np.arange(Z.shape[1])]
-        return round(float(self.totals.sum() - hits.sum()))
+    def mistakes(self, W: Floats) -> int:
+        """Return how many rounds the argmax of W u gets wrong, ties to the lowest class."""
+        hits = 0.0
+        for b in self._blocks:
+            Z = W @ self.contexts[b].T
+            hits += float(self.counts[:, b][np.argmax(Z, axis=0), np.arange(Z.shape[1])].sum())
+        return round(float(self.totals.sum()) - hits)

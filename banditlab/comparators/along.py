@@ -56,7 +56,7 @@ def comparators_along(
     UsageError
         A checkpoint below 1 or beyond the end of the stream, a norm bound that is not above 0.
     ComparatorError
-        A gap that did not come down to the tolerance.
+        A gap that did not come down to the tolerance; different contexts that take more than `counts.MOST_BYTES`.
     """
     rounds = sorted({int(c) for c in checkpoints})
     if rounds and rounds[0] < 1:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.comparators._ball import feasible, point
-from banditlab.comparators._newton import minimise
+from banditlab.comparators._ball import feasible
 from banditlab.comparators._objective import Floats, Objective
+from banditlab.comparators._parts import minimise_in_parts
 from banditlab.errors import BanditlabError, UsageError
 from banditlab.losses import LN2
 from banditlab.validation import at_least, positive
@@ -21,7 +21,7 @@ MARGIN = 0.9  # of the tolerance is aimed at, so that the certificate recomputed
 
 
 class ComparatorError(BanditlabError):
-    """The comparator's duality gap did not come down to the tolerance."""
+    """The comparator's duality gap did not come down to the tolerance, or its stream is too long to be kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Comparator:
     seconds
         Wall-clock time of the solve.
     iterations
-        Rounds of the solver: a few gradient steps and one Newton step each.
+        Rounds of the solver over all contexts: a Newton step each, most with a few gradient steps before it.
     """
 
     weights: Floats
@@ -84,7 +84,9 @@ def best_in_ball(
     The certificate is the Frank-Wolfe gap of the product of balls, <G, W> + B sum_k ||G_k||_2 with G the gradient,
     recomputed from scratch at the W returned; by convexity it bounds loss - optimum from above whatever the solver did.
 
-    Cost: a round of the solver takes some ten to some hundred products (K x m)(m x d); memory is O(m K) beside U.
+    Cost: a round of the solver takes some ten to some hundred products (K x m)(m x d), memory O(m K) beside U. With more
+    than some hundred contexts for each of the K d numbers most of the work is done on a part of them (see `_parts`): some
+    ten products over all contexts in all.
 
     Parameters
     ----------
@@ -127,16 +129,14 @@ def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: flo
     tolerance = positive("tolerance", tolerance)
     at_least("max_iterations", max_iterations, 1)
     began = time.perf_counter()
-    found, iterations = minimise(objective, feasible(start, B), B, MARGIN * tolerance, max_iterations)
-    W = feasible(found.W, B)
-    final = point(objective, W, objective.logits(W), B)
+    W, loss, gap, iterations = minimise_in_parts(objective, feasible(start, B), B, MARGIN * tolerance, max_iterations)
     seconds = time.perf_counter() - began
-    if not final.within(tolerance):
+    if not gap <= tolerance * max(1.0, loss):
         raise ComparatorError(
-            f"the comparator at norm_bound = {B:g} reached a gap of {final.gap:.3g} nats at loss {final.loss:.6g} "
-            f"after {iterations} iterations; asked was {tolerance * max(1.0, final.loss):.3g}: "
+            f"the comparator at norm_bound = {B:g} reached a gap of {gap:.3g} nats at loss {loss:.6g} "
+            f"after {iterations} iterations; asked was {tolerance * max(1.0, loss):.3g}: "
             f"raise max_iterations or the tolerance"
         )
     W.flags.writeable = False
-    mistakes, rounds = objective.mistakes(final.Z), round(float(objective.totals.sum()))
-    return Comparator(W, B, final.loss, final.gap, mistakes, rounds, seconds, iterations)
+    mistakes, rounds = objective.mistakes(W), round(float(objective.totals.sum()))
+    return Comparator(W, B, loss, gap, mistakes, rounds, seconds, iterations)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.comparators.ball import ComparatorError
 from banditlab.errors import UsageError
 from banditlab.kernels import njit
 from banditlab.rows import SparseRows, is_sparse
@@ -15,6 +16,8 @@ from banditlab.validation import at_least
 Floats = NDArray[np.float64]
 
 CHUNK = 16384  # rows indexed at a time: storage grows no further ahead than this
+MOST_BYTES = 4 * 2**30
+"""A stream whose different contexts and their counts take more has no comparator."""
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -97,6 +100,8 @@ class StreamCounts:
             Shapes that do not fit, contexts that are not finite, labels outside 0 ... K-1.
         IncompatibleError
             Sparse contexts of too many features to be made dense (`banditlab.rows.MOST_DENSE`).
+        ComparatorError
+            The different contexts would take more than MOST_BYTES.
         """
         X = SparseRows.of(X, "X").made_dense() if is_sparse(X) else np.asarray(X)
         labels = np.ascontiguousarray(y, dtype=np.int64)
@@ -122,7 +127,14 @@ class StreamCounts:
 
     def _reserve(self, size: int) -> None:
         if size > self._rows.shape[0]:
-            capacity, used = max(size, 2 * self._rows.shape[0]), int(self._size[0])
+            most, used = MOST_BYTES // (8 * (self.n_features + self.n_classes)), int(self._size[0])
+            if size > most:
+                raise ComparatorError(
+                    f"the comparator keeps a stream's different contexts, and after {self.rounds:,} rounds {used:,} of "
+                    f"them, near the most that {MOST_BYTES / 2**30:g} GiB hold; ask for no comparator (norm_bounds = []) "
+                    "or for fewer rounds"
+                )
+            capacity = max(size, min(2 * self._rows.shape[0], most))
             rows, counts = np.empty((capacity, self.n_features), np.uint64), np.zeros((capacity, self.n_classes))
             rows[:used], counts[:used] = self._rows[:used], self._counts[:used]
             self._rows, self._counts = rows, counts

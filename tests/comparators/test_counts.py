@@ -8,7 +8,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from banditlab.comparators import StreamCounts, collapse, counts
+from banditlab.comparators import ComparatorError, StreamCounts, collapse, counts
 from banditlab.errors import UsageError
 
 
@@ -111,3 +111,16 @@ def test_bad_blocks_are_refused_and_leave_nothing_behind(X, y, message):
         accumulator.add(X, y)
     assert accumulator.rounds == 0
     assert accumulator.collapsed()[0].shape == (0, 3)
+
+
+def test_a_stream_too_long_to_be_kept_is_refused_and_one_that_repeats_is_not(monkeypatch):
+    monkeypatch.setattr(counts, "MOST_BYTES", 100 * 8 * (2 + 3))
+    X = np.random.default_rng(0).normal(size=(101, 2))
+    y = np.zeros(50, dtype=int)
+    stream = StreamCounts(2, 3)
+    stream.add(X[:50], y)
+    stream.add(X[50:100], y)
+    with pytest.raises(ComparatorError, match=r"100 rounds 100 of them.*norm_bounds = \[\]"):
+        stream.add(X[100:], y[:1])
+    assert stream.rounds == 100
+    assert len(stream.collapsed()[0]) == 100

@@ -34,6 +34,28 @@ def test_loss_and_gradient_are_sums_over_rounds(case):
     np.testing.assert_allclose(objective.gradient(S), slow, atol=1e-12)
 
 
+@pytest.mark.parametrize("cached", [1024, 4, 1])
+def test_one_pass_gives_the_loss_and_the_gradient(case, monkeypatch, cached):
+    monkeypatch.setattr(_objective, "CACHED", cached)
+    objective, *_, W = case
+    loss, S = objective.forecast(objective.logits(W))
+    fast, G = objective.evaluate(W)
+    assert fast == pytest.approx(loss, rel=1e-14)
+    np.testing.assert_allclose(G, objective.gradient(S), atol=1e-13)
+    assert objective.evaluate(1e4 * W)[0] == pytest.approx(objective.loss(objective.logits(1e4 * W)), rel=1e-13)
+
+
+def test_a_part_is_every_few_contexts_as_heavy_as_all(case):
+    objective, U, C, _ = case
+    part = objective.part(3)
+    np.testing.assert_array_equal(part.contexts, U[::3])
+    np.testing.assert_allclose(part.counts, C[::3].T * (C.sum() / C[::3].sum()), rtol=1e-14)
+    assert part.totals.sum() == pytest.approx(C.sum(), rel=1e-14)
+    assert objective.part(3) is part
+    empty = Objective(U, np.where(np.arange(10)[:, None] % 3 == 0, 0.0, C))
+    assert not empty.part(3).totals.any()
+
+
 def test_hessian_action_and_its_diagonal(case):
     objective, U, C, W = case
     _, S = objective.forecast(objective.logits(W))
@@ -53,8 +75,8 @@ def test_gradient_agrees_with_finite_differences(case):
 
 def test_mistakes_count_ties_for_the_lowest_class(case):
     objective, U, C, W = case
-    assert objective.mistakes(np.zeros((3, 10))) == C[:, 1:].sum()
-    assert objective.mistakes(objective.logits(W)) == sum(int(np.argmax(W @ x)) != k for x, k in rounds_of(U, C))
+    assert objective.mistakes(np.zeros((3, 4))) == C[:, 1:].sum()
+    assert objective.mistakes(W) == sum(int(np.argmax(W @ x)) != k for x, k in rounds_of(U, C))
 
 
 def test_confident_logits_lose_at_most_a_rounding_per_round():

@@ -1,0 +1,112 @@
+"""Minimise over many contexts: a part of them is solved first, then Newton steps on all take the part's Hessian.
+
+A part is every 8th context, or every 64th, ..., its counts scaled up to the whole's. Its optimum is as far from that of all as
+chance makes it, and a Newton step with its Hessian instead of all contexts' (Roosta-Khorasani and Mahoney 2019) leaves
+of the distance about the square root of (parameters / contexts in the part). So few passes over all contexts are enough,
+each of which gives their loss and gradient, and with them the certificate: what the part says decides how fast, never
+what is returned. Where the steps stop being fast, `minimise` goes on with the whole Hessian.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from banditlab.comparators._ball import Point, face_at, feasible, frank_wolfe_gap, point
+from banditlab.comparators._newton import MAX_CG, minimise, newton_direction
+from banditlab.comparators._objective import Floats, Objective
+
+STEP = 8  # a part holds every 8th context of the next larger one
+ENOUGH = 16  # contexts for each entry of W that the smallest part has at least
+CHANCE = 0.1  # of K d / m, by about which the loss at the optimum of m contexts is above the least: parts need no more
+FAST = 0.25  # a step that leaves more of the gap is slow
+MAX_STEPS = 20
+
+
+Pair = tuple[Floats, Floats]
+"""A step in W and the change of the gradient along it."""
+
+
+class Found(NamedTuple):
+    """W (K, d), feasible, with its loss and gap computed from scratch, and the rounds taken over all contexts."""
+
+    W: Floats
+    loss: float
+    gap: float
+    rounds: int
+
+
+def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
+    """Descend from the feasible W until gap <= tolerance max(1, loss), or `max_iterations` rounds on all contexts.
+
+    From W = 0 the parts are solved one after another, each from the optimum of the smaller one; another W is taken to be
+    near the optimum, and only the Hessian is a part's.
+    """
+    parts = [objective]
+    while len(parts[-1].contexts) // STEP >= ENOUGH * W.size and (fewer := parts[-1].part(STEP)).totals.any():
+        parts.append(fewer)
+    *larger, model = parts
+    if not larger:
+        return _whole(objective, W, B, tolerance, max_iterations, 0)
+    if not W.any():
+        W = minimise(model, W, B, _by_chance(model, tolerance), max_iterations)[0].W
+        for part in reversed(larger[1:]):
+            W = newton_by_part(part, model, W, B, _by_chance(part, tolerance))[0].W
+    p, steps = newton_by_part(objective, model, feasible(W, B), B, tolerance)
+    if p.within(tolerance):
+        return Found(p.W, p.loss, p.gap, steps)
+    return _whole(objective, p.W, B, tolerance, max_iterations, steps)
+
+
+def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, tolerance: float) -> tuple[Point, int]:
+    """Take Newton steps with the Hessian of `model` until the gap is small enough or no longer falls fast; count them."""
+    p = _seen(objective, model, W, B)
+    pairs: list[Pair] = []
+    for step in range(MAX_STEPS):
+        if p.within(tolerance):
+            return p, step
+        if face_at(p, B).held.any():
+            pairs.clear()  # they were seen along other directions than the face has
+        D = _direction(model, p, B, tolerance * max(1.0, p.loss), pairs)
+        q = _seen(objective, model, feasible(p.W + D, B), B)
+        pairs.append((q.W - p.W, q.G - p.G))
+        slow = q.gap > FAST * p.gap
+        if q.gap < p.gap:
+            p = q
+        if slow:
+            return p, step + 1
+    return p, MAX_STEPS
+
+
+def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
+    """Return the part's Newton direction, its Hessian mended by what the steps so far saw of the whole's.
+
+    This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian in the place of H_0.
+    """
+    q, shares = p.G, []
+    for s, y in reversed(pairs):
+        shares.append(float(np.vdot(s, q) / np.vdot(s, y)))
+        q = q - shares[-1] * y
+    D = newton_direction(model, p._replace(G=q), B, goal, MAX_CG)
+    for (s, y), share in zip(pairs, reversed(shares), strict=True):
+        D = D - (share + float(np.vdot(y, D) / np.vdot(s, y))) * s
+    return D
+
+
+def _seen(objective: Objective, model: Objective, W: Floats, B: float) -> Point:
+    """Return the point of W, its loss, gradient and gap from all contexts, its logits and softmax from the model's."""
+    loss, G = objective.evaluate(W)
+    Z = model.logits(W)
+    return Point(W, Z, model.forecast(Z)[1], loss, G, frank_wolfe_gap(W, G, B))
+
+
+def _by_chance(part: Objective, tolerance: float) -> float:
+    return max(tolerance, CHANCE * part.counts.shape[0] * part.contexts.shape[1] / len(part.contexts))
+
+
+def _whole(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int, steps: int) -> Found:
+    p, rounds = minimise(objective, W, B, tolerance, max_iterations)
+    W = feasible(p.W, B)
+    final = point(objective, W, objective.logits(W), B)
+    return Found(W, final.loss, final.gap, steps + rounds)

@@ -22,7 +22,10 @@ PARTS = {
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "forecasters": "microseconds a round of the full-information learners against matrix products",
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
+    "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "peers": "our agents and other libraries' methods on identical digits streams",
+    "stream": "a stream longer than memory: rounds/s and the peak of memory",
+    "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",
 }
 DEFAULT = "speed"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -33,7 +33,8 @@ from banditlab.analysis.statistics import difference, mean_interval
 
 SETS = ["balance-scale", "mice", "car", "mushroom", "nursery", "movement"]
 COLUMNS = ["DT", "OLB", "AdaOLM", "MB .3", "MB .1", "MB .05", "MB .01", "MB .001", "OvA", "AdaOVA"]
-OURS = "OLM++"
+OURS, CODED = "OLM++", ", as coded"
+SHOWN = [*COLUMNS[:3], COLUMNS[2] + CODED, OURS, *COLUMNS[3:]]
 CLOSE = 0.03
 NAMES = {
     "best-single": "DT",
@@ -100,9 +101,9 @@ root = place("BANDITLAB_RESULTS", "runs/results")
 # %%
 def method(run):
     """Return the paper's name for the booster of a run."""
-    if run["player"] != "online-mbbm":
-        return NAMES[run["player"]]
-    return "MB " + f"{run['param.edge']:g}".removeprefix("0")
+    if run["player"] == "online-mbbm":
+        return "MB " + f"{run['param.edge']:g}".removeprefix("0")
+    return NAMES[run["player"]] + (CODED if run.get("param.derivative") == "coded" else "")
 
 
 def mistakes_of(runs, tree_is_best):
@@ -146,7 +147,7 @@ def entry(name, column):
     row = {"data": name, "method": column, "orders": len(mine)}
     for measure, paper in PAPER.items():
         ours = mine[measure].mean()
-        theirs = paper.loc[name, column] if column in paper else np.nan
+        theirs = paper.loc[name].get(column.removesuffix(CODED), np.nan)
         row |= {measure: ours, f"{measure}, sd": mine[measure].std()}
         row |= {f"{measure}, paper": theirs}
         row |= {} if measure == "seconds" else {f"{measure}, difference": ours - theirs}
@@ -155,7 +156,7 @@ def entry(name, column):
 
 entries = [
     entry(name, column)
-    for name, column in product(there, [*COLUMNS[:3], OURS, *COLUMNS[3:]])
+    for name, column in product(there, SHOWN)
     if (runs[name]["method"] == column).any()
 ]
 table = pd.DataFrame(entries)
@@ -165,7 +166,7 @@ table.round(4).to_csv(kept("results/boosting-tables.csv"), index=False)
 def wide(measure):
     """Return one of the tables as the paper prints it, ours and the difference."""
     shown = table.pivot(index="data", columns="method", values=measure).reindex(index=there)
-    columns = [c for c in [*COLUMNS[:3], OURS, *COLUMNS[3:]] if c in shown]
+    columns = [c for c in SHOWN if c in shown]
     gap = table.assign(gap=table[measure] - table[f"{measure}, paper"]).pivot(
         index="data", columns="method", values="gap"
     )
@@ -180,7 +181,7 @@ for measure, caption in {"last fifth": "Table 3", "all": "Table 4", "seconds": "
         print(f"{caption}, ours less the paper's\n{gap.round(3).to_string()}")
 print(table.pivot(index="data", columns="method", values="orders").reindex(index=there).to_string())
 
-gaps = table.melt(
+gaps = table[~table["method"].str.endswith(CODED)].melt(
     id_vars=["data", "method"],
     value_vars=["last fifth, difference", "all, difference"],
     var_name="measure",
@@ -200,7 +201,7 @@ def highlight(name):
     """Return Table 1's row of a data set: the last fifth and the seconds, ours beside the paper's, MBBM at its best edge."""
     mine = table[table["data"] == name].set_index("method")
     row = {"data": name}
-    for column in COLUMNS[:3] + [OURS]:
+    for column in SHOWN[:5]:
         if column in mine.index:
             row |= {column: mine.loc[column, "last fifth"], f"{column}, s": mine.loc[column, "seconds"]}
             row |= {f"{column}, paper": mine.loc[column, "last fifth, paper"]}
@@ -238,7 +239,7 @@ def both(name, rival):
 
 compared = pd.DataFrame(
     against(name, measure, rival)
-    for name, measure, rival in product(there, ["last fifth", "all"], ["AdaOLM", "OLB", "DT"])
+    for name, measure, rival in product(there, ["last fifth", "all"], ["AdaOLM", "AdaOLM" + CODED, "OLB", "DT"])
     if both(name, rival)
 )
 if len(compared):

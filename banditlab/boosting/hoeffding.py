@@ -31,6 +31,7 @@ class Tuned(ProbableLearner):
         split_confidence: float | str,
         tie_threshold: float | str,
         one_hot: list[int] | None,
+        ordered: list[int] | None,
     ) -> None:
         super().__init__(problem, rng)
         low, high = GRACE_PERIODS
@@ -47,7 +48,12 @@ class Tuned(ProbableLearner):
         self._numeric = ends[-1] if ends else 0
         if self._numeric > problem.n_features:
             raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {problem.n_features}")
-        self._nominal = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
+        self.ordered = [at_least("ordered", number, 0) for number in ordered or ()]
+        if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(ends):
+            raise UsageError(f"ordered must be different numbers of features of one_hot, got {self.ordered}")
+        groups = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
+        self._ordered = [groups[i] for i in self.ordered]
+        self._nominal = [group for group in groups if group not in self._ordered]
 
 
 class HoeffdingTree(Tuned):
@@ -77,6 +83,8 @@ class HoeffdingTree(Tuned):
         How many columns each nominal feature has been made, for instance [4, 4, 3] where the first 11 columns are three
         nominal features of 4, 4 and 3 categories, one-hot; columns after them are numeric. A feature whose columns are all
         0 is of one category more.
+    ordered
+        Which of them, counted from 0, have categories in their order: each is one numeric feature, its category's number.
 
     Raises
     ------
@@ -110,8 +118,9 @@ class HoeffdingTree(Tuned):
         tie_threshold: float | Literal["random"] = "random",
         leaf_prediction: Literal["mc", "nb", "nba"] = "mc",
         one_hot: list[int] | None = None,
+        ordered: list[int] | None = None,
     ) -> None:
-        super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot)
+        super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
         self.leaf_prediction = one_of("leaf_prediction", leaf_prediction, ("mc", "nb", "nba"))
         self._tree = river("river.tree", self.id).HoeffdingTreeClassifier(
             grace_period=self.grace_period,
@@ -124,7 +133,7 @@ class HoeffdingTree(Tuned):
     def view(self, context: Floats) -> dict[int, float]:
         """Return the context as river reads it: the number of a feature's first column, and its value or category."""
         values = context.tolist()
-        categories = {first: _category(values[first:end]) for first, end in self._nominal}
+        categories = {first: _category(values[first:end]) for first, end in [*self._nominal, *self._ordered]}
         return categories | dict(enumerate(values[self._numeric :], self._numeric))
 
     def estimate(self, context: Any, q: Floats) -> None:
@@ -147,7 +156,7 @@ class Columns(NamedTuple):
     """What a compiled tree reads of a context with nominal features."""
 
     values: Floats
-    """Categories, the number of them for "none", then the numeric columns."""
+    """Categories, the number of them for "none", of those that are ordered last; then the numeric columns."""
 
 
 class CompiledHoeffdingTree(Tuned):
@@ -177,7 +186,7 @@ class CompiledHoeffdingTree(Tuned):
         Weight of a class that a leaf has not seen, 0 or above; once it is seen its examples' weight is added.
     largest_share
         Share of the weight in (0, 1] above which one class keeps a leaf from splitting.
-    one_hot
+    one_hot, ordered
         As in `hoeffding-tree`.
 
     Raises
@@ -207,12 +216,13 @@ class CompiledHoeffdingTree(Tuned):
         prior: float = 0.0,
         largest_share: float = 0.99,
         one_hot: list[int] | None = None,
+        ordered: list[int] | None = None,
     ) -> None:
-        super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot)
+        super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
         self.prior = nonnegative("prior", prior)
         self.largest_share = positive("largest_share", probability("largest_share", largest_share))
-        K, sizes = problem.n_classes, [size + 1 for size in self.one_hot]  # and one for "none of them"
-        numeric = problem.n_features - self._numeric
+        K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
+        numeric = problem.n_features - self._numeric + len(self._ordered)
         self._starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
         self._tuning = np.array(
             [self.grace_period, self.split_confidence, self.tie_threshold, self.prior, self.largest_share], dtype=float
@@ -227,10 +237,10 @@ class CompiledHoeffdingTree(Tuned):
 
     def view(self, context: Floats) -> Floats | Columns:
         """Return the context as the tree reads it."""
-        if not self._nominal:
+        if not self.one_hot:
             return context
         values = context[: self._numeric].tolist()
-        found = [(_category(values[first:end]), end - first) for first, end in self._nominal]
+        found = [(_category(values[first:end]), end - first) for first, end in [*self._nominal, *self._ordered]]
         categories = [size if category < 0.0 else category for category, size in found]
         return Columns(np.concatenate([categories, context[self._numeric :]]))
 

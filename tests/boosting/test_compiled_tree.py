@@ -170,6 +170,28 @@ def test_weight_nothing_a_category_never_seen_and_a_view_of_groups_of_one():
     assert q.tolist() == [0.0, 1.0]
 
 
+def test_ordered_categories_are_numbers():
+    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    rng = np.random.default_rng(3)
+    coded = Problem(8, 2, 4.0)
+    for cls in (CompiledHoeffdingTree, HoeffdingTree):
+        settings = {"grace_period": 5, "split_confidence": 0.5, "tie_threshold": 0.5}
+        one = cls(coded, np.random.default_rng(0), one_hot=[4, 3], ordered=[0], **settings)
+        plain = cls(Problem(5, 2, 4.0), np.random.default_rng(0), one_hot=[3], **settings)
+        p, q = np.zeros((2, 2))
+        for _ in range(200):
+            a, b, z = int(rng.integers(4)), int(rng.integers(3)), float(rng.random())
+            x = np.concatenate([np.eye(4)[a], np.eye(3)[b], [z]])
+            label = int(a >= 2) ^ int(b == 1)
+            one.estimate(x, p)
+            plain.estimate(np.concatenate([np.eye(3)[b], [a, z]]), q)
+            np.testing.assert_allclose(p, q)
+            one.update(one.view(x), label, 1.0)
+            plain.update(np.concatenate([np.eye(3)[b], [a, z]]), label, 1.0)
+        one.estimate(np.concatenate([np.eye(4)[0], np.eye(3)[0], [0.5]]), p)
+        assert p[0] > 0.9
+
+
 def test_refusals():
     problem = Problem(4, 3, 2.0)
     for settings, word in [
@@ -177,6 +199,8 @@ def test_refusals():
         ({"largest_share": 0.0}, "largest_share"),
         ({"largest_share": 1.5}, "largest_share"),
         ({"one_hot": [3, 2]}, "one_hot"),
+        ({"one_hot": [3], "ordered": [1]}, "ordered"),
+        ({"one_hot": [2, 2], "ordered": [1, 1]}, "ordered"),
         ({"grace_period": 0}, "grace_period"),
     ]:
         with pytest.raises(UsageError, match=word):

@@ -154,11 +154,7 @@ def entry(name, column):
     return row
 
 
-entries = [
-    entry(name, column)
-    for name, column in product(there, SHOWN)
-    if (runs[name]["method"] == column).any()
-]
+entries = [entry(name, column) for name, column in product(there, SHOWN) if (runs[name]["method"] == column).any()]
 table = pd.DataFrame(entries)
 table.round(4).to_csv(kept("results/boosting-tables.csv"), index=False)
 
@@ -181,12 +177,16 @@ for measure, caption in {"last fifth": "Table 3", "all": "Table 4", "seconds": "
         print(f"{caption}, ours less the paper's\n{gap.round(3).to_string()}")
 print(table.pivot(index="data", columns="method", values="orders").reindex(index=there).to_string())
 
-gaps = table[~table["method"].str.endswith(CODED)].melt(
-    id_vars=["data", "method"],
-    value_vars=["last fifth, difference", "all, difference"],
-    var_name="measure",
-    value_name="gap",
-).dropna()
+gaps = (
+    table[~table["method"].str.endswith(CODED)]
+    .melt(
+        id_vars=["data", "method"],
+        value_vars=["last fifth, difference", "all, difference"],
+        var_name="measure",
+        value_name="gap",
+    )
+    .dropna()
+)
 close = gaps["gap"].abs() <= CLOSE
 print(f"{close.sum()} of {len(gaps)} entries of Tables 3 and 4 within {CLOSE} ({100 * close.mean():.0f} %)")
 print(gaps.assign(close=close).pivot_table(index="data", columns="measure", values="close", aggfunc="mean").to_string())

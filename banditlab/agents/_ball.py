@@ -62,7 +62,7 @@ class Ball(NamedTuple):
 
     C, N (K, S) and M (S,), packed; b, h (K, d) with h_k = N_k b_k; W (K, d) the solution, all three with zeros in front up
     to a multiple of eight; nu (3,) = (nu0, nu, largest drift seen); D (1,), infinite without a ball; tally (6,). Scratch:
-    V (STEPS + 1, K, d), x, mu, g (d,), so padded too; alpha, beta, y, s, t (STEPS + 1,); square (d, d).
+    V (STEPS + 1, K, d), x, mu, g (d,) and square (d, d), so padded too; alpha, beta, y, s, t (STEPS + 1,).
     """
 
     C: Floats
@@ -107,7 +107,7 @@ def ball_state(n_classes: int, n_features: int, ridge: float, radius: float) -> 
         x=zeros(wide),
         mu=zeros(wide),
         g=zeros(wide),
-        square=np.zeros((d, d)),
+        square=zeros(wide, wide),
         tally=np.zeros(6, np.int64),
     )
 
@@ -131,6 +131,23 @@ def add(ball, i, x, weight, step):  # type: ignore[no-untyped-def]
 
 
 @njit
+def inverse(C, nu, A, N):  # type: ignore[no-untyped-def]
+    """Write (C + nu I)^{-1} into N, both packed; A (D, D) is scratch. The zeros in front of C stay zeros."""
+    D = A.shape[0]
+    unpack(C, A)
+    first = 0
+    while first < D and A[first, first] == 0.0:
+        A[first, first] = 1.0
+        first += 1
+    for j in range(first, D):
+        A[j, j] += nu
+    invert(A)
+    for j in range(first):
+        A[j, j] = 0.0
+    pack(A, N)
+
+
+@njit
 def refactor(ball, nu0):  # type: ignore[no-untyped-def]
     """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
     C, N, M, A = ball.C, ball.N, ball.M, ball.square
@@ -138,17 +155,11 @@ def refactor(ball, nu0):  # type: ignore[no-untyped-def]
     for s in range(M.shape[0]):
         M[s] = 0.0
     for k in range(C.shape[0]):
-        unpack(C[k], A)
-        for j in range(A.shape[0]):
-            A[j, j] += nu0
-        invert(A)
-        pack(A, N[k])
+        inverse(C[k], nu0, A, N[k])
         product(N[k], ball.b[k], ball.h[k])
         for s in range(M.shape[0]):
             M[s] += N[k, s]
-    unpack(M, A)
-    invert(A)
-    pack(A, M)
+    inverse(M, 0.0, A, M)
     ball.tally[REFACTORED] += 1
     ball.tally[EXCESS] = 0
 
@@ -290,7 +301,7 @@ def solve(ball):  # type: ignore[no-untyped-def]
     """Write the minimiser into W and its multiplier into nu[1]."""
     W, nu, D, tally = ball.W, ball.nu, ball.D[0], ball.tally
     tally[ROUNDS] += 1
-    if tally[EXCESS] > ball.square.shape[0]:  # a move of nu0 costs about as much as d applications of G
+    if tally[EXCESS] > ball.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
         refactor(ball, nu[1])
     done = False
     for _ in range(60):

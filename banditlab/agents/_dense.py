@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.kernels import njit
+from banditlab.forecasters._packed import step_along
+from banditlab.kernels import borrow, njit
 
 
 @njit
@@ -35,20 +36,20 @@ def row_times(x, A, out):  # type: ignore[no-untyped-def]
 
 @njit
 def invert(A):  # type: ignore[no-untyped-def]
-    """Replace the symmetric positive definite A (d, d) by its inverse: Gauss-Jordan, no pivoting needed."""
-    d = A.shape[0]
-    for p in range(d):
+    """Replace the symmetric positive definite A (D, D), D a multiple of eight, by its inverse: Gauss-Jordan, no pivoting."""
+    A = borrow(A)
+    D = A.shape[0]
+    for p in range(D):
         pivot = 1.0 / A[p, p]
         A[p, p] = 1.0
-        for j in range(d):
+        for j in range(D):
             A[p, j] *= pivot
-        for i in range(d):
+        for i in range(D):
             if i != p:
                 f = A[i, p]
                 A[i, p] = 0.0
-                for j in range(d):
-                    A[i, j] -= f * A[p, j]
-    for i in range(d):
+                step_along(A[i], -f, A[p])
+    for i in range(D):
         for j in range(i):
             A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
 

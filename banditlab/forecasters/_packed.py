@@ -98,9 +98,12 @@ def point(d: int) -> Point:
 @njit
 def lay(x, own):  # type: ignore[no-untyped-def]
     """Copy x (d,) behind the zeros of own (D,)."""
+    x, own = borrow(x), borrow(own)
     first = own.shape[0] - x.shape[0]
-    for j in range(x.shape[0]):
-        own[first + j] = x[j]
+    for j in range(first % WIDTH, WIDTH):
+        own[j] = x[j - first]
+    for j in range(WIDTH, own.shape[0], WIDTH):
+        put(own, j, eight(x, j - first))
 
 
 @njit
@@ -108,11 +111,11 @@ def see(point, x):  # type: ignore[no-untyped-def]
     """Take in the context x (d,)."""
     own, value, place, upto = borrow(point.x), borrow(point.value), borrow(point.place), borrow(point.upto)
     lay(x, own)
-    n = 0
+    first, n = own.shape[0] - x.shape[0], 0
     for b in range(upto.shape[0]):
-        for j in range(WIDTH * b, WIDTH * b + WIDTH):
-            value[n], place[n] = own[j], WIDTH * j
-            n += own[j] != 0.0  # NaN is not 0: it stays in
+        for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
+            value[n], place[n] = x[j - first], WIDTH * j
+            n += x[j - first] != 0.0  # NaN is not 0: it stays in
         upto[b] = n
 
 

@@ -148,7 +148,7 @@ class Counters:
 def install() -> Counters:
     """Make numba compile counting kernels from now on, uncached; return their counters."""
     import llvmlite.binding as llvm  # type: ignore[import-untyped]
-    from numba.core import codegen, dispatcher
+    from numba.core import caching, codegen
 
     counters = Counters()
 
@@ -162,5 +162,6 @@ def install() -> Counters:
         self._engine.add_module(counted)
 
     setattr(codegen.JITCPUCodegen, "_add_module", add_module)  # noqa: B010
-    setattr(dispatcher.Dispatcher, "enable_caching", lambda self: None)  # noqa: B010
+    for verb in ("load_overload", "save_overload"):
+        setattr(caching.Cache, verb, lambda self, *_: None)
     return counters

@@ -110,6 +110,8 @@ FORECASTERS = [
 ]  # fmt: skip
 
 PEERS = [
+    Player("vw", "driver", {"cbify": "--epsilon 0.1"}, "", lambda c: Cost(), weights, "first"),
+    Player("vw", "driver", {"cbify": "--squarecb"}, "", lambda c: Cost(), weights, "first"),
     Player("vw", "agents", {}, "", lambda c: Cost(), weights, "first"),
     Player("vw", "agents", {"exploration": "squarecb"}, "", lambda c: Cost(), weights, "first"),
     Player("river-logistic", "agents", {}, "", lambda c: Cost(), weights, "first"),

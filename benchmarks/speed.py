@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from banditlab.registry import registry
-from benchmarks import counts, machine, report
+from benchmarks import counts, machine, report, table, vw_driver
 from benchmarks.costs import Player
 from benchmarks.machine import Curve, Rates
 from benchmarks.players import OURS, PEERS
-from benchmarks.table import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, measure, warm
+from benchmarks.table import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm
 
 DOCS = Path(__file__).parents[1] / "docs"
 CELLS = ["digits", *(f"{K}x{d}" for K in CLASSES for d in FEATURES)]
@@ -80,7 +80,7 @@ def chosen(only: str | None, no_peers: bool) -> list[Player]:
 
 def installed(player: Player) -> bool:
     """Return whether the library of an adapter is installed."""
-    cls = registry().load(player.kind, player.id)
+    cls = registry().load("agents", player.id)
     return all(importlib.util.find_spec(name) is not None for name in cls.requires)
 
 
@@ -106,15 +106,17 @@ def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row
     """Measure every player on every cell, cell by cell; rows are kept in `folder` as they come."""
     start, rows = time.monotonic(), list(known)
     for player in players:
-        warm(player)
-    say(start, f"{len(players)} players compiled")
+        if player.kind != "driver":
+            warm(player)
+            say(start, f"compiled {player.label}")
     for cell in cells:
         here = stream(cell)
         K, d = here.problem.n_classes, here.problem.n_features
         done = {row.player for row in rows if (row.stream, row.K, row.d) == (here.name, K, d)}
         for player in players:
             if player.label not in done:
-                rows.append(measure(player, here, effort))
+                measured = vw_driver.measure if player.kind == "driver" else table.measure
+                rows.append(measured(player, here, effort))
                 say(start, shown(rows[-1]))
         digits.cache_clear()
         logistic.cache_clear()
@@ -155,9 +157,9 @@ def write_rows(folder: Path, rows: list[Row]) -> None:
     """Write speed.csv."""
     (folder / "results").mkdir(parents=True, exist_ok=True)
     with (folder / "results" / "speed.csv").open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(Row._fields)
-        table.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(Row._fields)
+        out.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -180,10 +182,10 @@ def read_rows(folder: Path) -> list[Row]:
 def write_rates(folder: Path, rates: Rates) -> None:
     """Write speed-rates.csv."""
     with (folder / "results" / "speed-rates.csv").open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(("operation", "size", "per_nanosecond"))
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(("operation", "size", "per_nanosecond"))
         for name, curve in zip(Rates._fields, rates, strict=True):
-            table.writerows((name, f"{s:g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
+            out.writerows((name, f"{s:g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
 
 
 def read_rates(folder: Path) -> Rates:

@@ -1,0 +1,131 @@
+"""The table of costs says of a player's state what the player keeps, and floors and exponents follow from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.problem import Problem
+from banditlab.registry import registry
+from benchmarks import costs, growth, table
+from benchmarks.costs import Cell, Cost, Player
+from benchmarks.floors import floor
+from benchmarks.growth import Growth, Point
+from benchmarks.machine import Curve, Rates
+from benchmarks.players import LEFT_OUT, OURS, PEERS
+from benchmarks.table import Row
+
+KEPT = (
+    "banditron",
+    "epsilon-greedy-direct",
+    "soba-diag",
+    "linucb",
+    "fastcb",
+    "soba",
+    "ogd",
+    "aioli",
+    "ons",
+    "aggregating",
+)
+"""Players whose state is arrays of their own from the first round on, without scratch of the same order."""
+
+
+def of(id_: str) -> Player:
+    """Return the first line of a player."""
+    return next(player for player in OURS if player.id == id_)
+
+
+def test_every_player_is_measured_or_left_out_with_a_reason() -> None:
+    known = {entry.id for kind in ("agents", "forecasters") for entry in registry().entries(kind)}
+    measured = {player.id for player in OURS + PEERS}
+    assert measured | set(LEFT_OUT) == known
+    assert not measured & set(LEFT_OUT)
+    assert all(LEFT_OUT.values())
+
+
+def test_labels_tell_lines_apart() -> None:
+    labels = [player.label for player in OURS + PEERS]
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("id_", KEPT)
+def test_declared_state_is_what_the_arrays_hold(id_: str) -> None:
+    player = of(id_)
+    K, d = player.classes or 12, 64
+    made = table.build(player, Problem(d, K, 1.0, 20_000))
+    kept = sum(table.array_bytes(value) for value in table.owners(made))
+    assert 8.0 * player.state(K, d) == pytest.approx(kept, rel=0.06)
+
+
+def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
+    K, d = 10, 64
+    cost = costs.per_class(Cell.dense(K, d), K, 0.0)
+    assert cost.gemv == 2 * K * d + K * d * (d + 1) + 2 * d * d
+    assert cost.stream == d * (d + 1)
+    assert cost.moved == K * d + K * d * (d + 1) / 2 + d * (d + 1) / 2
+
+
+def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
+    K, d = 10, 64
+    cost = costs.folklore(Cell.dense(K, d))
+    assert cost.gemm == K * K * (K + 1) * d * d
+    assert cost.gemv - costs.root(Cell.dense(K, d)).gemv == 2 * K * K * d * d
+
+
+def test_orders_are_those_of_the_docstrings() -> None:
+    for id_, in_d, in_K in (
+        ("banditron", 1, 1),
+        ("linucb", 2, 1),
+        ("folklore", 2, 3),
+        ("ons", 2, 2),
+        ("newtron", 2, 1),
+    ):
+        cost = of(id_).cost
+        once, wide, many = (cost(Cell.dense(K, d)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000)))
+        assert np.log2(wide / once) == pytest.approx(in_d, abs=0.02), id_
+        assert np.log2(many / once) == pytest.approx(in_K, abs=0.02), id_
+
+
+def flat(rate: float) -> Curve:
+    """Return a rate that does not depend on the size."""
+    return Curve((1.0, 1e12), (rate, rate))
+
+
+RATES = Rates(flat(50.0), flat(10.0), flat(5.0), flat(20.0), flat(0.5), flat(0.25))
+
+
+def test_floor_is_the_larger_of_operations_and_bytes() -> None:
+    row = Row("p", "agents", "logistic", 10, 64, rounds=100, nanoseconds=1e4, mistakes=0.5, nonzero=64.0)
+    busy = Player("p", "agents", {}, "", lambda c: Cost(100, 100, 50, 5, 1, 8, 64), lambda K, d: 1e3)
+    lazy = Player("p", "forecasters", {}, "", lambda c: Cost(moved=1000.0), lambda K, d: 1e3)
+    found = floor(busy, row, RATES, 16.0, 1e6)
+    assert found.operations == pytest.approx(2 + 10 + 10 + 10 + 4 + 16)
+    assert (found.nanoseconds, found.bound) == (found.operations, "operations")
+    found = floor(lazy, row, RATES, 16.0, 1e6)
+    assert found.operations == 0.0  # no loop: a forecaster draws nothing
+    assert found.nanoseconds == pytest.approx((8000 + 8 * 64) / 20.0)
+    assert found.bound.startswith("bytes")
+
+
+def test_rates_between_two_sizes_lie_on_the_line_between_their_logarithms() -> None:
+    curve = Curve((1.0, 100.0), (1.0, 16.0))
+    assert curve.at(10.0) == pytest.approx(4.0)
+    assert (curve.at(0.1), curve.at(1e6)) == (pytest.approx(1.0), pytest.approx(16.0))
+    assert curve.best(Curve((1.0, 100.0), (3.0, 2.0))).rates == (3.0, 16.0)
+
+
+def test_exponents_are_found_again() -> None:
+    cells = [(K, d) for K in (2, 10, 50) for d in (8, 64, 256, 1024)]
+    points = [Point(K, d, 3.0 * K**1.5 * d**2, 7.0 * d * d * K, 5.0 * K * d**2) for K, d in cells]
+    found = growth.grow(points)
+    assert found.time == (pytest.approx(2.0), pytest.approx(1.5))
+    assert found.operations == (pytest.approx(2.0), pytest.approx(1.0))
+    assert growth.grow(points[:1]).time == (None, None)
+
+
+def test_steep_growth_is_flagged_with_its_reason() -> None:
+    steep = Growth((2.3, 1.0), (2.0, 1.0), (2.0, 1.0))
+    assert growth.verdict(steep, "") == "steeper in d: NOT EXPLAINED"
+    assert growth.verdict(steep, "an open duel") == "steeper in d: an open duel"
+    assert "leaves a cache" in growth.verdict(steep._replace(floor=(2.2, 1.0)), "an open duel")
+    assert growth.verdict(Growth((2.1, 1.1), (2.0, 1.0), (2.0, 1.0)), "") == ""

@@ -1,0 +1,113 @@
+"""Cells are measured in a process of their own, and a wrong argument is answered in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import speed, table
+from benchmarks.__main__ import PARTS
+from benchmarks.__main__ import main as command
+from benchmarks.costs import Cost, Player
+from benchmarks.machine import Curve, Rates
+from benchmarks.players import OURS
+from benchmarks.table import ChildError, Effort, Row
+
+EFFORT = Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
+BANDITRON = next(player for player in OURS if player.id == "banditron")
+
+
+def test_a_row_counts_rounds_mistakes_and_the_state() -> None:
+    table.warm(BANDITRON)
+    stream = table.logistic(4, 16)
+    row = table.measure(BANDITRON, stream, EFFORT)
+    assert row.why == ""
+    assert row.rounds is not None
+    assert 0 < row.rounds <= len(stream.y)
+    assert row.nanoseconds is not None
+    assert row.nanoseconds > 0.0
+    assert row.mistakes is not None
+    assert 0.0 < row.mistakes < 1.0
+    assert row.state is not None
+    assert row.state >= 8 * 4 * 16
+
+
+@pytest.mark.skipif(table.resident() is None, reason="peak memory is read from /proc")
+def test_peak_memory_holds_what_a_player_allocates() -> None:
+    def grow() -> dict[str, Any]:
+        before = table.resident(reset=True)
+        room = np.ones(2**22)  # 32 MiB, given back before the peak is read
+        total = room.sum()
+        del room
+        return {"peak": (table.resident() or 0) - (before or 0), "total": total}
+
+    peak = table.in_child(grow, 60.0)["peak"]
+    assert 32 * 2**20 <= peak < 40 * 2**20
+
+
+def test_the_child_reports_why_it_failed() -> None:
+    def fail() -> dict[str, Any]:
+        raise ValueError("no such thing")
+
+    with pytest.raises(ChildError, match="ValueError: no such thing"):
+        table.in_child(fail, 60.0)
+
+
+def test_a_child_that_takes_too_long_is_stopped() -> None:
+    def hang() -> dict[str, Any]:
+        while True:
+            pass
+
+    with pytest.raises(ChildError, match=r"over 0\.2 s"):
+        table.in_child(hang, 0.2)
+
+
+def test_cells_that_cannot_be_measured_say_why() -> None:
+    stream = table.logistic(3, 16)
+    huge = Player("folklore", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 21e9 / 8.0)
+    binary = Player("aioli", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 1.0, classes=2)
+    assert table.measure(huge, stream, EFFORT).why == "state 21 GB"
+    assert table.measure(binary, stream, EFFORT).why == "K = 2 only"
+
+
+def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
+    rows = [
+        Row("a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, 33.5),
+        Row("c", "agents", "x", 2, 8, why="K"),
+    ]
+    rates = Rates(*(Curve((1.0, 2.0 + i), (0.5, 3.0)) for i in range(6)))
+    speed.write_rows(tmp_path, rows)
+    speed.write_rates(tmp_path, rates)
+    assert speed.read_rows(tmp_path) == rows
+    assert speed.read_rates(tmp_path) == rates
+    assert speed.read_rows(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "no part is called 'nothing'; there are"),
+        (["--only", "banditro"], "no player that is measured is called 'banditro'"),
+        (["--sizes", "10by64"], "--sizes takes 'digits' and KxD (10x64), separated by commas, got '10by64'"),
+        (["--sizes", "1x64"], "--sizes takes"),
+        (["--resume", "--quick"], "--resume needs the folder to go on from: --out FOLDER"),
+    ],
+)
+def test_a_wrong_argument_is_answered_in_one_line(arguments: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command(arguments)
+    assert said in str(stopped.value)
+    assert "\n" not in str(stopped.value)
+
+
+def test_every_part_has_a_main_with_settings() -> None:
+    code = "import benchmarks.__main__ as m, importlib\nfor name in m.PARTS:\n"
+    code += "    m.options(name, importlib.import_module(f'benchmarks.{name}').main).format_help()\n"
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+    assert "speed" in PARTS

@@ -117,6 +117,7 @@ PEERS = [
     Player("river-logistic", "agents", {}, "", lambda c: Cost(), weights, "first"),
     Player("river-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
     Player("mabwiser-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
+    Player("coba-linucb", "coba", {}, "", lambda c: Cost(), lambda K, d: float(K * d) ** 2, "second"),
     Player("mabwiser-lints", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
 ]
 

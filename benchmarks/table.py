@@ -34,6 +34,7 @@ from banditlab.errors import BanditlabError
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
+from benchmarks.coba_agents import CobaLinUCB
 from benchmarks.costs import Player
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ class Effort(NamedTuple):
 
     seconds: float = 0.3
     whole_pass: float = 25.0
-    limit: float = 120.0
+    limit: float = 60.0
     memory: float = 4.0 * 2**30
 
 
@@ -98,7 +99,7 @@ def _stream(name: str, env: Any, rounds: int) -> Stream:
     env.reset(seed=SEED)
     [(X, y)] = env.blocks(rounds, rounds)
     X = as_contexts(X)
-    return Stream(name, env.problem, X, np.ascontiguousarray(y, np.int64), np.count_nonzero(X) / len(X))
+    return Stream(name, env.problem, X, np.ascontiguousarray(y, np.int64), float(np.count_nonzero(X)) / len(X))
 
 
 # --------------------------------------------------------------------------------------------------------- playing blocks
@@ -106,7 +107,8 @@ def _stream(name: str, env: Any, rounds: int) -> Stream:
 
 def build(player: Player, problem: Problem) -> Any:
     """Return the player of a line of the table, fresh."""
-    return registry().load(player.kind, player.id)(problem, np.random.default_rng(SEED), **player.settings)
+    cls = CobaLinUCB if player.kind == "coba" else registry().load(player.kind, player.id)
+    return cls(problem, np.random.default_rng(SEED), **player.settings)
 
 
 def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
@@ -219,11 +221,23 @@ def measure(player: Player, stream: Stream, effort: Effort) -> Row:
     return row._replace(nonzero=stream.nonzero, **found)
 
 
+def _confine(memory: float) -> None:
+    """Let this process take at most so many more bytes: a player that wants more fails, not the machine."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    room = pages * resource.getpagesize() + int(memory)
+    resource.setrlimit(resource.RLIMIT_AS, (room, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
 def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> dict[str, Any]:
     before = resident(reset=True)
+    if before is not None:
+        _confine(2.0 * effort.memory)
     made = build(player, stream.problem)
     state = sum(array_bytes(value) for value in owners(made))
     played = play(made, stream, effort, whole)
+    state = max(state, sum(array_bytes(value) for value in owners(made)))  # some grow with the rounds
     peak = None if before is None else max(0, (resident() or 0) - before)
     return {
         "rounds": played.rounds,

@@ -36,7 +36,7 @@ class Cost(NamedTuple):
     """A round: floating-point operations by kind, and numbers (8 bytes each) of the state read plus written.
 
     gemm: matrix-matrix; gemv: matrix-vector (of matrices of `size` entries); stream: element by element; exp: elementary
-    functions; root: quotients by square roots (a division counts half).
+    functions; root: quotients by square roots; quotient: divisions.
     """
 
     gemm: float = 0.0
@@ -44,17 +44,18 @@ class Cost(NamedTuple):
     stream: float = 0.0
     exp: float = 0.0
     root: float = 0.0
+    quotient: float = 0.0
     moved: float = 0.0
     size: float = 1.0
 
     def plus(self, other: Cost, times: float = 1.0) -> Cost:
         """Return the sum with `times` another's operations; the larger of the two sizes."""
-        added = {name: getattr(self, name) + times * getattr(other, name) for name in Cost._fields[:6]}
+        added = {name: getattr(self, name) + times * getattr(other, name) for name in Cost._fields if name != "size"}
         return Cost(**added, size=max(self.size, other.size))
 
     def operations(self) -> float:
         """Return all operations, of whatever kind."""
-        return self.gemm + self.gemv + self.stream + self.exp + self.root
+        return self.gemm + self.gemv + self.stream + self.exp + self.root + self.quotient
 
 
 class Player(NamedTuple):
@@ -104,6 +105,11 @@ def softmax_step(c: Cell, share: float, exps: float) -> Cost:
     return rows(c, share * c.K).plus(Cost(exp=exps))
 
 
+def gaptron(c: Cell) -> Cost:
+    """Of the exponentials only polynomials in their place, 18 operations each, which settle most rounds."""
+    return softmax_step(c, c.hits, 0.0).plus(Cost(stream=18.0 * c.K))
+
+
 def epsilon_greedy(c: Cell) -> Cost:
     n = c.hits * c.K
     return linear(c).plus(Cost(stream=6.0 * n * c.nonzero, root=n * c.nonzero, exp=n, moved=3.0 * n * c.nonzero))
@@ -115,12 +121,12 @@ def epsilon_greedy_direct(c: Cell) -> Cost:
 
 def pnewtron(c: Cell) -> Cost:
     n = c.K * c.nonzero
-    return linear(c).plus(Cost(stream=5.0 * n + 2.0 * c.K * c.d, root=0.5 * n, exp=c.K, moved=3.0 * n))
+    return linear(c).plus(Cost(stream=5.0 * n + 2.0 * c.K * c.d, quotient=n, exp=c.K, moved=3.0 * n))
 
 
 def soba_diag(c: Cell) -> Cost:
     n = c.hits * c.nonzero
-    return linear(c).plus(Cost(stream=14.0 * n, root=n, moved=8.0 * n))
+    return linear(c).plus(Cost(stream=14.0 * n, quotient=2.0 * n, moved=8.0 * n))
 
 
 def weights(K: int, d: int) -> float:
@@ -138,6 +144,17 @@ def per_class(c: Cell, forms: float, exps: float) -> Cost:
     return linear(c).plus(work).plus(Cost(moved=forms * 0.5 * s * (c.d + 1.0) + half))
 
 
+def packed(d: int) -> float:
+    """Numbers in one half of a symmetric d x d matrix, its rows filled up to multiples of eight."""
+    whole = -(-d // 8) * 8
+    return 0.5 * whole * (whole + 8)
+
+
+def halves(K: int, d: int) -> float:
+    """A symmetric matrix per class, and the weights."""
+    return K * packed(d) + weights(K, d)
+
+
 def inverse_gap(c: Cell) -> Cost:
     more = c._replace(d=c.d + 1, nonzero=c.nonzero + 1.0)  # the intercept
     return per_class(more, c.K, (STEPS + 1.0) * c.K)
@@ -148,6 +165,11 @@ def newtron(c: Cell, passes: float) -> Cost:
     square = float(c.d * c.d)
     work = Cost(gemv=(2.0 * passes * c.K + 6.0) * square, stream=3.0 * square, exp=c.K, size=square)
     return linear(c).plus(work).plus(Cost(moved=(0.5 * passes * c.K + 3.0) * square))
+
+
+def newtron_state(K: int, d: int) -> float:
+    """C_k and N_k, M, 25 Krylov vectors and four more matrices K x d."""
+    return 2.0 * K * packed(d) + packed(d) + 29.0 * K * d
 
 
 # -------------------------------------------------------------------------------------------------------- joint second order
@@ -171,8 +193,27 @@ def woodbury(c: Cell) -> Cost:
     return work.plus(Cost(moved=2.0 * pairs / 8.0))
 
 
+LARGE = 2.0**26
+"""Bytes of the Kd x Kd inverse's half above which the learners begin in the span of the contexts learnt."""
+
+
+def spanned(c: Cell, updates: float) -> tuple[Cell, Cost]:
+    """Return the cell in the coordinates that are kept, and what finding them costs.
+
+    Small problems keep all d. Larger ones keep as many as contexts were learnt, r of them after r updates; the cell has
+    the root mean square of r over the rounds played, since the blocks' cost grows with its square. A context's
+    coordinates take a product with the r contexts and one with their r x r factor.
+    """
+    if 4.0 * c.K * (c.K + 1) * c.d * c.d <= LARGE:
+        return c, Cost()
+    n = max(1.0, min(float(c.d), updates / 3.0**0.5))
+    found = Cost(gemv=2.0 * n * c.d + n * n, moved=n * c.d + 0.5 * n * n, size=n * c.d)
+    return c._replace(d=round(n), nonzero=n), found
+
+
 def folklore(c: Cell) -> Cost:
-    return forecast(c).plus(woodbury(c))
+    kept, found = spanned(c, float(c.rounds))
+    return forecast(kept).plus(woodbury(kept)).plus(found)
 
 
 def gaf(c: Cell) -> Cost:
@@ -181,8 +222,9 @@ def gaf(c: Cell) -> Cost:
 
 def exploration(c: Cell, gamma: float) -> Cost:
     """Forecasts in batches, as matrix products; gamma / K updates a round."""
-    one = forecast(c)
-    return one._replace(gemv=0.0, gemm=one.gemv, moved=one.moved / 128.0).plus(woodbury(c), gamma / c.K)
+    kept, found = spanned(c, c.rounds * gamma / c.K)
+    one = forecast(kept).plus(found)
+    return one._replace(gemv=0.0, gemm=one.gemv, moved=one.moved / 128.0).plus(woodbury(kept), gamma / c.K)
 
 
 def obama(c: Cell) -> Cost:
@@ -198,9 +240,8 @@ def ons(c: Cell) -> Cost:
 
 
 def soba(c: Cell) -> Cost:
-    square = float(c.K * c.d) ** 2
-    hit = Cost(gemv=2.0 * c.d * (c.d + 2.0 * c.K * c.d), stream=square, moved=square, size=square)
-    return linear(c).plus(hit, c.hits)
+    """On a hit a quadratic form over three blocks; the update of accepted hits, whose share nobody knows, is left out."""
+    return linear(c).plus(Cost(gemv=5.0 * c.nonzero * c.d, moved=3.0 * c.nonzero * c.d, size=c.d * c.d), c.hits)
 
 
 def aioli(c: Cell, forms: float = 1.0) -> Cost:
@@ -246,3 +287,8 @@ def several(cost: Callable[[Cell], Cost], N: int) -> Callable[[Cell], Cost]:
 def joint(K: int, d: int) -> float:
     """The blocks k <= l of a symmetric Kd x Kd matrix, and up to eight waiting updates of rank K."""
     return 0.5 * K * (K + 1) * d * d + K * max(1, min(8, d // 8)) * K * d
+
+
+def joint_or_span(K: int, d: int) -> float:
+    """`joint`, or where that is large the first room of the form that grows with the contexts learnt."""
+    return joint(K, d) if 4.0 * K * (K + 1) * d * d <= LARGE else joint(K, min(d, 16))

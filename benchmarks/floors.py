@@ -37,9 +37,10 @@ def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: flo
     state, and those of the context, at that of what holds the stream.
     """
     cost = player.cost(cell_of(row))
-    state = max(8.0 * player.state(row.K, row.d), 8.0 * cost.size, 1024.0)
+    state = max(row.state or 8.0 * player.state(row.K, row.d), 8.0 * cost.size, 1024.0)
     work = cost.gemm / rates.gemm.at(row.d) + cost.gemv / rates.gemv.at(cost.size)
     work += cost.stream / rates.stream.at(16.0 * row.d) + cost.exp / rates.exp.at(1.0) + cost.root / rates.root.at(1.0)
+    work += cost.quotient / rates.quotient.at(1.0)
     work += loop if player.kind == "agents" else 0.0
     moved = 8.0 * cost.moved / rates.bytes.at(state) + 8.0 * row.d / rates.bytes.at(stream_bytes)
     return Floor(work, moved, "operations" if work >= moved else f"bytes, state in {level(state)}")

@@ -27,6 +27,8 @@ SECONDS = 0.004
 """CPU time of one repetition, at least."""
 STREAMED = tuple(2**p for p in (10, 12, 14, 15, 17, 19, 20, 22, 24, 26, 28))
 """Bytes over which bandwidth and the rate of streaming operations are measured."""
+INNER = 6
+"""An n x n product is tried as n x n times n x n and as n x 6n times 6n x n: sums of products come so."""
 PRODUCTS = (8, 16, 32, 64, 128, 256, 512)
 SQUARES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -50,9 +52,10 @@ class Curve(NamedTuple):
 class Rates(NamedTuple):
     """What one core does at best: operations and bytes a nanosecond.
 
-    gemm: matrix-matrix, multiplications and additions, at an n x n x n product (size n). gemv: matrix-vector, by the
+    gemm: matrix-matrix, multiplications and additions, where the product is n x n (size n). gemv: matrix-vector, by the
     number of entries of the matrix. stream: y += a x, by the bytes of x and y. bytes: bandwidth, by the bytes that are gone
-    through again and again. exp: exponentials (scalar, as in the kernels); root: g / sqrt(G), element by element.
+    through again and again. exp: exponentials (one at a time); root, quotient: x / sqrt(x) and 1 / x,
+    element by element.
     """
 
     gemm: Curve
@@ -61,6 +64,7 @@ class Rates(NamedTuple):
     bytes: Curve
     exp: Curve
     root: Curve
+    quotient: Curve
 
     def best(self, other: Rates) -> Rates:
         """Return the better of two measurements."""
@@ -129,6 +133,14 @@ def roots(x, y, n):  # type: ignore[no-untyped-def]
             y[j] = x[j] / math.sqrt(x[j])
 
 
+@njit
+def quotients(x, y, n):  # type: ignore[no-untyped-def]
+    """y = 1 / x, n times."""
+    for _ in range(n):
+        for j in range(x.shape[0]):
+            y[j] = 1.0 / x[j]
+
+
 def fastest(work: Callable[[int], Any], seconds: float = SECONDS) -> float:
     """Return the nanoseconds of one turn of `work(turns)`: the fastest of REPEATS repetitions."""
     work(1)
@@ -157,13 +169,17 @@ def measure(seconds: float = SECONDS) -> Rates:
         Curve(STREAMED, tuple(_stream_rate(size, seconds)[1] for size in STREAMED)),
         Curve((1.0,), (_element_rate(exponentials, seconds),)),
         Curve((1.0,), (_element_rate(roots, seconds),)),
+        Curve((1.0,), (_element_rate(quotients, seconds),)),
     )
 
 
 def _product_rate(n: int, seconds: float) -> float:
     rng = np.random.default_rng(0)
     A, C = rng.standard_normal((n, n)), np.empty((n, n))
-    return 2.0 * n**3 / fastest(lambda turns: product(A, A, C, turns), seconds)
+    long, tall = rng.standard_normal((n, INNER * n)), rng.standard_normal((INNER * n, n))
+    square = fastest(lambda turns: product(A, A, C, turns), seconds)
+    deep = fastest(lambda turns: product(long, tall, C, turns), seconds) / INNER
+    return 2.0 * n**3 / min(square, deep)
 
 
 def _vector_rate(n: int, seconds: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import costs
-from benchmarks.costs import Cost, Player, joint, weights
+from benchmarks.costs import Cost, Player, halves, joint, joint_or_span, newtron_state, weights
 
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
@@ -14,8 +14,7 @@ AGENTS = [
         lambda K, d: weights(K, d) + K * d, "first",
     ),
     Player(
-        "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
-        lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
+        "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d", costs.gaptron, weights, "first",
     ),
     Player("pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2, "first"),
     Player("soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first"),
@@ -30,58 +29,58 @@ AGENTS = [
     Player("randomized-decoding", "agents", {}, "K d", lambda c: costs.softmax_step(c, 1.0, c.K), weights),
     Player(
         "linucb", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 0.0),
-        lambda K, d: K * d * d + weights(K, d), "second",
+        halves, "second",
     ),
     Player(
         "lints", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 2.0 * c.K),
-        lambda K, d: K * d * d + weights(K, d), "second",
+        halves, "second",
     ),
     Player(
         "confidit", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 0.0),
-        lambda K, d: K * d * d + weights(K, d), "second",
+        halves, "second",
     ),
     Player(
-        "fastcb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * K * (d + 1) ** 2, "second",
+        "fastcb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * halves(K, d + 1), "second",
         note="an open duel doubles a round: two sets of models",
     ),
     Player(
-        "squarecb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * K * (d + 1) ** 2, "second",
+        "squarecb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * halves(K, d + 1), "second",
         note="an open duel doubles a round: two sets of models",
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
-        lambda K, d: 2.0 * K * d * d, "second",
+        newtron_state, "second",
     ),
     Player(
-        "newtron", "agents", {"gamma": 0.1}, "K d^2", lambda c: costs.newtron(c, 4.0), lambda K, d: 2.0 * K * d * d,
+        "newtron", "agents", {"gamma": 0.1}, "K d^2", lambda c: costs.newtron(c, 4.0), newtron_state,
         note="where the ball binds: Lanczos steps beyond two, and K d^3 when the reference multiplier moves",
     ),
     Player(
         "soba", "agents", {"gamma": 0.1}, "K^2 d^2", costs.soba, lambda K, d: float(K * d) ** 2,
-        note="rejected hits cost less than counted, accepted ones more",
+        note="accepted hits, K^2 d^2 each, are not counted",
     ),
     Player(
         "obama-lite", "agents", {"gamma": 0.1}, "K^3 d^2", costs.obama,
         lambda K, d: 0.5 * K * (K - 1) * d * d + 4.0 * (K - 1) ** 2 * d,
     ),
     Player(
-        "exploration", "agents", {"gamma": 0.1}, "K^2 d^2", lambda c: costs.exploration(c, 0.1), joint,
-        note="while few updates were made the dual form does less than counted",
+        "exploration", "agents", {"gamma": 0.1}, "K^2 d^2", lambda c: costs.exploration(c, 0.1), joint_or_span,
+        note="in the span of the contexts learnt a round grows with them",
     ),
-    Player("sampled", "agents", {}, "K^3 d^2", costs.folklore, joint),
+    Player("sampled", "agents", {}, "K^3 d^2", costs.folklore, joint_or_span),
 ]  # fmt: skip
 
 FORECASTERS = [
     Player("ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K), lambda K, d: float(K * d)),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
-    Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint),
+    Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),
     Player(
         "gaf", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf,
-        lambda K, d: joint(K, d) + 100.0 * K,
+        lambda K, d: joint_or_span(K, d) + 100.0 * K,
     ),
     Player(
         "gaf-fresh", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf,
-        lambda K, d: joint(K, d), note="interpreted: rounds go one at a time through Python",
+        joint_or_span, note="interpreted: rounds go one at a time through Python",
     ),
     Player(
         "ons", "forecasters", {"projection": "none"}, "K^2 d^2", costs.ons, lambda K, d: float(K * d) ** 2,

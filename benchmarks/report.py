@@ -123,6 +123,7 @@ def _rates(rates: Rates) -> Iterable[str]:
         "bytes": "bandwidth, bytes, by bytes gone through",
         "exp": "exponentials",
         "root": "quotients by square roots",
+        "quotient": "divisions",
     }
     for name, curve in zip(Rates._fields, rates, strict=True):
         pairs = ", ".join(f"{_size(s, name)} {r:.3g}" for s, r in zip(*curve, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -72,18 +74,29 @@ def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
     assert cost.gemv - costs.root(Cell.dense(K, d)).gemv == 2 * K * K * d * d
 
 
-def test_orders_are_those_of_the_docstrings() -> None:
-    for id_, in_d, in_K in (
-        ("banditron", 1, 1),
-        ("linucb", 2, 1),
-        ("folklore", 2, 3),
-        ("ons", 2, 2),
-        ("newtron", 2, 1),
-    ):
-        cost = of(id_).cost
-        once, wide, many = (cost(Cell.dense(K, d)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000)))
-        assert np.log2(wide / once) == pytest.approx(in_d, abs=0.02), id_
-        assert np.log2(many / once) == pytest.approx(in_K, abs=0.02), id_
+@pytest.mark.parametrize(
+    ("cost", "in_d", "in_K"),
+    [
+        (of("banditron").cost, 1, 1),
+        (of("linucb").cost, 2, 1),
+        (of("newtron").cost, 2, 1),
+        (of("ons").cost, 2, 2),
+        (lambda c: costs.forecast(c).plus(costs.woodbury(c)), 2, 3),
+    ],
+)
+def test_orders_are_those_of_the_docstrings(cost: Callable[[Cell], Cost], in_d: int, in_K: int) -> None:
+    once, wide, many = (cost(Cell.dense(K, d)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000)))
+    assert np.log2(wide / once) == pytest.approx(in_d, abs=0.02)
+    assert np.log2(many / once) == pytest.approx(in_K, abs=0.02)
+
+
+def test_large_problems_are_counted_in_the_span_of_the_contexts_learnt() -> None:
+    small, large = Cell.dense(10, 64, rounds=90), Cell.dense(50, 1024, rounds=90)
+    assert costs.spanned(small, 90.0) == (small, Cost())
+    kept, found = costs.spanned(large, 90.0)
+    assert kept.d == 52  # 90 / sqrt(3): the root mean square of 1 ... 90
+    assert found.gemv > 0.0
+    assert costs.spanned(large, 1e9)[0].d == 1024
 
 
 def flat(rate: float) -> Curve:
@@ -91,15 +104,15 @@ def flat(rate: float) -> Curve:
     return Curve((1.0, 1e12), (rate, rate))
 
 
-RATES = Rates(flat(50.0), flat(10.0), flat(5.0), flat(20.0), flat(0.5), flat(0.25))
+RATES = Rates(flat(50.0), flat(10.0), flat(5.0), flat(20.0), flat(0.5), flat(0.25), flat(0.5))
 
 
 def test_floor_is_the_larger_of_operations_and_bytes() -> None:
     row = Row("p", "agents", "logistic", 10, 64, rounds=100, nanoseconds=1e4, mistakes=0.5, nonzero=64.0)
-    busy = Player("p", "agents", {}, "", lambda c: Cost(100, 100, 50, 5, 1, 8, 64), lambda K, d: 1e3)
+    busy = Player("p", "agents", {}, "", lambda c: Cost(100, 100, 50, 5, 1, 3, 8, 64), lambda K, d: 1e3)
     lazy = Player("p", "forecasters", {}, "", lambda c: Cost(moved=1000.0), lambda K, d: 1e3)
     found = floor(busy, row, RATES, 16.0, 1e6)
-    assert found.operations == pytest.approx(2 + 10 + 10 + 10 + 4 + 16)
+    assert found.operations == pytest.approx(2 + 10 + 10 + 10 + 4 + 6 + 16)
     assert (found.nanoseconds, found.bound) == (found.operations, "operations")
     found = floor(lazy, row, RATES, 16.0, 1e6)
     assert found.operations == 0.0  # no loop: a forecaster draws nothing

@@ -53,7 +53,7 @@ def test_declared_operations_are_those_executed(label: str) -> None:
     player = next(player for player in OURS if player.label == label)
     cost = player.cost(Cell.dense(player.classes or counts.CLASSES, counts.FEATURES))
     declared = cost.gemm + cost.gemv + cost.stream
-    assert 0.6 < declared / known[label]["operations"] < 1.02
+    assert 0.5 < declared / known[label]["operations"] < 1.02
 
 
 def test_more_than_the_tolerance_is_a_complaint() -> None:

@@ -80,7 +80,7 @@ def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
         Row("a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, 33.5),
         Row("c", "agents", "x", 2, 8, why="K"),
     ]
-    rates = Rates(*(Curve((1.0, 2.0 + i), (0.5, 3.0)) for i in range(6)))
+    rates = Rates(*(Curve((1.0, 2.0 + i), (0.5, 3.0)) for i in range(len(Rates._fields))))
     speed.write_rows(tmp_path, rows)
     speed.write_rates(tmp_path, rates)
     assert speed.read_rows(tmp_path) == rows

@@ -13,7 +13,7 @@ from benchmarks.costs import Cell
 from benchmarks.players import OURS
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
-FEW = ("uniform", "banditron gamma=0.1", "aioli")
+FEW = ("banditron gamma=0.1", "aioli")
 BLOCKS = """define double @f(ptr %x, i64 %n) {
 entry:
   br label %loop

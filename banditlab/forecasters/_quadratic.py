@@ -75,30 +75,6 @@ def dot(x, y):  # type: ignore[no-untyped-def]
 
 
 @njit
-def quadratic_form(P, x, scratch):  # type: ignore[no-untyped-def]
-    """Return x'P x for a symmetric P (d, d), x (d,); scratch (d,) is overwritten. Reads the upper triangle only."""
-    P, x, scratch = borrow(P), borrow(x), borrow(scratch)
-    d = x.shape[0]
-    whole = d // 4 * 4
-    for j in range(d):
-        scratch[j] = 0.0
-    total = 0.0
-    for i in range(0, whole, 4):
-        a, b, c, e = x[i], x[i + 1], x[i + 2], x[i + 3]
-        k = i + 4
-        _add_four_rows(a, b, c, e, P[i, k:], P[i + 1, k:], P[i + 2, k:], P[i + 3, k:], scratch[k:])
-        square = (a * a * P[i, i] + b * b * P[i + 1, i + 1]) + (c * c * P[i + 2, i + 2] + e * e * P[i + 3, i + 3])
-        cross = a * (b * P[i, i + 1] + c * P[i, i + 2] + e * P[i, i + 3])
-        cross += b * (c * P[i + 1, i + 2] + e * P[i + 1, i + 3]) + c * e * P[i + 2, i + 3]
-        total += 0.5 * square + cross
-    for i in range(whole, d):
-        total += 0.5 * x[i] * x[i] * P[i, i]
-        for j in range(i + 1, d):
-            total += x[i] * x[j] * P[i, j]
-    return 2.0 * (total + dot(scratch, x))
-
-
-@njit
 def symmetric_matvec(P, x, out):  # type: ignore[no-untyped-def]
     """Write P x into out (d,) for a symmetric P (d, d), x (d,): rows stand in for columns."""
     P, x, out = borrow(P), borrow(x), borrow(out)
@@ -128,17 +104,6 @@ def support(x, index):  # type: ignore[no-untyped-def]
 
 
 @njit
-def quadratic_form_on(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
-    """Return x'P x for a symmetric P (d, d), n = support(x, index); scratch (d,) is overwritten."""
-    d = x.shape[0]
-    if 4 * n > 3 * d:
-        return quadratic_form(P, x, scratch)
-    if 5 * n > 2 * d:
-        return _form_by_rows(P, x, index, n, scratch)
-    return _form_by_entries(P, x, index, n, scratch)
-
-
-@njit
 def symmetric_matvec_on(P, x, index, n, out):  # type: ignore[no-untyped-def]
     """Write P x into out (d,) for a symmetric P (d, d), n = support(x, index)."""
     P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
@@ -161,61 +126,6 @@ def _add_rows(P, x, index, start, stop, first, out):  # type: ignore[no-untyped-
         a, p = x[index[s]], P[index[s], first:]
         for j in range(out.shape[0]):
             out[j] += a * p[j]
-
-
-@njit
-def _form_by_rows(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
-    """x'P x from the rows in the support and, of their columns, those right of or in the row's own 16."""
-    P, x, index, scratch = borrow(P), borrow(x), borrow(index), borrow(scratch)
-    d = x.shape[0]
-    for j in range(d):
-        scratch[j] = 0.0
-    start = 0
-    total = 0.0
-    for first in range(0, d, 16):
-        last = min(first + 16, d)
-        stop = start
-        while stop < n and index[stop] < last:
-            stop += 1
-        # x'P x is the sum over diagonal blocks, plus twice what stands right of them, which earlier blocks left here
-        total += dot(scratch[first:last], x[first:last])
-        _add_rows(P, x, index, start, stop, first, scratch[first:])
-        total += dot(scratch[first:last], x[first:last])
-        start = stop
-    return total
-
-
-@njit
-def _form_by_entries(P, x, index, n, scratch):  # type: ignore[no-untyped-def]
-    """x'P x from the entries of P with both indices in the support, the lower half, four rows at a time."""
-    P, x, index, scratch = borrow(P), borrow(x), borrow(index), borrow(scratch)
-    for b in range(n):
-        scratch[b] = x[index[b]]
-    total = 0.0
-    whole = n // 4 * 4
-    for a in range(0, whole, 4):
-        i, j, k, l = index[a], index[a + 1], index[a + 2], index[a + 3]
-        xi, xj, xk, xl = scratch[a], scratch[a + 1], scratch[a + 2], scratch[a + 3]
-        pi, pj, pk, pl = P[i], P[j], P[k], P[l]
-        si = sj = sk = sl = 0.0
-        for b in range(a):
-            m, xm = index[b], scratch[b]
-            si += pi[m] * xm
-            sj += pj[m] * xm
-            sk += pk[m] * xm
-            sl += pl[m] * xm
-        si += 0.5 * pi[i] * xi
-        sj += 0.5 * pj[j] * xj + pj[i] * xi
-        sk += 0.5 * pk[k] * xk + (pk[i] * xi + pk[j] * xj)
-        sl += (0.5 * pl[l] * xl + pl[i] * xi) + (pl[j] * xj + pl[k] * xk)
-        total += (xi * si + xj * sj) + (xk * sk + xl * sl)
-    for a in range(whole, n):
-        p = P[index[a]]
-        s = 0.5 * p[index[a]] * scratch[a]
-        for b in range(a):
-            s += p[index[b]] * scratch[b]
-        total += scratch[a] * s
-    return 2.0 * total
 
 
 @njit

@@ -1,17 +1,11 @@
-"""Quadratic forms and products over a context's non-zero positions, against numpy and against the dense kernels."""
+"""Products over a context's non-zero positions, against numpy and against the dense kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from banditlab.forecasters._quadratic import (
-    quadratic_form,
-    quadratic_form_on,
-    support,
-    symmetric_matvec,
-    symmetric_matvec_on,
-)
+from banditlab.forecasters._quadratic import support, symmetric_matvec, symmetric_matvec_on
 from banditlab.kernels import as_contexts
 
 CASES = [(d, n) for d in (1, 3, 16, 17, 64, 65, 100) for n in sorted({0, 1, d // 5, d // 3, d // 2, 3 * d // 4, d})]
@@ -26,35 +20,25 @@ def case(d: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("d", "n"), CASES)
-def test_forms_and_products_over_the_support(d: int, n: int) -> None:
+def test_products_over_the_support(d: int, n: int) -> None:
     P, x = case(d, n)
-    index, scratch, out, dense = np.full(d, -7), np.full(d, np.nan), np.full(d, np.nan), np.empty(d)
+    index, out, dense = np.full(d, -7), np.full(d, np.nan), np.empty(d)
     assert support(x, index) == n
     np.testing.assert_array_equal(index[:n], np.flatnonzero(x))
-    form = quadratic_form_on(P, x, index, n, scratch)
-    assert form == pytest.approx(x @ P @ x, rel=1e-13)
-    assert form == pytest.approx(quadratic_form(P, x, scratch), rel=1e-13)
     symmetric_matvec_on(P, x, index, n, out)
     symmetric_matvec(P, x, dense)
     np.testing.assert_allclose(out, P @ x, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(out, dense, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [5, 30, 60])
-def test_entries_off_the_support_are_not_read(n: int) -> None:
-    """The sparse ways must not touch what x does not name: 0 times infinity would be NaN."""
+@pytest.mark.parametrize("n", [5, 30])
+def test_rows_off_the_support_are_not_read(n: int) -> None:
+    """The sparse way must not touch what x does not name: 0 times infinity would be NaN."""
     P, x = case(64, n)
-    index, scratch, out = np.zeros(64, np.int64), np.zeros(64), np.zeros(64)
+    index, out, again = np.zeros(64, np.int64), np.zeros(64), np.zeros(64)
     support(x, index)
-    expected = quadratic_form_on(P, x, index, n, scratch)
     symmetric_matvec_on(P, x, index, n, out)
-    off = x == 0.0
-    P[np.ix_(off, off)] = np.inf
-    if 4 * n > 3 * 64:
-        assert np.isnan(quadratic_form_on(P, x, index, n, scratch))
-        return
-    assert quadratic_form_on(P, x, index, n, scratch) == expected
-    again = np.zeros(64)
+    P[x == 0.0] = np.inf
     symmetric_matvec_on(P, x, index, n, again)
     np.testing.assert_array_equal(again, out)
 
@@ -64,6 +48,7 @@ def test_nan_is_not_zero(n: int) -> None:
     P, x = case(64, n)
     broken = x.copy()
     broken[np.flatnonzero(x)[0]] = np.nan
-    index, scratch = np.zeros(64, np.int64), np.zeros(64)
+    index, out = np.zeros(64, np.int64), np.zeros(64)
     assert support(as_contexts(broken), index) == n
-    assert np.isnan(quadratic_form_on(P, as_contexts(broken), index, n, scratch))
+    symmetric_matvec_on(P, as_contexts(broken), index, n, out)
+    assert np.isnan(out).all()

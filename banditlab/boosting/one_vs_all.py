@@ -36,6 +36,8 @@ class AdaBoostOLOneVsAll(Booster):
         N, the number of weak learners for each class.
     weak_learner
         Id of the weak learners.
+    derivative
+        f' at right predictions, as in AdaBoost.OLM.
     weight_scale
         Factor of the weights, or "random", as in AdaBoost.OLM.
     weak_settings
@@ -63,9 +65,11 @@ class AdaBoostOLOneVsAll(Booster):
         *,
         n_learners: int = 100,
         weak_learner: str = "hoeffding-tree",
+        derivative: Literal["exact", "printed", "coded"] = "exact",
         weight_scale: float | Literal["random"] = 1.0,
         **weak_settings: Any,
     ) -> None:
+        self.derivative = derivative
         self.weight_scale = weight_scale
         super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
 
@@ -77,6 +81,7 @@ class AdaBoostOLOneVsAll(Booster):
                 stream,
                 n_learners=self.n_learners,
                 weak_learner=self.weak_learner,
+                derivative=self.derivative,
                 weight_scale=self.weight_scale,
                 **{f"weak_learner.{name}": value for name, value in self._written.items()},
             )

@@ -170,11 +170,13 @@ def test_bad_settings_of_oza():
 # ------------------------------------------------------------------------------------------------------- one against all
 
 
-def test_one_vs_all_plays_the_surest_class_and_tells_each_member_its_label():
+@pytest.mark.parametrize("derivative", ["exact", "coded"])
+def test_one_vs_all_plays_the_surest_class_and_tells_each_member_its_label(derivative):
     X, y = stream(120)
-    booster = build("adaboost-ol-ova", n_learners=2)
+    booster = build("adaboost-ol-ova", n_learners=2, derivative=derivative)
     assert isinstance(booster, AdaBoostOLOneVsAll)
-    twins = [build("adaboost-olm", problem=Problem(4, 2, 3.0, 500), n_learners=2) for _ in range(3)]
+    binary = {"problem": Problem(4, 2, 3.0, 500), "derivative": derivative}
+    twins = [build("adaboost-olm", n_learners=2, **binary) for _ in range(3)]
     for twin, member in zip(twins, booster.members):
         twin.set_state(member.get_state())
     for x, label in zip(X, y):
@@ -186,6 +188,7 @@ def test_one_vs_all_plays_the_surest_class_and_tells_each_member_its_label():
         for k, (twin, answer) in enumerate(zip(twins, answers)):
             twin.learn(x, answer, int(k != label))
     assert [member.mistakes.tolist() for member in booster.members] == [twin.mistakes.tolist() for twin in twins]
+    assert [member.alpha.tolist() for member in booster.members] == [twin.alpha.tolist() for twin in twins]
     assert booster.diagnostics()["class.2.edge.1"] == twins[2].diagnostics()["edge.1"]
 
 

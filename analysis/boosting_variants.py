@@ -43,8 +43,8 @@ SETS = {
     "mice": ({"data_id": 40966, "missing": "zero"}, {}, 1),
     "nursery": ({"data_id": 26}, {"one_hot": [3, 5, 4, 4, 3, 2, 3, 3], "ordered": [3]}, 1),
 }
-TREE = {"weak_learner": "compiled-hoeffding-tree", "prior": 1.0, "largest_share": 1.0}
-RIVER = {"prior": 0.0, "largest_share": 0.99}
+TREE = {"weak_learner": "compiled-hoeffding-tree", "prior": 1.0, "largest_share": 1.0, "spread": "coded"}
+RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample"}
 MBBM = {"weight_bound": "trivial", "weight_scale": "random", "cost_rows": "raw", "potentials": "monte-carlo"}
 RANDOM = {"weight_scale": "random"}
 PAPER = {  # last fifth, all
@@ -223,6 +223,7 @@ def variants(name):
     yield "AdaOLM", "", AdaBoostOLM, RANDOM | {"derivative": "coded"}
     yield "AdaOLM", "exact derivative", AdaBoostOLM, RANDOM
     yield "AdaOLM", "river's tree", AdaBoostOLM, RANDOM | RIVER | {"derivative": "coded"}
+    yield "AdaOLM", "sample variances in the trees", AdaBoostOLM, RANDOM | {"derivative": "coded", "spread": "sample"}
     yield "AdaOLM", "weights at most 1", AdaBoostOLM, {"derivative": "coded"}
     for edge in (0.1, 0.01, 0.001):
         method = f"MB {edge:g}".replace("0.", ".")
@@ -231,16 +232,18 @@ def variants(name):
         if name in ("balance-scale", "car"):
             yield method, "exact potentials", OnlineMBBM, MBBM | {"edge": edge, "potentials": "exact"}
     yield "MB .1", "river's tree", OnlineMBBM, MBBM | RIVER | {"edge": 0.1}
-    yield "OvA", "", AdaBoostOLOneVsAll, RANDOM
-    yield "AdaOVA", "", AdaOVA, RANDOM
+    for method, cls in (("OvA", AdaBoostOLOneVsAll), ("AdaOVA", AdaOVA)):
+        yield method, "", cls, RANDOM | {"derivative": "coded"}
+        yield method, "exact derivative", cls, RANDOM
+        yield method, "sample variances in the trees", cls, RANDOM | {"derivative": "coded", "spread": "sample"}
     if name in ("car", "nursery"):
         words = {"ordered": None}
         yield "DT", "every column nominal", BestSingle, words
         yield "OLB", "every column nominal", Oza, words
         yield "AdaOLM", "every column nominal", AdaBoostOLM, RANDOM | words | {"derivative": "coded"}
         yield "MB .1", "every column nominal", OnlineMBBM, MBBM | words | {"edge": 0.1}
-        yield "OvA", "every column nominal", AdaBoostOLOneVsAll, RANDOM | words
-        yield "AdaOVA", "every column nominal", AdaOVA, RANDOM | words
+        yield "OvA", "every column nominal", AdaBoostOLOneVsAll, RANDOM | words | {"derivative": "coded"}
+        yield "AdaOVA", "every column nominal", AdaOVA, RANDOM | words | {"derivative": "coded"}
     if name == "nursery":
         four = {"four_classes": True}
         yield "AdaOLM", "without the class of two rows", AdaBoostOLM, RANDOM | four | {"derivative": "coded"}

@@ -4,8 +4,9 @@ A tree is four arrays, which the caller enlarges when `learn` says so.
 
     nodes (M, 3 + V) int64      what the node is, its feature, its seat in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
-    seen (S, K + 4 K d + K c)   of a leaf that learns: each class's weight; means, sums of squares, least and largest of the
-                                d numeric columns for each class; weights of the c categories for each class
+    seen (S, K + 5 K d + K c)   of a leaf that learns: each class's weight; means, sums of squares, least and largest of the
+                                d numeric columns for each class; weights of the c categories for each class; variances
+                                at the last attempt
     sizes (3,)                  nodes and seats in use, the first seat that is free again or -1; node 0 is the root
 """
 
@@ -114,11 +115,26 @@ def gaussian_share(at, n, mean, squares, least, largest):  # type: ignore[no-unt
     return 0.5 * (1.0 + math.erf((at - mean) / math.sqrt(squares / (n - 1.0)) / math.sqrt(2.0)))
 
 
+@inline
+def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):  # type: ignore[no-untyped-def]
+    """Return the same as the authors' code has it: the first time in an attempt with the variance of the attempt before."""
+    if at < least or at >= largest:
+        return 0.0 if at < least else 1.0
+    variance = max(squares / n, 1e-12)
+    shown = variance if fresh else spreads[place]
+    spreads[place] = variance
+    return 0.5 * (1.0 + math.erf((at - mean) / math.sqrt(shown) / math.sqrt(2.0))) if shown > 0.0 else 0.5
+
+
 @njit
-def best_threshold(record, f, K, d, before, left, right):  # type: ignore[no-untyped-def]
-    """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways."""
+def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: ignore[no-untyped-def]
+    """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways.
+
+    The weights (K,) that it sends to the left are written into `kept`.
+    """
     least, largest, total = np.inf, -np.inf, 0.0
     lows, highs = K + 2 * K * d, K + 3 * K * d
+    spreads = record[record.shape[0] - K * d :]
     for k in range(K):
         if record[k] > 0.0:
             least = min(least, record[lows + k * d + f])
@@ -126,7 +142,8 @@ def best_threshold(record, f, K, d, before, left, right):  # type: ignore[no-unt
             total += record[k]
     best, chosen = -np.inf, 0.0
     for i in range(POINTS):
-        at = least + (largest - least) / (POINTS + 1.0) * (i + 1)
+        width = (largest - least) / (POINTS + 1.0)
+        at = least + width * (i + 1)
         if not least < at < largest:
             continue
         on_left = 0.0
@@ -135,7 +152,12 @@ def best_threshold(record, f, K, d, before, left, right):  # type: ignore[no-unt
             left[k], right[k] = 0.0, 0.0
             if n > 0.0:
                 mean, squares = record[K + place], record[K + K * d + place]
-                left[k] = n * gaussian_share(at, n, mean, squares, record[lows + place], record[highs + place])
+                low, high = record[lows + place], record[highs + place]
+                if coded:
+                    fresh = i > 0 and at - width >= low  # was in its range at the threshold before, too
+                    left[k] = n * coded_share(at, n, mean, squares, low, high, fresh, spreads, place)
+                else:
+                    left[k] = n * gaussian_share(at, n, mean, squares, low, high)
                 right[k] = n - left[k]
                 on_left += left[k]
         if min(on_left, total - on_left) <= LEAST_BRANCH * total:
@@ -143,6 +165,7 @@ def best_threshold(record, f, K, d, before, left, right):  # type: ignore[no-unt
         after = on_left * entropy(left) + (total - on_left) * entropy(right)
         if before - after / total > best:
             best, chosen = before - after / total, at
+            kept[:] = left
     return best, chosen
 
 
@@ -163,8 +186,11 @@ def category_gain(record, first, end, K, d, c, before, sums):  # type: ignore[no
 
 
 @njit
-def split_numeric(leaf, f, at, record, d, nodes, values, sizes):  # type: ignore[no-untyped-def]
-    """Turn a leaf into a split of numeric column f at a threshold; its two leaves begin with the weights expected there."""
+def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):  # type: ignore[no-untyped-def]
+    """Turn a leaf into a split of numeric column f; its leaves begin with weights left (K,) and what remains.
+
+    A class is known to a leaf unless all its examples lie on the other side.
+    """
     K = values.shape[1] - CLASS
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NUMERIC, f, -1
     values[leaf, THRESHOLD] = at
@@ -174,15 +200,14 @@ def split_numeric(leaf, f, at, record, d, nodes, values, sizes):  # type: ignore
         plant(child, nodes, values)
         nodes[leaf, CHILD + side] = child
         for k in range(K):
-            n, place = record[k], k * d + f
-            if n == 0.0:
+            place = k * d + f
+            if record[k] == 0.0:
                 continue
-            least, largest = record[K + 2 * K * d + place], record[K + 3 * K * d + place]
-            if (side == 0 and at < least) or (side == 1 and at >= largest):
+            if (side == 0 and at < record[K + 2 * K * d + place]) or (
+                side == 1 and at >= record[K + 3 * K * d + place]
+            ):
                 continue
-            share = gaussian_share(at, n, record[K + place], record[K + K * d + place], least, largest)
-            left = n * share
-            values[child, CLASS + k] = left if side == 0 else n - left
+            values[child, CLASS + k] = left[k] if side == 0 else record[k] - left[k]
             values[child, ATTEMPT] += values[child, CLASS + k]
 
 
@@ -207,7 +232,7 @@ def split_nominal(leaf, f, first, end, record, d, c, nodes, values, sizes):  # t
 
 
 @njit
-def attempt(leaf, total, confidence, tie, starts, d, nodes, values, record, sizes, scratch):  # type: ignore[no-untyped-def]
+def attempt(leaf, total, confidence, tie, coded, starts, d, nodes, values, record, sizes, scratch):  # type: ignore[no-untyped-def]
     """Split a leaf if its best feature is surely better than the next, or as good as; where none splits it, it forgets.
 
     Columns 0 ... are nominal as far as `starts` (number of nominal columns + 1,) goes, then numeric. Of equal features the
@@ -224,11 +249,12 @@ def attempt(leaf, total, confidence, tie, starts, d, nodes, values, record, size
         if f < nominal:
             gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[1]), 0.0
         else:
-            gain, where = best_threshold(record, f - nominal, K, d, before, scratch[1], scratch[2])
+            gain, where = best_threshold(record, f - nominal, K, d, before, coded, scratch[1], scratch[2], scratch[3])
         if gain >= best:
             second = best
             best, at = gain, where
             chosen = f if f < nominal or gain > -np.inf else -1
+            scratch[4] = scratch[3]
         elif gain > second:
             second = gain
     bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / confidence) / (2.0 * total))
@@ -238,7 +264,7 @@ def attempt(leaf, total, confidence, tie, starts, d, nodes, values, record, size
         elif chosen < nominal:
             split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, nodes, values, sizes)
         else:
-            split_numeric(leaf, chosen - nominal, at, record, d, nodes, values, sizes)
+            split_numeric(leaf, chosen - nominal, at, scratch[4], record, d, nodes, values, sizes)
             nodes[leaf, FEATURE] = chosen
 
 
@@ -279,7 +305,7 @@ def take_seat(seen, sizes):  # type: ignore[no-untyped-def]
 def learn(x, y, weight, tuning, starts, nodes, values, seen, sizes, scratch):  # type: ignore[no-untyped-def]
     """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come.
 
-    tuning: grace period, split confidence, tie threshold, prior, largest share.
+    tuning: grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's.
     """
     K, nominal = values.shape[1] - CLASS, starts.shape[0] - 1
     d = x.shape[0] - nominal
@@ -311,7 +337,9 @@ def learn(x, y, weight, tuning, starts, nodes, values, seen, sizes, scratch):  #
         if kinds > 1 and most > tuning[4] * total:
             nodes[node, SEAT] = -1
         elif kinds > 1:
-            attempt(node, total, tuning[1], tuning[2], starts, d, nodes, values, record, sizes, scratch)
+            attempt(
+                node, total, tuning[1], tuning[2], tuning[5] > 0.0, starts, d, nodes, values, record, sizes, scratch
+            )
     if nodes[node, SEAT] < 0:
         record[0], sizes[2] = sizes[2], seat
     return True

@@ -168,11 +168,12 @@ class CompiledHoeffdingTree(Tuned):
     features (river closes it and opens it again, empty). With the default settings it is river's tree, up to rounding (river
     also tries one category against all others, which gains no more than a branch for each).
 
-    `prior` = 1 and `largest_share` = 1 are the tree of the code of Jung, Goetz and Tewari: without a prior a class that a
-    leaf has not seen is impossible there, and a leaf where one class has 99 % of the weight does not split.
+    `prior` = 1, `largest_share` = 1 and `spread` = "coded" are the tree of the code of Jung, Goetz and Tewari: without a
+    prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the weight does not
+    split.
 
     Cost: 2 us a prediction or an update at d = 5; an attempt to split takes 10 K Gaussian shares a numeric feature. Memory:
-    4 K d numbers for each leaf that learns, K times the categories of nominal features.
+    5 K d numbers for each leaf that learns, K times the categories of nominal features.
 
     Parameters
     ----------
@@ -186,6 +187,11 @@ class CompiledHoeffdingTree(Tuned):
         Weight of a class that a leaf has not seen, 0 or above; once it is seen its examples' weight is added.
     largest_share
         Share of the weight in (0, 1] above which one class keeps a leaf from splitting.
+    spread
+        How wide a class lies on a numeric feature at a leaf: "sample", its sample variance; "coded", its variance by weight,
+        at least 1e-12, but at the first threshold between its least and largest value what was found in the attempt
+        before, and half of it on either side in the first attempt. That is an oversight of the code; it favours splits
+        that cut off the outermost examples.
     one_hot, ordered
         As in `hoeffding-tree`.
 
@@ -215,25 +221,26 @@ class CompiledHoeffdingTree(Tuned):
         tie_threshold: float | Literal["random"] = "random",
         prior: float = 0.0,
         largest_share: float = 0.99,
+        spread: Literal["sample", "coded"] = "sample",
         one_hot: list[int] | None = None,
         ordered: list[int] | None = None,
     ) -> None:
         super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
         self.prior = nonnegative("prior", prior)
         self.largest_share = positive("largest_share", probability("largest_share", largest_share))
+        self.spread = one_of("spread", spread, ("sample", "coded"))
         K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
         numeric = problem.n_features - self._numeric + len(self._ordered)
         self._starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
-        self._tuning = np.array(
-            [self.grace_period, self.split_confidence, self.tie_threshold, self.prior, self.largest_share], dtype=float
-        )
+        looks = [self.prior, self.largest_share, self.spread == "coded"]
+        self._tuning = np.array([self.grace_period, self.split_confidence, self.tie_threshold, *looks], dtype=float)
         self._nodes = np.full((64, CHILD + max([2, *sizes])), -1, dtype=np.int64)
         self._nodes[0, KIND] = LEAF
         self._values = np.full((64, CLASS + K), -1.0)
         self._values[0, :CLASS] = 0.0
-        self._seen = np.zeros((4, K + 4 * K * numeric + K * int(self._starts[-1])))
+        self._seen = np.zeros((4, K + 5 * K * numeric + K * int(self._starts[-1])))
         self._sizes = np.array([1, 0, -1], dtype=np.int64)
-        self._scratch = np.zeros((3, K))
+        self._scratch = np.zeros((5, K))
 
     def view(self, context: Floats) -> Floats | Columns:
         """Return the context as the tree reads it."""

@@ -71,24 +71,28 @@ def test_gains_by_brute_force():
     rng = np.random.default_rng(1)
     K, d, n = 3, 2, 60
     x, y, w = rng.standard_normal((n, d)), rng.integers(0, K, n), rng.uniform(0.5, 3.0, n)
-    record = np.zeros(K + 4 * K * d)
+    record = np.zeros(K + 5 * K * d)
     of = [y == k for k in range(K)]
     mean = [np.average(x[i], axis=0, weights=w[i]) for i in of]
     squares = [(w[i][:, None] * (x[i] - m) ** 2).sum(axis=0) for i, m in zip(of, mean)]
     record[:K] = [w[i].sum() for i in of]
-    record[K:] = np.concatenate([mean, squares, [x[i].min(axis=0) for i in of], [x[i].max(axis=0) for i in of]]).ravel()
+    record[K : K + 4 * K * d] = np.concatenate(
+        [mean, squares, [x[i].min(axis=0) for i in of], [x[i].max(axis=0) for i in of]]
+    ).ravel()
     before = entropy(record[:K])
     for f in range(d):
-        best = (-np.inf, 0.0)
+        best = (-np.inf, 0.0, None)
         for at in np.linspace(x[:, f].min(), x[:, f].max(), 12)[1:-1]:
             share = [norm.cdf(at, m[f], np.sqrt(s[f] / (record[k] - 1))) for k, (m, s) in enumerate(zip(mean, squares))]
             share = [0.0 if at < x[i, f].min() else 1.0 if at >= x[i, f].max() else s for i, s in zip(of, share)]
             left = record[:K] * share
             right = record[:K] - left
             after = (left.sum() * entropy(left) + right.sum() * entropy(right)) / w.sum()
-            best = max(best, (before - after, at))
-        found = best_threshold(record, f, K, d, before, np.zeros(K), np.zeros(K))
-        assert found == pytest.approx(best, rel=1e-9)
+            best = max(best, (before - after, at, left), key=lambda found: found[0])
+        kept = np.zeros(K)
+        found = best_threshold(record, f, K, d, before, False, np.zeros(K), np.zeros(K), kept)
+        assert found == pytest.approx(best[:2], rel=1e-9)
+        np.testing.assert_allclose(kept, best[2], rtol=1e-9)
     table = rng.uniform(0.1, 5.0, (K, 4))
     nominal = np.concatenate([table.sum(axis=1), table.ravel()])
     before = entropy(table.sum(axis=1))
@@ -97,6 +101,43 @@ def test_gains_by_brute_force():
     table[:, 1:] = 0.0
     nominal = np.concatenate([table.sum(axis=1), table.ravel()])
     assert category_gain(nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == -np.inf
+
+
+def test_the_spread_of_the_authors_code():
+    """The first threshold inside a class's range takes the variance of the attempt before; in the first, half is left."""
+
+    def share(at, x, variance):
+        if at < x.min() or at >= x.max():
+            return float(at >= x.max())
+        return norm.cdf((at - x.mean()) / np.sqrt(variance)) if variance else 0.5
+
+    rng = np.random.default_rng(5)
+    of = [rng.normal(0.0, 1.0, 12), rng.normal(0.7, 0.5, 9)]
+    points = np.linspace(min(x.min() for x in of), max(x.max() for x in of), 12)[1:-1]
+    record = np.array([12, 9, *[f(x) for f in (np.mean, lambda x: x.size * x.var(), np.min, np.max) for x in of], 0, 0])
+    stale = [0.0, 0.0]
+    for _ in range(2):
+        lefts = []
+        met = [False, False]
+        for at in points:
+            lefts.append([])
+            for k, x in enumerate(of):
+                inside = x.min() <= at < x.max()
+                lefts[-1].append(x.size * share(at, x, x.var() if met[k] or not inside else stale[k]))
+                met[k] |= inside
+        stale = [x.var() for x in of]
+
+        def after(left):
+            sides = [left, np.array([12, 9]) - left]
+            return sum(-(w[w > 0] * np.log2(w[w > 0] / w.sum())).sum() for w in sides) / 21
+
+        best = min(lefts, key=lambda left: after(np.array(left)))
+        kept = np.zeros(2)
+        gain, at = best_threshold(record, 0, 2, 1, 1.0, True, np.zeros(2), np.zeros(2), kept)
+        np.testing.assert_allclose(kept, best, rtol=1e-9)
+        assert gain == pytest.approx(1.0 - after(np.array(best)))
+        assert at == pytest.approx(points[lefts.index(best)])
+        np.testing.assert_allclose(record[-2:], stale, rtol=1e-9)
 
 
 def test_arrays_grow_and_nodes_make_a_tree():

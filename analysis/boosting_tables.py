@@ -256,7 +256,7 @@ if len(compared):
 
 # %%
 more = {name: played(f"boosting-learners-{name}") for name in there if (root / f"boosting-learners-{name}").is_dir()}
-LABELS = {"AdaOLM": "AdaBoost.OLM", OURS: "AdaBoost.OLM++"}
+LABELS = {"AdaOLM": "AdaBoost.OLM, the code's derivative", "AdaOLM" + EXACT: "AdaBoost.OLM", OURS: "AdaBoost.OLM++"}
 LOOKS = styles([*LABELS.values()])
 
 

@@ -201,7 +201,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["run"], "spec"),
         (["run", "tiny.toml", "-j", "0"], "'-j' / '--jobs'"),
         (["compare", "tiny.csv", "--rounds", "0"], "'--rounds'"),
-        (["compare", "tiny.csv", "--missing", "zero"], "'--missing'"),
+        (["compare", "tiny.csv", "--missing", "nought"], "'--missing'"),
         (["run", "tiny.toml", "--bogus"], "--bogus"),
         (["bogus"], "bogus"),
         (["run", "nowhere.toml"], "nowhere.toml: no such file"),

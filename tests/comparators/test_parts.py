@@ -103,3 +103,19 @@ def test_steps_end_where_they_are_slow(monkeypatch):
     found = minimise_in_parts(objective, W, 3.0, 1e-9, 300)  # the whole Hessian does the rest
     assert found.gap <= 1e-9 * found.loss
     assert found.rounds > 1
+
+
+def test_the_last_step_s_change_of_the_gradient_is_taken_over():
+    """The secant equation: towards the gradient y the direction is the step s that was seen to change it by y."""
+    U, C = planted()
+    objective = Objective(U, C)
+    W, s = np.random.default_rng(1).normal(size=(2, K, D))
+    p = point(objective, W, objective.logits(W), 100.0)
+    q = point(objective, W + 0.1 * s, objective.logits(W + 0.1 * s), 100.0)
+    y = q.G - p.G
+    pair = (0.1 * s, y)
+    part = objective.part(8)
+    here = p._replace(Z=part.logits(W), S=part.forecast(part.logits(W))[1], G=y)
+    np.testing.assert_allclose(_parts._direction(part, here, 100.0, 1e-6, [pair]), -0.1 * s, rtol=1e-10)
+    plain = _parts._direction(part, here, 100.0, 1e-6, [])
+    assert np.abs(plain + 0.1 * s).max() > 1e-3 * np.abs(s).max()

@@ -7,6 +7,8 @@ process's peak of resident memory (VmHWM), which must not grow with the rounds: 
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 import tempfile
@@ -63,7 +65,8 @@ def _go(door: str, rounds: int, folder: str) -> None:
         from banditlab.cli import app
 
         request = ["run", str(SPEC), "-o", folder, "-j", "1", "--no-report", "--set", f"rounds={rounds}"]
-        app(request, standalone_mode=False)
+        with contextlib.redirect_stdout(io.StringIO()):  # its own lines are no part of the table
+            app(request, standalone_mode=False)
 
 
 def _peak() -> float:

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -453,3 +454,36 @@ def test_text_and_number_in_one_column_become_text(tmp_path):
     frame = pd.read_parquet(tmp_path / "results.parquet")
     assert list(frame["param.step"]) == ["0.5", "adaptive"]
     assert concatenate is store_module.concatenate
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5, None, float("nan"), 2], pa.float64()),
+        ([1, 2, 2**62], pa.int64()),
+        ([None, "", "naïve", "x" * 300] * 5, pa.string()),
+        ([], pa.string()),
+        ([], pa.float64()),
+        ([None] * 9, pa.string()),
+    ],
+)
+def test_columns_are_made_as_pyarrow_makes_them(values, kind):
+    made = store_module._array(values, kind)
+    made.validate(full=True)
+    usual = pa.array(values, kind)
+    assert made.is_null().to_pylist() == usual.is_null().to_pylist()
+    assert str(made.to_pylist()) == str(usual.to_pylist())
+
+
+def test_playing_and_storing_import_no_pandas(tmp_path):
+    code = f"""
+        import sys
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        from banditlab.engine import Sweep
+        from conftest import SMALL
+        result = Sweep(**SMALL | {{"norm_bounds": [3]}}).run({str(tmp_path)!r})
+        assert (result.played, result.failures) == (6, [])
+        print("pandas" in sys.modules)
+    """
+    child = [sys.executable, "-c", textwrap.dedent(code)]
+    assert subprocess.run(child, capture_output=True, text=True, check=True).stdout == "False\n"

@@ -13,8 +13,8 @@ from banditlab.errors import UsageError
 from banditlab.forecasters._base import Floats, KernelForecaster, Kernels
 from banditlab.forecasters._blocks import BATCH, Blocks
 from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many
-from banditlab.kernels import bind, borrow, read_only
-from banditlab.rows import CSR, n_rows
+from banditlab.kernels import as_rows, bind, borrow, read_only, stretch
+from banditlab.rows import CSR, is_sparse, n_rows
 from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
@@ -31,13 +31,12 @@ def predict_in_span(state, x, z):  # type: ignore[no-untyped-def]
 
 
 def predict_many_in_span(state, X, Z):  # type: ignore[no-untyped-def]
-    """The learner's forecasts at the coordinates of the contexts X (n, d)."""
+    """The learner's forecasts at the coordinates of the n contexts X."""
     state, X, Z = borrow(state), borrow(X), borrow(Z)
-    for start in range(0, X.shape[0], BATCH):
-        part = X[start : start + BATCH]
-        n = part.shape[0]
-        locate_many(state.span, part)
-        coordinates, logits = read_only(state.span.Xi[:n]), Z[start : start + n]
+    for start in range(0, Z.shape[0], BATCH):
+        stop = min(start + BATCH, Z.shape[0])
+        locate_many(state.span, stretch(X, start, stop), stop - start)
+        coordinates, logits = read_only(state.span.Xi[: stop - start]), Z[start:stop]
         predict_many_kernel(state.learner, coordinates, logits)  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -89,6 +88,7 @@ class QuadraticForecaster(KernelForecaster):
         """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
         room, d = state.h.shape[1], self.problem.n_features
         self.state = Spanned(Span.empty(room, d), state) if self._begins_dual() else state
+        self.sparse = self.dual
 
     @property
     def dual(self) -> bool:
@@ -110,22 +110,45 @@ class QuadraticForecaster(KernelForecaster):
     def _free(self) -> int:
         """For how many updates there is room: contexts must fit, and a forecast needs a coordinate to spare."""
         span = self.state.span
-        room, d = span.X.shape
-        return int(room - 1 - span.rank[0]) if room < d else np.iinfo(np.int64).max
+        full = span.room == self.problem.n_features
+        return np.iinfo(np.int64).max if full else int(span.room - 1 - span.rank[0])
+
+    def _meet(self, X: Floats | CSR) -> None:
+        """Keep contexts as sparse rows from the first block of such contexts on, and make room for the fullest of X."""
+        span = self.state.span
+        if isinstance(X, CSR):
+            width = int(np.diff(X.indptr).max(initial=1))
+        elif span.width is not None:
+            width = int(np.count_nonzero(X, axis=1).max(initial=1))
+        else:
+            return
+        if span.width is None or width > span.width:
+            if self._size(span.room, width) > self.max_memory * GIB:
+                raise UsageError(self._full(span.room, width))
+            self.state = self.state._replace(span=span.wider(span.room, width))
+
+    def predict_many(self, contexts: Any) -> Floats:
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
+        if self.dual and is_sparse(contexts):
+            self._meet(as_rows(contexts, self.problem.n_features, sparse=True))
+        return super().predict_many(contexts)
 
     def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
         """Cut a block where the dual form has to grow; a UsageError where it may not."""
         rounds = n_rows(X)
         if not self.dual:
+            if isinstance(X, CSR):
+                raise UsageError(f"{self.id}: sparse contexts after dense ones made it primal: use form = 'dual'")
             yield slice(0, rounds)
             return
+        self._meet(X)
         updates = np.flatnonzero(learns())
         start = 0
         while start < rounds:
             free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
             stop = rounds if len(ahead) <= free else int(ahead[free])
             if stop == start:
-                raise UsageError(self._full())
+                raise UsageError(self._full(self._next_room(), self.state.span.width))
             yield slice(start, stop)
             self._settle()
             start = stop
@@ -134,15 +157,15 @@ class QuadraticForecaster(KernelForecaster):
         """Make room for the next update where there is none, or go over to the primal form."""
         if not self.dual or self._free() > 0:
             return
-        d, room = self.problem.n_features, self._next_room()
-        primal = self.form == "auto" and 4 * room > 3 * d
+        d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
+        primal = self.form == "auto" and width is None and 4 * room > 3 * d
         if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
-            self.state = self._primal()
-        elif self._size(room) <= self.max_memory * GIB:
+            self.state, self.sparse = self._primal(), False
+        elif self._size(room, width) <= self.max_memory * GIB:
             span, learner = self.state
             blocks, h = learner.blocks.wider(room, self.regularization), np.zeros((len(learner.h), room))
             h[:, : learner.h.shape[1]] = learner.h
-            self.state = Spanned(span.wider(room), learner._replace(blocks=blocks, h=h))
+            self.state = Spanned(span.wider(room, width), learner._replace(blocks=blocks, h=h))
 
     def _primal(self) -> Any:
         """Return the state in the contexts' own coordinates."""
@@ -151,26 +174,29 @@ class QuadraticForecaster(KernelForecaster):
         return learner._replace(blocks=blocks, h=np.ascontiguousarray(h))
 
     def _next_room(self) -> int:
-        room, d = self.state.span.X.shape
-        return min(int(d), room * 5 // 4 // 8 * 8 + 16)
+        return min(self.problem.n_features, self.state.span.room * 5 // 4 // 8 * 8 + 16)
 
-    def _size(self, room: int) -> int:
-        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features)
+    def _size(self, room: int, width: int | None) -> int:
+        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
 
-    def _full(self) -> str:
-        rank, room = int(self.state.span.rank[0]), self._next_room()
+    def _full(self, room: int, width: int | None) -> str:
         return (
-            f"{self.id}: the dual form has learnt {rank:,} independent contexts and needs {self._size(room) / GIB:,.2f} GiB "
-            f"for {room:,}, above max_memory = {self.max_memory:g}: raise it, or learn from fewer rounds"
+            f"{self.id}: the dual form has learnt {int(self.state.span.rank[0]):,} independent contexts and needs "
+            f"{self._size(room, width) / GIB:,.2f} GiB for {room:,}, above max_memory = {self.max_memory:g}: "
+            "raise it, or learn from fewer rounds"
         )
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned, in either form."""
-        given = state["state"]
-        dual = "span" in (given if isinstance(given, dict) else given._fields)
-        if dual != self.dual:  # the arrays of the other form, in any size: `given` brings its own
-            K, d = self.problem.n_classes, self.problem.n_features
+        K, d, given = self.problem.n_classes, self.problem.n_features, _fields(state["state"])
+        dual = "span" in given
+        if dual or self.dual:  # arrays of the kinds that are given, which bring their own sizes
             n = 1 if dual else d
             learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
-            self.state = Spanned(Span.empty(n, d), learner) if dual else learner
+            width = 1 if dual and not isinstance(_fields(given["span"])["X"], np.ndarray) else None
+            self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner
         super().set_state(state)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else value._asdict()

@@ -22,6 +22,7 @@ from scipy.linalg import solve_triangular
 
 from banditlab.forecasters._blocks import BATCH
 from banditlab.forecasters._quadratic import dot
+from banditlab.forecasters._stored import Stored, apart, keep, products, products_many
 from banditlab.kernels import borrow, njit
 
 INDEPENDENT = 1e-10
@@ -29,14 +30,14 @@ INDEPENDENT = 1e-10
 
 
 class Span(NamedTuple):
-    """rank (1,) = r, below or at `room`: X (room, d) contexts, L (room, room) whose first r rows count.
+    """rank (1,) = r, below or at `room`: X, the contexts, (room, d) or `Stored`; L (room, room); r rows of them count.
 
     The others are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
     Xi (BATCH, room) for a batch.
     """
 
     rank: NDArray[np.int64]
-    X: NDArray[np.float64]
+    X: Any
     L: NDArray[np.float64]
     xi: NDArray[np.float64]
     w: NDArray[np.float64]
@@ -46,29 +47,42 @@ class Span(NamedTuple):
     Xi: NDArray[np.float64]
 
     @classmethod
-    def empty(cls, room: int, d: int) -> Span:
-        """Return the span of nothing."""
+    def empty(cls, room: int, d: int, width: int | None = None) -> Span:
+        """Return the span of nothing; with a width, sparse contexts of up to so many entries are kept."""
         xi, w = np.zeros((2, room))
+        X = np.zeros((room, d)) if width is None else Stored.empty(room, width)
         batch = np.zeros(room * BATCH), np.zeros(BATCH), np.zeros((BATCH, room))
-        return cls(np.zeros(1, np.int64), np.zeros((room, d)), np.zeros((room, room)), xi, w, np.zeros(d), *batch)
+        return cls(np.zeros(1, np.int64), X, np.zeros((room, room)), xi, w, np.zeros(d), *batch)
+
+    @property
+    def room(self) -> int:
+        """How many independent contexts fit."""
+        return len(self.L)
+
+    @property
+    def width(self) -> int | None:
+        """How many entries of a sparse context fit; None where contexts are dense."""
+        return self.X.places.shape[1] if isinstance(self.X, Stored) else None
 
     @staticmethod
-    def size(room: int, d: int) -> int:
+    def size(room: int, d: int, width: int | None) -> int:
         """Return about how many bytes the arrays take."""
-        return 8 * (room * d + room * room + 2 * BATCH * room)
+        return 8 * (room * d if width is None else d + 2 * room * width) + 8 * room * (room + 2 * BATCH)
 
     def basis(self) -> NDArray[np.float64]:
-        """Return Q (r, d)."""
+        """Return Q (r, d), of dense contexts."""
         r = self.rank[0]
         Q: NDArray[np.float64] = solve_triangular(self.L[:r, :r], self.X[:r], lower=True)
         return Q
 
-    def wider(self, room: int) -> Span:
-        """Return the same span with more room."""
-        r, d = self.rank[0], self.X.shape[1]
-        wide = Span.empty(room, d)
-        wide.rank[0], wide.X[:r], wide.L[:r, :r] = r, self.X[:r], self.L[:r, :r]
-        return wide
+    def wider(self, room: int, width: int | None) -> Span:
+        """Return the same span with more room; with a width, dense contexts become sparse ones."""
+        r, wide = self.rank[0], Span.empty(room, len(self.v), width)
+        wide.rank[0], wide.L[:r, :r] = r, self.L[:r, :r]
+        if width is None:
+            wide.X[:r] = self.X[:r]
+            return wide
+        return wide._replace(X=(self.X if isinstance(self.X, Stored) else Stored.of(self.X)).wider(room, width))
 
 
 class Spanned(NamedTuple):
@@ -96,28 +110,28 @@ def solve_transposed(L, r, w):  # type: ignore[no-untyped-def]
 
 @njit
 def locate(span, x):  # type: ignore[no-untyped-def]
-    """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it."""
+    """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return |x|^2."""
     L, xi, r = span.L, span.xi, span.rank[0]
-    np.dot(span.X[:r], x, xi[:r])
+    square = products(span.X, x, r, span.v, xi)
     solve(L, r, xi)
-    rest = dot(x, x)
+    rest = square
     for i in range(r):
         rest -= xi[i] * xi[i]
     for i in range(r, xi.shape[0]):
         xi[i] = 0.0
     if r < xi.shape[0]:
         xi[r] = 0.0 if rest < 0.0 else math.sqrt(rest)
+    return square
 
 
 @njit
-def locate_many(span, X):  # type: ignore[no-untyped-def]
-    """Write the coordinates of the contexts X (n, d), n <= BATCH, into the first n rows of Xi."""
+def locate_many(span, X, n):  # type: ignore[no-untyped-def]
+    """Write the coordinates of the n <= BATCH contexts X into the first n rows of Xi."""
     L, Xi, rest, r = span.L, span.Xi, span.rest, span.rank[0]
-    n, room = X.shape[0], Xi.shape[1]
+    room = Xi.shape[1]
     W = span.W[: r * n].reshape(r, n)
-    np.dot(span.X[:r], X.T, W)
+    products_many(span.X, X, r, span.v, span.w, W, rest)
     for t in range(n):
-        rest[t] = dot(X[t], X[t])
         for i in range(r, room):
             Xi[t, i] = 0.0
     for i in range(r):
@@ -150,24 +164,19 @@ def solve_row(l, i, W):  # type: ignore[no-untyped-def]
 def extend(span, x):  # type: ignore[no-untyped-def]
     """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
     span, x = borrow(span), borrow(x)
-    L, xi, w, v, r = span.L, span.xi, span.w, span.v, span.rank[0]
-    locate(span, x)
+    L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
+    square = locate(span, x)
     if r == xi.shape[0]:
         return
     for i in range(r):
         w[i] = xi[i]
     solve_transposed(L, r, w)
-    np.dot(w[:r], span.X[:r], v)
-    square, whole = 0.0, 0.0
-    for j in range(x.shape[0]):  # x - Q'xi by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
-        square += (x[j] - v[j]) ** 2
-        whole += x[j] * x[j]
-    xi[r] = math.sqrt(square)
-    if xi[r] <= INDEPENDENT * math.sqrt(whole):
+    # x - Q'xi by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
+    xi[r] = math.sqrt(apart(span.X, x, r, w, span.v))
+    if xi[r] <= INDEPENDENT * math.sqrt(square):
         xi[r] = 0.0
         return
-    for j in range(x.shape[0]):
-        span.X[r, j] = x[j]
+    keep(span.X, x, r)
     for i in range(r + 1):
         L[r, i] = xi[i]
     span.rank[0] = r + 1

@@ -144,7 +144,7 @@ def test_blocks_are_steps_while_it_grows() -> None:
         assert traces[0].p_true[t] == pytest.approx(traces[1].p_true[t], abs=1e-12)
         steps.learn(X[t], decision, decision.action == y[t])
     inner = [player.inner.state for player in (whole, cut, steps)]
-    assert len(inner[0].span.X) > 2 * FIRST
+    assert inner[0].span.room > 2 * FIRST
     for other in inner[1:]:
         np.testing.assert_array_equal(other.span.L, inner[0].span.L)
         np.testing.assert_array_equal(other.learner.h, inner[0].learner.h)
@@ -191,7 +191,7 @@ def test_memory_is_capped_by_one_line() -> None:
         folklore.forecast_block(X, y, np.empty((60, 3)))
     assert "\n" not in str(refusal.value)
     rank, before = int(folklore.state.span.rank[0]), folklore.predict_many(X)
-    assert rank == len(folklore.state.span.X) - 1 < 60
+    assert rank == folklore.state.span.room - 1 < 60
     with pytest.raises(UsageError, match="max_memory"):
         folklore.update(X[-1], 0)
     np.testing.assert_array_equal(folklore.predict_many(X), before)

@@ -158,7 +158,7 @@ class QuadraticForecaster(KernelForecaster):
         if not self.dual or self._free() > 0:
             return
         d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
-        primal = self.form == "auto" and width is None and 4 * room > 3 * d
+        primal = self.form == "auto" and width is None and 8 * room > 7 * d
         if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
             self.state, self.sparse = self._primal(), False
         elif self._size(room, width) <= self.max_memory * GIB:

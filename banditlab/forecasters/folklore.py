@@ -152,7 +152,8 @@ class FOLKLORE(QuadraticForecaster):
         "primal" keeps A^{-1} over the d coordinates, "dual" over the span of the contexts learnt, which are kept too: the
         same forecasts to rounding. "auto" is primal from the start where that takes at most 64 MiB (d up to 379 at
         K = 10): small problems have one form. Others begin dual, and go over to the primal form once, when the span
-        exceeds three quarters of the space, if `max_memory` allows.
+        exceeds seven eighths of the space, if `max_memory` allows. The dual form takes sparse blocks as they are, and stays
+        dual once it has: a context costs the entries of those learnt, whatever d is.
     max_memory
         GiB that either form may take.
 

@@ -103,7 +103,7 @@ def test_auto() -> None:
 
 
 def test_auto_goes_over_to_the_primal_form() -> None:
-    """Once the contexts span more than three quarters of the space; forecasts go on as they were."""
+    """Before the contexts span the whole space; forecasts go on as they were."""
     K, d, n = 3, 40, 40
     X, rng = contexts("dense", n, d), np.random.default_rng(5)
     dual, auto, primal = (FOLKLORE(Problem(d, K, 1.0), None, form=f) for f in ("dual", "dual", "primal"))

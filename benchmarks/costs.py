@@ -217,7 +217,16 @@ def folklore(c: Cell) -> Cost:
 
 
 def gaf(c: Cell) -> Cost:
-    return folklore(c).plus(Cost(gemv=2.0 * c.K**2 * 100, exp=c.K * 100, size=c.K * c.K))
+    return folklore(c).plus(nodes(c))
+
+
+def gaf_primal(c: Cell) -> Cost:
+    return forecast(c).plus(woodbury(c)).plus(nodes(c))
+
+
+def nodes(c: Cell, m: int = 100) -> Cost:
+    """The mean of the softmax over m nodes."""
+    return Cost(gemv=2.0 * m * c.K**2, exp=m * c.K, size=c.K * c.K)
 
 
 def exploration(c: Cell, gamma: float) -> Cost:

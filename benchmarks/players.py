@@ -79,8 +79,8 @@ FORECASTERS = [
         lambda K, d: joint_or_span(K, d) + 100.0 * K,
     ),
     Player(
-        "gaf-fresh", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf,
-        joint_or_span, note="interpreted: rounds go one at a time through Python",
+        "gaf-fresh", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf_primal,
+        joint, note="interpreted: rounds go one at a time through Python",
     ),
     Player(
         "ons", "forecasters", {"projection": "none"}, "K^2 d^2", costs.ons, lambda K, d: float(K * d) ** 2,
@@ -121,6 +121,8 @@ PEERS = [
 ]
 
 OURS = AGENTS + FORECASTERS
+TWO_FORMS = ("folklore", "gaf", "sampled", "exploration")
+"""Players with a second set of kernels for large problems, `form = "dual"`."""
 LEFT_OUT = {
     "boosted-exploration": "its rounds are trees of another library; measured in docs/results/boosting-speed.md",
 }

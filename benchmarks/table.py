@@ -36,7 +36,7 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.coba_agents import CobaLinUCB
 from benchmarks.costs import Player
-from benchmarks.players import PEERS
+from benchmarks.players import PEERS, TWO_FORMS
 
 Floats = NDArray[np.float64]
 CLASSES = (2, 10, 50)
@@ -64,7 +64,7 @@ class Effort(NamedTuple):
 
     seconds: float = 0.3
     whole_pass: float = 25.0
-    limit: float = 60.0
+    limit: float = 90.0
     memory: float = 4.0 * 2**30
 
 
@@ -162,14 +162,16 @@ def _play_one_by_one(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
 
 
 def warm(player: Player) -> None:
-    """Compile a player's kernels by playing a small stream."""
+    """Compile a player's kernels, in each of its forms, by playing a small stream."""
     K = player.classes or 3
     env = Logistic(n_classes=K, n_features=8, horizon=300)
     env.reset(seed=SEED)
     [(X, y)] = env.blocks(300, 300)
-    block = blocks(build(player, env.problem))
-    for start in (0, 100, 200):
-        block(as_contexts(X[start : start + 100]), y[start : start + 100])
+    forms: list[dict[str, Any]] = [{}, {"form": "dual"}] if player.id in TWO_FORMS else [{}]
+    for form in forms:
+        block = blocks(build(player._replace(settings={**player.settings, **form}), env.problem))
+        for start in (0, 100, 200):
+            block(as_contexts(X[start : start + 100]), y[start : start + 100])
 
 
 class Played(NamedTuple):

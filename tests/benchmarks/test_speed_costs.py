@@ -14,7 +14,7 @@ from benchmarks.costs import Cell, Cost, Player
 from benchmarks.floors import floor
 from benchmarks.growth import Growth, Point
 from benchmarks.machine import Curve, Rates
-from benchmarks.players import LEFT_OUT, OURS, PEERS
+from benchmarks.players import LEFT_OUT, OURS, PEERS, TWO_FORMS
 from benchmarks.table import Row
 
 KEPT = (
@@ -43,6 +43,13 @@ def test_every_player_is_measured_or_left_out_with_a_reason() -> None:
     assert measured | set(LEFT_OUT) == known
     assert not measured & set(LEFT_OUT)
     assert all(LEFT_OUT.values())
+
+
+def test_players_of_two_forms_are_those_that_take_one() -> None:
+    """Else the kernels of the other form are compiled while a cell is timed."""
+    takes = {p.id for p in OURS if "form" in registry().load(p.kind, p.id).own_settings()}
+    wraps = {p.id for p in OURS if registry().load(p.kind, p.id).wraps == "forecaster"}
+    assert set(TWO_FORMS) == takes | wraps
 
 
 def test_labels_tell_lines_apart() -> None:

@@ -227,6 +227,17 @@ def is_answer(a, p):  # type: ignore[no-untyped-def]
     return signs and abs(total - 1.0) <= 1e-9 and p[a] > 0.0
 
 
+@inline
+def overwrite(target, source):  # type: ignore[no-untyped-def]
+    """Write source (n,) over target (n,).
+
+    `target[:] = source` would make numba compile what to say of shapes that differ, strings and all: three seconds in every
+    process that compiles one, and again in each kernel around it.
+    """
+    for i in range(target.shape[0]):
+        target[i] = source[i]
+
+
 # --------------------------------------------------------------------------------- one kernel for both kinds of contexts
 
 
@@ -358,4 +369,4 @@ def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]
     state, X, y, z = borrow(state), borrow(X), borrow(y), borrow(z)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
-        logits[t, :] = z
+        overwrite(logits[t], z)

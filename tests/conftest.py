@@ -35,10 +35,12 @@ FAMILIES = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one worker (`--dist loadgroup`), and a slow family's from all files in one.
+    """Keep a file's tests in one worker (`--dist loadgroup`), and a slow family's from all files of players in one.
 
-    Each worker compiles what it runs, so what is spread over workers is compiled in each.
+    Workers share what they compiled, but what two of them need at the same moment both compile. Other files stay whole:
+    their fixtures, some of which play sweeps, are made once.
     """
     for item in items:
-        found = [family for family, names in FAMILIES.items() if re.search(names, item.nodeid)]
+        of_players = item.path.parent.name in ("agents", "forecasters", "checks")
+        found = [family for family, names in FAMILIES.items() if of_players and re.search(names, item.nodeid)]
         item.add_marker(pytest.mark.xdist_group(found[0] if found else item.nodeid.split("::")[0]))

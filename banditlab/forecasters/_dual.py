@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.forecasters._quadratic import dot
-from banditlab.kernels import borrow, njit
+from banditlab.kernels import borrow, njit, overwrite
 
 FIRST = 64
 """Rounds there is room for at first; the room doubles whenever it is full."""
@@ -106,6 +106,6 @@ def dual_add(dual, x, q, kappa, beta):  # type: ignore[no-untyped-def]
         r[i] += a[i] * beta
     row[n] = math.sqrt(lam + kappa * lam * q)  # kappa k(x, x) + lambda - ||row||^2
     r[n] = (root * image - dot(row[:n], r[:n])) / row[n]
-    dual.X[n, :] = x
+    overwrite(dual.X[n], x)
     dual.s[n], dual.beta[n] = root, beta
     dual.n[0] = n + 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banditlab.forecasters._mixture import log_softmax
 from banditlab.forecasters._quadratic import dot
-from banditlab.kernels import njit
+from banditlab.kernels import njit, overwrite
 
 TARGET = 0.574
 """Acceptance rate the step size is steered to, the optimal one for smooth targets in many dimensions."""
@@ -92,21 +92,23 @@ def move(chains, c, X, C, B, noise, u, ridge):  # type: ignore[no-untyped-def]
             forth += 2.0 * e * noise[k, j] ** 2
     if math.log(u) >= chains.U[c] - there + (forth - back) / (4.0 * e):
         return False
-    W[:] = V
-    G[:] = H
+    for k in range(K):
+        overwrite(W[k], V[k])
+        overwrite(G[k], H[k])
     chains.U[c] = there
     return True
 
 
 @njit
-def advance(chains, X, C, B, noise, u, rounds, ridge=0.0):  # type: ignore[no-untyped-def]
+def advance(chains, X, C, B, noise, u, rounds, ridge):  # type: ignore[no-untyped-def]
     """Move every chain by S steps, noise (S, c, K, d), u (S, c), on the posterior after `rounds` rounds."""
     accepted = 0
     for c in range(chains.W.shape[0]):
         chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c], ridge)
         for s in range(noise.shape[0]):
             accepted += move(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
-            chains.samples[s, c] = chains.W[c]
+            for k in range(chains.W.shape[1]):
+                overwrite(chains.samples[s, c, k], chains.W[c, k])
     chains.tally[0] += u.size
     chains.tally[1] += accepted
     change = GAIN * rounds**-DECAY * (accepted / u.size - TARGET)

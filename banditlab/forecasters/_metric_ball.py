@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.forecasters._quadratic import dot
-from banditlab.kernels import njit
+from banditlab.kernels import njit, overwrite
 
 TOLERANCE = 1e-12
 """Residual at which Newton's method stops: the largest excess ||W_k|| / B - 1, or min(1 - ||W_k|| / B, nu_k p_k) inside,
@@ -33,6 +33,8 @@ ROUNDING = 1e-8
 STALLED = 1e-6
 """A larger residual after the last step is counted as a stall."""
 STEPS = 200
+FEW, MANY = np.int64(6), np.int64(40)
+"""Halvings of a step. A plain int handed to a kernel is a type of its own to numba, which compiles for each."""
 PANEL = 64
 """Columns of a Cholesky factor that are brought up to date by one matrix product."""
 
@@ -110,7 +112,8 @@ def cholesky_by_panels(C, m, left, product):  # type: ignore[no-untyped-def]
         rows, width = m - first, last - first
         if first > 0:
             done, G = left[: rows * first].reshape(rows, first), product[: rows * width].reshape(rows, width)
-            done[:] = C[first:m, :first]
+            for i in range(rows):
+                overwrite(done[i], C[first + i, :first])
             np.dot(done, done[:width].T, G)
             for i in range(rows):
                 for j in range(min(i + 1, width)):
@@ -196,7 +199,7 @@ def evaluate(ball, P, B, count, d):  # type: ignore[no-untyped-def]
             u[a * d + i] = math.sqrt(ball.nu[k]) * ball.V[k * d + i]
     forward(ball.C, count * d, u)
     backward(ball.C, count * d, u)
-    ball.W[:] = ball.V
+    overwrite(ball.W, ball.V)
     for a in range(count):
         k = ball.free[a]
         for i in range(d):
@@ -300,7 +303,7 @@ def project(ball, P, B):  # type: ignore[no-untyped-def]
     """Write the projection of ball.V (Kd,) onto the row balls in the norm of P^{-1} into ball.W."""
     K = ball.nu.shape[0]
     d = ball.V.shape[0] // K
-    ball.W[:] = ball.V
+    overwrite(ball.W, ball.V)
     row_norms(ball, B, d)
     if ball.norm.max() <= B:
         return
@@ -319,18 +322,18 @@ def project(ball, P, B):  # type: ignore[no-untyped-def]
         count, changed = active_rows(ball, B)
         if changed or count != before:
             factor(ball, P, count, d)
-        ball.old[:] = ball.nu
+        overwrite(ball.old, ball.nu)
         newton_direction(ball, P, B, count, d)
         ok, now, value = False, worst, dual
         if not slow:
-            ok, now, value = search(ball, P, B, count, d, worst, dual, 6)
+            ok, now, value = search(ball, P, B, count, d, worst, dual, FEW)
         if not ok and worst > ROUNDING:
-            ball.nu[:] = ball.old
+            overwrite(ball.nu, ball.old)
             evaluate(ball, P, B, count, d)
             rows_alone(ball, count)
-            ok, now, value = search(ball, P, B, count, d, worst, dual, 40)
+            ok, now, value = search(ball, P, B, count, d, worst, dual, MANY)
         if not ok:  # rounding: nothing better is near
-            ball.nu[:] = ball.old
+            overwrite(ball.nu, ball.old)
             evaluate(ball, P, B, count, d)
             break
         slow = not slow and now > 0.9 * worst

@@ -253,7 +253,7 @@ class Aggregating(Forecaster):
         assert self._stream is not None
         noise = self._stream.standard_normal(self.state.samples.shape)
         u = self._stream.random(noise.shape[:2])
-        advance(self.state, self._past.X, self._past.C, self.norm_bound, noise, 1.0 - u, float(self._round))
+        advance(self.state, self._past.X, self._past.C, self.norm_bound, noise, 1.0 - u, float(self._round), 0.0)
 
     @property
     def forecast_block(self) -> Block:

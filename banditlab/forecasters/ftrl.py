@@ -15,7 +15,7 @@ from banditlab.forecasters._distinct import Distinct
 from banditlab.forecasters._metric_ball import backward, cholesky, forward
 from banditlab.forecasters._quadratic import dot, softmax_into
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import as_class, as_context, njit
+from banditlab.kernels import as_class, as_context, njit, overwrite
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
@@ -121,7 +121,7 @@ def damped_step(state, X, C, lam, value):  # type: ignore[no-untyped-def]
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0
-    step[:] = state.g
+    overwrite(step, state.g)
     forward(state.L, K * d, step)
     for i in range(K * d):
         slope += step[i] * step[i]  # g'H^{-1} g

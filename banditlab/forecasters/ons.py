@@ -14,7 +14,7 @@ from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._metric_ball import BOUND, NEWTON, STALLS, MetricBall, project
 from banditlab.forecasters._quadratic import dot, rank_one_downdate, softmax_into, symmetric_matvec
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit
+from banditlab.kernels import borrow, njit, overwrite
 from banditlab.problem import Problem
 from banditlab.validation import one_of, positive
 
@@ -62,9 +62,9 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
         for j in range(d):
             W[k, j] -= step * shrink * v[k * d + j]
     if projected > 0.0:
-        state.ball.V[:] = W.reshape(K * d)
+        overwrite(state.ball.V, W.reshape(K * d))
         project(state.ball, P, B)
-        W.reshape(K * d)[:] = state.ball.W
+        overwrite(W.reshape(K * d), state.ball.W)
 
 
 class ONS(KernelForecaster):

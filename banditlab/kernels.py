@@ -366,7 +366,7 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored): 
 
 def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]
     """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
-    state, X, y, z = borrow(state), borrow(X), borrow(y), borrow(z)
+    state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
         overwrite(logits[t], z)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.comparators.ball import ComparatorError
 from banditlab.errors import UsageError
-from banditlab.kernels import njit
+from banditlab.kernels import njit, overwrite
 from banditlab.rows import SparseRows, is_sparse
 from banditlab.validation import at_least
 
@@ -45,7 +45,7 @@ def _count_rows(bits, labels, rows, counts, size, table):  # type: ignore[no-unt
                 i = size[0]
                 size[0] += 1
                 table[s] = i
-                rows[i, :] = bits[t]
+                overwrite(rows[i], bits[t])
                 break
             j = 0
             while j < d and rows[i, j] == bits[t, j]:

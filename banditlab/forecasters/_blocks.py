@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.forecasters._newton_root import core_factor
-from banditlab.kernels import njit
+from banditlab.kernels import njit, overwrite
 
 BATCH = 128
 """Contexts whose quadratic forms are computed by one set of matrix products."""
@@ -130,7 +130,7 @@ def form(blocks, x):  # type: ignore[no-untyped-def]
             At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
             p += 1
     form_pending(blocks, x)
-    blocks.seen[:] = x
+    overwrite(blocks.seen, x)
     blocks.at[0] = 1
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.forecasters._quadratic import softmax_into
-from banditlab.kernels import njit
+from banditlab.kernels import njit, overwrite
 
 TOLERANCE = 1e-11
 """Largest entry of z - g + At s, relative to 1 + max |g|; below about 1e-13 rounding stalls Newton's method."""
@@ -120,7 +120,7 @@ def newton_step(At, s, q, a, r, step, L):  # type: ignore[no-untyped-def]
     """Write step = -(I + At S)^{-1} r (K,): Newton's step on z - g + At softmax(z)."""
     K = s.shape[0]
     core_factor(At, s, a, 1.0, q, L)
-    step[:] = r
+    overwrite(step, r)
     times_Yt(s, q, step)
     half_solve(L, step)
     half_solve_transposed(L, step)
@@ -169,7 +169,7 @@ def root(g, At, z, scratch):  # type: ignore[no-untyped-def]
             length *= 0.5
         if not now < worst:
             break  # rounding: no shorter step is better
-        z[:] = trial
+        overwrite(z, trial)
         worst = now
     residual(z, g, At, s, a, r)
     return worst / goal

@@ -14,7 +14,7 @@ from banditlab.forecasters import aioli, folklore
 from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh
 from banditlab.forecasters._stack import member, stack, view
-from banditlab.kernels import borrow, njit
+from banditlab.kernels import borrow, njit, overwrite
 from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive
 
@@ -68,7 +68,7 @@ def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
                 _folklore_predict_many(member(state.folklore, i), part, many[i, :n])
         for t in range(n):
             for i in range(state.w.shape[0]):
-                state.Z[i] = many[i, t]
+                overwrite(state.Z[i], many[i, t])
                 log_softmax(state.Z[i])
             mix(state.w, state.Z, Z[start + t])
 

@@ -34,7 +34,7 @@ from banditlab.analysis.statistics import difference, mean_interval
 SETS = ["balance-scale", "mice", "car", "mushroom", "nursery", "movement"]
 COLUMNS = ["DT", "OLB", "AdaOLM", "MB .3", "MB .1", "MB .05", "MB .01", "MB .001", "OvA", "AdaOVA"]
 OURS, EXACT, DERIVED = "OLM++", ", exact", ("AdaOLM", "OvA", "AdaOVA")
-SHOWN = [*COLUMNS[:3], "AdaOLM" + EXACT, OURS, *COLUMNS[3:], "OvA" + EXACT, "AdaOVA" + EXACT]
+SHOWN = [*COLUMNS[:3], "AdaOLM" + EXACT, OURS, *COLUMNS[3:]]
 CLOSE = 0.03
 NAMES = {
     "best-single": "DT",

@@ -76,7 +76,7 @@ def sigmoid(z):  # type: ignore[no-untyped-def]
     return e / (1.0 + e)
 
 
-@njit
+@inline
 def margins(models, x, z):  # type: ignore[no-untyped-def]
     """Write into z_0 ... z_{M-1} the margins the models predict at x; the answer is yes with sigmoid(z_i)."""
     see(models.point, x)
@@ -87,7 +87,7 @@ def margins(models, x, z):  # type: ignore[no-untyped-def]
         z[i] = models.z[i]
 
 
-@njit
+@inline
 def recall(models, x, i):  # type: ignore[no-untyped-def]
     """Return q = x'P_i x and m = x'h_i, leaving P_i x in v."""
     v, own = models.v, models.point.x
@@ -103,7 +103,7 @@ def margin(models, x, i):  # type: ignore[no-untyped-def]
     return aioli_root(m, q, models.w[0]), q, m
 
 
-@njit
+@inline
 def teach(models, x, i, z, y, q, m):  # type: ignore[no-untyped-def]
     """Teach model i the outcome y = +-1 at x, expanded at the margin z; `recall` has left v, q and m."""
     v = models.v

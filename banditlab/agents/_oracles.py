@@ -23,7 +23,7 @@ from banditlab.bounds._curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import njit
+from banditlab.kernels import inline, njit
 from banditlab.validation import at_least, nonnegative, positive
 
 
@@ -72,7 +72,7 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
     return resolve("curvature", word, words)
 
 
-@njit
+@inline
 def aioli_learn(models, x, k, z, y):  # type: ignore[no-untyped-def]
     q, m = recall(models, x, k)
     teach(models, x, k, z, y, q, m)

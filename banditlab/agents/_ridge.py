@@ -32,7 +32,7 @@ from banditlab.forecasters._packed import (
     width,
     zeros,
 )
-from banditlab.kernels import njit
+from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
@@ -73,7 +73,7 @@ def ridge_state(problem: Problem, regularization: float, *settings: float, key: 
     )
 
 
-@njit
+@inline
 def predict(state, x):  # type: ignore[no-untyped-def]
     """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
     see(state.point, x)
@@ -83,7 +83,7 @@ def predict(state, x):  # type: ignore[no-untyped-def]
         state.q[k] = max(state.q[k], 0.0)
 
 
-@njit
+@inline
 def regress(state, k, x, target, low, high):  # type: ignore[no-untyped-def]
     """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
     P, w, v, own = state.P[k], state.H[k], state.v, state.point.x

@@ -12,7 +12,7 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import by_context, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -49,8 +49,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return best, False
 
 
-@njit
-def adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
+def _adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
     """V -= rate g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,), r (Kp,)."""
     for j in range(x.shape[0]):
         a = x[j]
@@ -59,6 +58,19 @@ def adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
                 g = a * r[k]
                 G[j, k] += g * g
                 V[j, k] -= rate * g / math.sqrt(G[j, k])
+
+
+def _sparse_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
+    for i in range(x.indices.shape[0]):
+        j, a = x.indices[i], x.values[i]
+        if a != 0.0:
+            for k in range(r.shape[0]):
+                g = a * r[k]
+                G[j, k] += g * g
+                V[j, k] -= rate * g / math.sqrt(G[j, k])
+
+
+adagrad = by_context(_adagrad, _sparse_adagrad)
 
 
 @njit
@@ -88,7 +100,7 @@ class EpsilonGreedy(LinearScores, KernelAgent):
     learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves out). The greedy class
     minimises no logistic loss: its mistakes are only bounded by that loss / ln 2, plus gamma T. `bound` answers None.
 
-    Cost: O(K d) a round; 2 K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; 2 K d numbers.
 
     Parameters
     ----------
@@ -114,6 +126,7 @@ class EpsilonGreedy(LinearScores, KernelAgent):
     reference = "Dudík, Langford and Li, ICML 2011 (inverse propensity score); AdaGrad, JMLR 2011"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    sparse = True
 
     def __init__(
         self,

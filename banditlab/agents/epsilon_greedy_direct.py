@@ -12,7 +12,7 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
 from banditlab.agents.epsilon_greedy import FLOOR
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import by_context, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, probability
 
@@ -49,16 +49,31 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return action, explored
 
 
-@njit
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    V, G, rate = state.V, state.G[action], state.settings[1]
-    y = 1.0 if correct else -1.0
-    r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
+def _adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
+    """V_k -= rate g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
     for j in range(x.shape[0]):
         g = r * x[j]
         if g != 0.0:
-            G[j] += g * g
-            V[j, action] -= rate * g / math.sqrt(G[j])
+            G[k, j] += g * g
+            V[j, k] -= rate * g / math.sqrt(G[k, j])
+
+
+def _sparse_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
+    for i in range(x.indices.shape[0]):
+        j, g = x.indices[i], r * x.values[i]
+        if g != 0.0:
+            G[k, j] += g * g
+            V[j, k] -= rate * g / math.sqrt(G[k, j])
+
+
+adagrad = by_context(_adagrad, _sparse_adagrad, inlined=True)
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+    y = 1.0 if correct else -1.0
+    r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
+    adagrad(state.V, state.G, action, r, x, state.settings[1])
     state.rounds[0] += 1
 
 
@@ -80,7 +95,7 @@ class EpsilonGreedyDirect(KernelAgent):
     best class's expected ones, Reg the models' regret in squared loss: T^{2/3} at best. Exactly one class is right, so
     the assumption needs sum_k sigmoid(w_k'x) = 1: possible for K = 2 or one-hot contexts only. `bound` answers None.
 
-    Cost: O(K d) to score and O(d) to learn; 2 K d numbers.
+    Cost: O(K d) to score and O(d) to learn, nnz(x) in the place of d where contexts come sparse; 2 K d numbers.
 
     Parameters
     ----------
@@ -108,6 +123,7 @@ class EpsilonGreedyDirect(KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 1
+    sparse = True
 
     def __init__(
         self,

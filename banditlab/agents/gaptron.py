@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, descend, padded, runner_up, scores, zero_weights
+from banditlab.agents._scores import ScaledScores, argmax, padded, runner_up, scores, zero_weights
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
+from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
 from banditlab.kernels import draw_uniform, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
@@ -27,7 +28,7 @@ class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
 
     loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2; D is infinite where
-    nothing is projected.
+    nothing is projected. norm (4,) is the running norm: W = norm[SCALE] V'.
     """
 
     V: NDArray[np.float64]
@@ -39,6 +40,7 @@ class State(NamedTuple):
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
     D: NDArray[np.float64]
+    norm: NDArray[np.float64]
 
 
 # payload (K + 1,) carries v = W x - max_k (W x)_k, of which the first n = payload[K] numbers were replaced by e^v.
@@ -46,12 +48,12 @@ class State(NamedTuple):
 
 @njit
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
-    z, K = state.z, p.shape[0]
+    z, scale, K = state.z, state.norm[SCALE], p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
     top = z[y_star]
     for k in range(K):
-        payload[k] = z[k] - top
+        payload[k] = scale * (z[k] - top)
     payload[K] = 0.0
     a = logistic_gap(payload, K) if state.loss[0] == LOGISTIC else hinge_gap(payload, y_star, K, state.loss[0])
     m = max(a, state.gamma[0])
@@ -101,25 +103,20 @@ def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # g_t = 0
         return
-    V, r, K = state.V, state.r, p.shape[0]
+    r, K = state.r, p.shape[0]
     if state.loss[0] == LOGISTIC:
         r_squared = logistic_slope(payload, action, 1.0 / (p[action] * LN2), K, r)
     else:
         r_squared = hinge_slope(payload, action, 1.0 / p[action], K, state.loss[0], r)
     eta = state.step[0]
     if state.adaptive[0] == 1:
-        x_squared = 0.0
-        for j in range(x.shape[0]):
-            x_squared += x[j] * x[j]
-        state.squares[0] += r_squared * x_squared
+        state.squares[0] += r_squared * squared_norm(x)
         eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
     if r_squared == 0.0:  # beyond the margin
         return
     for k in range(K):
         r[k] *= eta
-    descend(V, x, r)
-    if state.D[0] < math.inf:
-        project(V, state.D[0], r)
+    descend_in_ball(state.V, x, r, state.D[0], state.norm)
 
 
 @inline
@@ -154,20 +151,7 @@ def hinge_slope(v, y, weight, K, loss, r):  # type: ignore[no-untyped-def]
     return 2.0 * r[other] * r[other]
 
 
-@njit
-def project(V, D, column):  # type: ignore[no-untyped-def]
-    """Rescale V to Frobenius norm D where it is longer; column (Kp,) is scratch and ends as zeros."""
-    column[:] = 0.0
-    for j in range(V.shape[0]):
-        for k in range(V.shape[1]):
-            column[k] += V[j, k] * V[j, k]
-    norm = math.sqrt(column.sum())
-    column[:] = 0.0
-    if norm > D:
-        V *= D / norm
-
-
-class Gaptron(LinearScores, KernelAgent):
+class Gaptron(ScaledScores, KernelAgent):
     """Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
     Problem: bandit multiclass, adversarial stream. Losses, m = z_y - max_{k != y} z_k the margin of the label at z = W x:
@@ -194,7 +178,7 @@ class Gaptron(LinearScores, KernelAgent):
     one (proof in docs/gaptron-wide-step.md), and K instead of K^2 then stands under the roots: `gaptron_wide`, about
     1.52 R D sqrt(K T) where the paper has 2.40 K R D sqrt(T).
 
-    Cost: O(K d) a round, at most K exponentials, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, at most K exponentials, K d numbers.
 
     Parameters
     ----------
@@ -236,6 +220,7 @@ class Gaptron(LinearScores, KernelAgent):
     bound_unit = "bits"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    sparse = True
 
     def __init__(
         self,
@@ -276,6 +261,7 @@ class Gaptron(LinearScores, KernelAgent):
             adaptive=np.array([int(adaptive)]),
             squares=np.zeros(1),
             D=np.array([D if self.project else math.inf]),
+            norm=running_norm(),
         )
 
     def _resolved_step(self, step: float | str) -> float | str:

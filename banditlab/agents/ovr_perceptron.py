@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of
@@ -57,8 +57,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         if k == action or everyone:
             wanted = 1.0 if correct and k == action else -1.0
             if (payload[k] >= 0.0) != (wanted > 0.0):
-                for j in range(x.shape[0]):
-                    state.V[j, k] += wanted * x[j]
+                add(state.V, k, wanted, x)
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
@@ -76,7 +75,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     Both are `ovr_perceptron_mistakes` in banditlab.bounds. The comparator's loss is no logistic loss, so `bound`
     answers None. They hold for every setting below.
 
-    Cost: O(K d) a round, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
 
     Parameters
     ----------
@@ -104,6 +103,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     explores = False
+    sparse = True
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
 from banditlab.kernels import njit
 from banditlab.problem import Problem
 
@@ -33,10 +33,8 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
     if action == label:
         return
-    V = state.V
-    for j in range(x.shape[0]):
-        V[j, label] += x[j]
-        V[j, action] -= x[j]
+    add(state.V, label, 1.0, x)
+    add(state.V, action, -1.0, x)
 
 
 class Perceptron(LinearScores, KernelLabelAgent):
@@ -52,7 +50,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     multiclass hinge loss sum_t max(0, 1 - (U x)_y + max_{k != y} (U x)_k). The comparator's loss is the hinge, not the
     logistic loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
 
-    Cost: O(K d) a round, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
 
     Raises
     ------
@@ -70,6 +68,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     reference = "Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    sparse = True
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         super().__init__(problem, rng)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
-from banditlab.kernels import draw, draw_uniform, njit
+from banditlab.forecasters._norms import SQUARE, measured, note, running_norm
+from banditlab.kernels import by_context, draw, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
 
@@ -21,8 +22,9 @@ PAPER_RADIUS = math.sqrt(55.0)
 class State(NamedTuple):
     """A and V = -b/A, each (d, Kp), transposed and padded with columns of 1/D and of zeros; W = scale V'.
 
-    b is not stored: it is -A V. z, s, q, r (Kp,) are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta,
-    alpha, D); greedy is 1 where the exploitation draw is the argmax.
+    b is not stored: it is -A V. norm (4,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z, s, q,
+    r (Kp,) are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
+    draw is the argmax.
     """
 
     A: NDArray[np.float64]
@@ -32,6 +34,7 @@ class State(NamedTuple):
     q: NDArray[np.float64]
     r: NDArray[np.float64]
     scale: NDArray[np.float64]
+    norm: NDArray[np.float64]
     rates: NDArray[np.float64]
     greedy: NDArray[np.int64]
 
@@ -78,15 +81,14 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         e = (1.0 if k == action else 0.0) - 1.0 / K
         q[k] = weight * e * e
         r[k] = step * e
-    move(state.A, state.V, x, q, r)
-    norm = math.sqrt(squares(state.V, state.z))
-    D = state.rates[3]
+    move(state, x, q, r)
+    norm, D = math.sqrt(state.norm[SQUARE]), state.rates[3]
     state.scale[0] = D / norm if norm > D else 1.0  # the rescale that stands for a projection
 
 
-@njit
-def move(A, V, x, q, r):  # type: ignore[no-untyped-def]
+def _move(state, x, q, r):  # type: ignore[no-untyped-def]
     """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0."""
+    A, V = state.A, state.V
     for j in range(x.shape[0]):
         xj = x[j]
         if xj != 0.0:
@@ -96,6 +98,22 @@ def move(A, V, x, q, r):  # type: ignore[no-untyped-def]
                 new = old + x2 * q[k]
                 A[j, k] = new
                 V[j, k] = (V[j, k] * old - xj * r[k]) / new
+    measured(state.norm, squares(V, state.z))
+
+
+def _sparse_move(state, x, q, r):  # type: ignore[no-untyped-def]
+    A, V, gain = state.A, state.V, 0.0
+    for i in range(x.indices.shape[0]):
+        j, xj = x.indices[i], x.values[i]
+        x2 = xj * xj
+        for k in range(V.shape[1]):
+            old, v = A[j, k], V[j, k]
+            new = old + x2 * q[k]
+            A[j, k] = new
+            V[j, k] = (v * old - xj * r[k]) / new
+            gain += (V[j, k] - v) * (V[j, k] + v)
+    if note(state.norm, gain, V.shape[0]):
+        measured(state.norm, squares(V, state.z))
 
 
 @njit
@@ -117,6 +135,9 @@ def squares(V, column):  # type: ignore[no-untyped-def]
     for k in range(Kp):
         total += column[k]
     return total
+
+
+move = by_context(_move, _sparse_move)
 
 
 class PNewtron(KernelAgent):
@@ -146,7 +167,7 @@ class PNewtron(KernelAgent):
     the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
     within a thousand rounds, so two correct implementations agree in distribution, not action by action.
 
-    Cost: O(K d) a round, K exponentials, K nnz(x) divisions; 2 K d numbers.
+    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse; K exponentials, K nnz(x) divisions; 2 K d numbers.
 
     Parameters
     ----------
@@ -182,6 +203,7 @@ class PNewtron(KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 2
+    sparse = True
 
     def __init__(
         self,
@@ -214,6 +236,7 @@ class PNewtron(KernelAgent):
             q=np.zeros(padded(K)),
             r=np.zeros(padded(K)),
             scale=np.ones(1),
+            norm=running_norm(),
             rates=np.array([self.gamma, self.beta, self.alpha, D]),
             greedy=np.array([int(self.exploit == "argmax")]),
         )

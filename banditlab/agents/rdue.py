@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, descend, padded, scores, zero_weights
-from banditlab.agents.gaptron import project
+from banditlab.agents._scores import ScaledScores, argmax, padded, scores, zero_weights
 from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
+from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
 from banditlab.kernels import draw, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
@@ -24,7 +24,7 @@ class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
 
     scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2; D, the radius, is infinite
-    where nothing is projected.
+    where nothing is projected. norm (4,) is the running norm: W = norm[SCALE] V'.
     """
 
     V: NDArray[np.float64]
@@ -35,16 +35,18 @@ class State(NamedTuple):
     floor: NDArray[np.float64]
     squares: NDArray[np.float64]
     D: NDArray[np.float64]
+    norm: NDArray[np.float64]
 
 
 @njit
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K, gamma = state.z, p.shape[0], state.gamma[0]
-    scores(state.V, x, z)  # theta = W x
+    scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
+    ln2 = LN2 * state.norm[SCALE]
     total = 0.0
     for k in range(K):
-        payload[k] = math.exp(LN2 * (z[k] - z[best]))
+        payload[k] = math.exp(ln2 * (z[k] - z[best]))
         total += payload[k]
     q_max = 1.0 / total
     r = min(1.0, 2.0 * (1.0 - q_max))
@@ -63,27 +65,22 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # G_t = 0
         return
-    V, r, K = state.V, state.r, p.shape[0]
+    r, K = state.r, p.shape[0]
     weight = 1.0 / p[action]  # G_t = (q - e_y) (x) x / p(y), r its factor in the classes
     r_squared = 0.0
     for k in range(K):
         r[k] = weight * (payload[k] - 1.0 if k == action else payload[k])
         r_squared += r[k] * r[k]
-    x_squared = 0.0
-    for j in range(x.shape[0]):
-        x_squared += x[j] * x[j]
-    state.squares[0] += r_squared * x_squared
+    state.squares[0] += r_squared * squared_norm(x)
     if state.squares[0] == 0.0:
         return
     eta = state.scale[0] / math.sqrt(2.0 * (state.floor[0] + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    descend(V, x, r)
-    if state.D[0] < math.inf:
-        project(V, state.D[0], r)
+    descend_in_ball(state.V, x, r, state.D[0], state.norm)
 
 
-class RDUE(KernelAgent):
+class RDUE(ScaledScores, KernelAgent):
     """Decode the scores at random by just as much as the surrogate loss pays for, and explore uniformly.
 
     Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
@@ -107,7 +104,7 @@ class RDUE(KernelAgent):
     projection. The paper's 1 - a = 0.693 is not sharp: for any K it is 0.518, the largest (1 - 2 q^2)/log2(1/q), which
     two classes attain; we keep the theorem as it is.
 
-    Cost: O(K d) a round, K exponentials, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
 
     Parameters
     ----------
@@ -143,6 +140,7 @@ class RDUE(KernelAgent):
     bound_unit = "bits"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    sparse = True
 
     def __init__(
         self,
@@ -180,12 +178,8 @@ class RDUE(KernelAgent):
             floor=np.array([1e-8 if adaptive else 0.0]),
             squares=np.zeros(1),
             D=np.array([D if self.project else math.inf]),
+            norm=running_norm(),
         )
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view; the logits in nats are ln 2 W x."""
-        return self.state.V[:, : self.problem.n_classes].T
 
     def bound(self, rounds: int) -> float | None:
         """Return q0 (K-1)/K T + b K B'^2/(2 a q0), in bits; None for the adaptive step, unprojected and at q0 = 0."""

@@ -42,6 +42,7 @@ class Uniform(KernelAgent):
     reference = "-"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    sparse = True
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         super().__init__(problem, rng)

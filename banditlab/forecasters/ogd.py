@@ -10,18 +10,26 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ogd import ogd as ogd_bound
 from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._norms import LARGEST, LEAST_SCALE, SCALE, SQUARE, measured, note, running_norm, squared_norm
 from banditlab.forecasters._quadratic import softmax_into
+from banditlab.forecasters._scores import padded, scores, zero_weights
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import njit
+from banditlab.kernels import by_context, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """W (K, d); s (K,) scratch; t (1,) rounds learnt; constants (2,) = B, step; spent (1,) = sum eta_t ||g_t||^2."""
+    """V (d, Kp), the transpose of W padded with columns of zeros, but for the scale: W_k = norms[k, SCALE] V_k.
 
-    W: NDArray[np.float64]
+    norms (Kp, 4), the running norm of every V_k; s, r (Kp,) scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
+    = B, step; spent (1,) = sum eta_t ||g_t||^2.
+    """
+
+    V: NDArray[np.float64]
+    norms: NDArray[np.float64]
     s: NDArray[np.float64]
+    r: NDArray[np.float64]
     t: NDArray[np.int64]
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
@@ -29,33 +37,93 @@ class State(NamedTuple):
 
 @njit
 def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
-    np.dot(state.W, x, z)
+    scores(state.V, x, state.s)
+    for k in range(z.shape[0]):
+        z[k] = state.norms[k, SCALE] * state.s[k]
 
 
 @njit
 def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
-    W, s = state.W, state.s
+    r, K = state.r, z.shape[0]
     B, step = state.constants
-    K, d = W.shape
-    np.dot(W, x, z)
-    softmax_into(z, s)
-    s[y] -= 1.0  # g = (s - e_y) x'
+    predict_kernel(state, x, z)
+    softmax_into(z, r[:K])
+    r[y] -= 1.0  # g = (s - e_y) x'
     state.t[0] += 1
     eta = step / math.sqrt(state.t[0])
-    square_x = np.dot(x, x)
-    square_s = 0.0
+    square_r = 0.0
     for k in range(K):
-        square_s += s[k] * s[k]
-        move = eta * s[k]
-        norm = 0.0
-        for j in range(d):
-            W[k, j] -= move * x[j]
-            norm += W[k, j] * W[k, j]
-        if norm > B * B:
-            shrink = B / math.sqrt(norm)
-            for j in range(d):
-                W[k, j] *= shrink
-    state.spent[0] += eta * square_s * square_x
+        square_r += r[k] * r[k]
+        r[k] *= eta
+    state.spent[0] += eta * square_r * squared_norm(x)
+    descend_in_rows(state.V, x, r, B, state.norms, state.s)
+
+
+def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
+    """Take r x' off W and clip every row to norm B; r, s (Kp,) are scratch, r with zeros from K on."""
+    if is_scaled(norms):  # a sparse update came before
+        fold(V, norms, s)
+    s[:] = 0.0
+    for j in range(V.shape[0]):
+        for k in range(V.shape[1]):
+            V[j, k] -= r[k] * x[j]
+            s[k] += V[j, k] * V[j, k]
+    shrinks = False
+    for k in range(V.shape[1]):
+        measured(norms[k], min(s[k], B * B))
+        shrinks |= s[k] > B * B
+        s[k] = B / math.sqrt(s[k]) if s[k] > B * B else 1.0
+    if shrinks:
+        for j in range(V.shape[0]):
+            for k in range(V.shape[1]):
+                V[j, k] *= s[k]
+
+
+def _sparse_descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
+    for k in range(V.shape[1]):
+        r[k] /= norms[k, SCALE]
+        s[k] = 0.0
+    for i in range(x.indices.shape[0]):
+        j, xj = x.indices[i], x.values[i]
+        for k in range(V.shape[1]):
+            old = V[j, k]
+            V[j, k] = old - r[k] * xj
+            s[k] += (V[j, k] - old) * (V[j, k] + old)
+    anew = False
+    for k in range(V.shape[1]):
+        anew |= note(norms[k], s[k], V.shape[0])
+    if anew:
+        fold(V, norms, s)
+    for k in range(V.shape[1]):
+        size = norms[k, SCALE] * math.sqrt(norms[k, SQUARE])
+        if size > B:
+            norms[k, SCALE] *= B / size
+            if norms[k, SCALE] < LEAST_SCALE:
+                norms[k, LARGEST] = math.inf  # to be folded at the next update
+
+
+descend_in_rows = by_context(_descend_in_rows, _sparse_descend_in_rows)
+
+
+@inline
+def is_scaled(norms):  # type: ignore[no-untyped-def]
+    scaled = False
+    for k in range(norms.shape[0]):
+        scaled |= norms[k, SCALE] != 1.0
+    return scaled
+
+
+@njit
+def fold(V, norms, s):  # type: ignore[no-untyped-def]
+    """Multiply the scales into V and measure the norms of its rows V_k; s (Kp,) is scratch."""
+    s[:] = 0.0
+    for j in range(V.shape[0]):
+        for k in range(V.shape[1]):
+            V[j, k] *= norms[k, SCALE]
+            s[k] += V[j, k] * V[j, k]
+    for k in range(V.shape[1]):
+        norms[k, SCALE] = 1.0
+        measured(norms[k], s[k])
 
 
 class OGD(KernelForecaster):
@@ -70,7 +138,7 @@ class OGD(KernelForecaster):
     sqrt(T) (D^2 / (2 step) + step G^2), which is (3/2) G D sqrt(T) at step = D / G ("theory"). The running certificate
     is the sum behind it, D^2 / (2 eta_T) + (1/2) sum_t eta_t ||g_t||^2.
 
-    Cost: O(K d) a round, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
 
     Parameters
     ----------
@@ -97,6 +165,7 @@ class OGD(KernelForecaster):
     bound_unit = "nats"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
+    sparse = True
 
     def __init__(
         self,
@@ -111,7 +180,15 @@ class OGD(KernelForecaster):
         self.norm_bound = positive("norm_bound", norm_bound)
         self.step = resolve("step", step, {"theory": math.sqrt(2.0 * K) * self.norm_bound / R})
         constants = np.array([self.norm_bound, self.step])
-        self.state = State(np.zeros((K, d)), np.zeros(K), np.zeros(1, np.int64), constants, np.zeros(1))
+        Kp = padded(K)
+        norms, count, spent = np.tile(running_norm(), (Kp, 1)), np.zeros(1, np.int64), np.zeros(1)
+        self.state = State(zero_weights(d, K), norms, np.zeros(Kp), np.zeros(Kp), count, constants, spent)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d)."""
+        K = self.problem.n_classes
+        return self.state.norms[:K, SCALE, None] * self.state.V[:, :K].T
 
     def bound(self, rounds: float) -> float:
         """Return the regret's bound after `rounds` rounds, in nats."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from banditlab.agents import Trace
 from banditlab.agents._scores import scores, zero_weights
+from banditlab.errors import IncompatibleError
+from banditlab.forecasters._norms import fold, measured, note, running_norm
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from banditlab.rows import SparseRows
+from banditlab.rows import MOST_DENSE, SparseRows
 
 D, K, T = 403, 5, 1500
 
@@ -29,13 +33,42 @@ def documents(d=D, K=K, T=T, most=40, seed=0):
 
 
 EXACT = [
+    ("uniform", {}),
     ("banditron", {"gamma": 0.2}),
+    ("epsilon-greedy", {"gamma": 0.2}),
+    ("epsilon-greedy-direct", {}),
+    ("soba-diag", {"gamma": 0.2}),
+    ("ovr-perceptron", {}),
+    ("ovr-perceptron", {"choice": "largest", "corrects": "all"}),
+    ("gaptron", {"gamma": 0.2, "step": "adaptive"}),
+    ("rdue", {"gamma": 0.2, "step": "adaptive"}),
+    ("perceptron", {}),
 ]
 """Same bits in either form."""
 
+CLOSE = [
+    ("gaptron", {"gamma": 0.2, "norm_bound": 0.3, "step": 0.2}),
+    ("gaptron", {"gamma": 0.2, "norm_bound": 0.3, "step": 0.2, "loss": "hinge"}),
+    ("gaptron", {"gamma": 0.2, "norm_bound": 5.0, "step": "wide", "loss": "smooth-hinge"}),
+    ("rdue", {"gamma": 0.2, "norm_bound": 0.5}),
+    ("pnewtron", {"gamma": 0.3}),
+    ("pnewtron", {"gamma": 0.3, "norm_bound": 0.1, "exploit": "argmax"}),
+    ("exploration", {"forecaster": "ogd", "gamma": 0.3, "norm_bound": 0.5}),
+    ("exploration", {"forecaster": "ogd", "gamma": 0.3, "norm_bound": 1e-3, "step": 10.0}),
+    ("sampled", {"forecaster": "ogd", "norm_bound": 0.5}),
+]
+"""The norm of W is kept up to date, not measured, where contexts are sparse: same actions, weights to rounding."""
 
-def play(id_, settings, X, y, sizes=(700, 3, 797)):
-    agent = registry().load("agents", id_)(Problem(X.shape[1], K, 1.0, T), np.random.default_rng(3), **settings)
+
+def named(value):
+    return value if isinstance(value, str) else "-".join(map(str, value.values()))
+
+
+def build(id_, settings, d=D):
+    return registry().load("agents", id_)(Problem(d, K, 1.0, T), np.random.default_rng(3), **settings)
+
+
+def play(agent, X, y, sizes=(700, 3, 797)):
     assert agent.sparse
     trace, at = Trace.empty(T), 0
     for n in sizes:
@@ -45,22 +78,110 @@ def play(id_, settings, X, y, sizes=(700, 3, 797)):
     return agent, trace
 
 
+def in_csr(X):
+    return SparseRows.of(scipy.sparse.csr_array(X))
+
+
 def leaves(state):
     return [leaf for part in state for leaf in (leaves(part) if isinstance(part, tuple) else [part])]
 
 
-@pytest.mark.parametrize(
-    ("id_", "settings"), EXACT, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values()))
-)
+def weights(agent):
+    return getattr(agent, "inner", agent).weights if hasattr(agent, "forecaster") else agent.weights
+
+
+def test_no_player_with_sparse_kernels_is_left_out():
+    listed = {id_ for id_, _ in EXACT + CLOSE} - {"exploration", "sampled"}
+    found = {
+        entry.id
+        for entry in registry().entries("agents")
+        if not (cls := entry.load()).requires and getattr(cls, "sparse", False)
+    }
+    assert found == listed
+
+
+@pytest.mark.parametrize(("id_", "settings"), EXACT, ids=named)
 def test_same_bits_in_either_form(id_, settings):
     X, y = documents()
-    dense, by_dense = play(id_, settings, X, y)
-    sparse, by_sparse = play(id_, settings, SparseRows.of(scipy.sparse.csr_array(X)), y)
+    dense, by_dense = play(build(id_, settings), X, y)
+    sparse, by_sparse = play(build(id_, settings), in_csr(X), y)
     assert 10 < by_dense.correct.sum() < T
     for one, other in zip(by_dense, by_sparse, strict=True):
         assert np.array_equal(one, other)
     for one, other in zip(leaves(dense.state), leaves(sparse.state), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("d", [64, D])
+@pytest.mark.parametrize(("id_", "settings"), CLOSE, ids=named)
+def test_same_actions_and_weights_where_a_norm_is_kept_up_to_date(id_, settings, d):
+    X, y = documents(d=d)
+    dense, by_dense = play(build(id_, settings, d), X, y)
+    sparse, by_sparse = play(build(id_, settings, d), in_csr(X), y)
+    assert np.array_equal(by_dense.action, by_sparse.action)
+    np.testing.assert_allclose(by_dense.p_true, by_sparse.p_true, rtol=1e-12, atol=1e-12)
+    assert np.abs(weights(dense)).max() > 1e-5
+    np.testing.assert_allclose(weights(dense), weights(sparse), rtol=0, atol=1e-12 * np.abs(weights(dense)).max())
+
+
+@pytest.mark.parametrize(("id_", "settings"), CLOSE, ids=named)
+def test_forms_may_alternate(id_, settings):
+    """A player that learnt from sparse contexts goes on with dense ones, and the other way round."""
+    X, y = documents()
+    _, by_dense = play(build(id_, settings), X, y)
+    mixed, parts = build(id_, settings), []
+    for start in range(0, T, 250):
+        block = X[start : start + 250]
+        parts.append(Trace.empty(250))
+        mixed.play_block(in_csr(block) if start % 500 else block, y[start : start + 250], parts[-1])
+    assert np.array_equal(by_dense.action, np.concatenate([part.action for part in parts]))
+    np.testing.assert_allclose(by_dense.p_true, np.concatenate([part.p_true for part in parts]), rtol=1e-12, atol=1e-12)
+
+
+def test_a_square_that_falls_far_is_measured_anew():
+    norm = running_norm()
+    measured(norm, 1e8)
+    assert not note(norm, -0.5e8, 100)
+    assert note(norm, -0.5e8 + 1e-3, 100)  # what is left holds few digits
+    measured(norm, 1e-3)
+    assert [note(norm, 0.0, 3) for _ in range(3)] == [False, False, True]
+    V = np.array([[3.0, 0.0], [0.0, 4.0]])
+    norm[:] = [0.5, 1.0, 1.0, 7.0]
+    fold(V, norm)
+    assert V.tolist() == [[1.5, 0.0], [0.0, 2.0]]
+    assert norm.tolist() == [1.0, 6.25, 6.25, 0.0]
+
+
+def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long_ones():
+    X, y = documents(d=20, T=50, most=6)
+    assert not registry().load("agents", "linucb").sparse
+    one, other = build("banditron", {}, 20), build("banditron", {}, 20)
+    one.sparse = other.sparse = False  # as if it had none
+    dense, sparse = Trace.empty(50), Trace.empty(50)
+    one.play_block(X, y, dense)
+    other.play_block(in_csr(X), y, sparse)
+    assert np.array_equal(dense.action, sparse.action)
+    d = MOST_DENSE + 1
+    agent = registry().load("agents", "uniform")(Problem(d, 2, 1.0), np.random.default_rng(0))
+    agent.sparse = False
+    with pytest.raises(IncompatibleError, match="too long to be made dense"):
+        agent.play_block(scipy.sparse.csr_array((1, d)), np.zeros(1, np.int64), Trace.empty(1))
+
+
+def test_a_block_of_sparse_contexts_allocates_no_dense_row():
+    d, n = 347_000, 1024
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((n, d), density=80 / d, format="csr", rng=rng)
+    y = rng.integers(K, size=n)
+    agent = registry().load("agents", "gaptron")(Problem(d, K, 10.0, T), rng, gamma=0.1, norm_bound=0.01, step=1.0)
+    trace = Trace.empty(n)
+    agent.play_block(X[:1], y[:1], trace.part(slice(0, 1)))  # compiled
+    tracemalloc.start()
+    agent.play_block(X, y, trace)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * d  # of one row
+    assert np.linalg.norm(agent.weights) == pytest.approx(0.01 * np.sqrt(K))  # the ball binds
 
 
 @pytest.mark.parametrize("classes", [2, 4, 5, 9])

@@ -27,8 +27,8 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
 
-    loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2; D is infinite where
-    nothing is projected. norm (4,) is the running norm: W = norm[SCALE] V'.
+    loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
+    norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
     """
 
     V: NDArray[np.float64]
@@ -39,7 +39,6 @@ class State(NamedTuple):
     step: NDArray[np.float64]
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
-    D: NDArray[np.float64]
     norm: NDArray[np.float64]
 
 
@@ -116,7 +115,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         return
     for k in range(K):
         r[k] *= eta
-    descend_in_ball(state.V, x, r, state.D[0], state.norm)
+    descend_in_ball(state.V, x, r, state.norm)
 
 
 @inline
@@ -260,8 +259,7 @@ class Gaptron(ScaledScores, KernelAgent):
             step=np.array([self.step_scale if adaptive else float(self.step)]),
             adaptive=np.array([int(adaptive)]),
             squares=np.zeros(1),
-            D=np.array([D if self.project else math.inf]),
-            norm=running_norm(),
+            norm=running_norm(D if self.project else math.inf),
         )
 
     def _resolved_step(self, step: float | str) -> float | str:

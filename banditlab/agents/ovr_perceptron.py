@@ -52,12 +52,13 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    everyone = correct and state.rules[1] == 1  # the label is known then
-    for k in range(p.shape[0]):
-        if k == action or everyone:
-            wanted = 1.0 if correct and k == action else -1.0
-            if (payload[k] >= 0.0) != (wanted > 0.0):
-                add(state.V, k, wanted, x)
+    said_yes = payload[action] >= 0.0
+    if said_yes != correct:
+        add(state.V, action, 1.0 if correct else -1.0, x)
+    if correct and state.rules[1] == 1:  # the label is known then
+        for k in range(p.shape[0]):
+            if k != action and payload[k] >= 0.0:
+                add(state.V, k, -1.0, x)
 
 
 class OvRPerceptron(LinearScores, KernelAgent):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import argmax, padded, scores, zero_weights
-from banditlab.forecasters._norms import SQUARE, measured, note, running_norm
+from banditlab.forecasters._norms import SQUARE, measured, note, running_norm, squares
 from banditlab.kernels import by_context, draw, draw_uniform, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
@@ -22,7 +22,7 @@ PAPER_RADIUS = math.sqrt(55.0)
 class State(NamedTuple):
     """A and V = -b/A, each (d, Kp), transposed and padded with columns of 1/D and of zeros; W = scale V'.
 
-    b is not stored: it is -A V. norm (4,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z, s, q,
+    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z, s, q,
     r (Kp,) are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
     draw is the argmax.
     """
@@ -131,27 +131,6 @@ def _sparse_move(state, x, q, r):  # type: ignore[no-untyped-def]
 
 
 move = by_context(_move, _sparse_move)
-
-
-@njit
-def squares(V, column):  # type: ignore[no-untyped-def]
-    """Return the sum of V's squares, eight rows at a time; column (Kp,) is scratch."""
-    d, Kp = V.shape
-    for k in range(Kp):
-        column[k] = 0.0
-    whole = d - d % 8
-    for j in range(0, whole, 8):
-        for k in range(Kp):
-            low = V[j, k] ** 2 + V[j + 1, k] ** 2 + V[j + 2, k] ** 2 + V[j + 3, k] ** 2
-            high = V[j + 4, k] ** 2 + V[j + 5, k] ** 2 + V[j + 6, k] ** 2 + V[j + 7, k] ** 2
-            column[k] += low + high
-    for j in range(whole, d):
-        for k in range(Kp):
-            column[k] += V[j, k] ** 2
-    total = 0.0
-    for k in range(Kp):
-        total += column[k]
-    return total
 
 
 class PNewtron(KernelAgent):

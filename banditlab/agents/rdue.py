@@ -23,8 +23,8 @@ LN2 = math.log(2.0)
 class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
 
-    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2; D, the radius, is infinite
-    where nothing is projected. norm (4,) is the running norm: W = norm[SCALE] V'.
+    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. norm (5,) is the running
+    norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
     """
 
     V: NDArray[np.float64]
@@ -34,7 +34,6 @@ class State(NamedTuple):
     scale: NDArray[np.float64]
     floor: NDArray[np.float64]
     squares: NDArray[np.float64]
-    D: NDArray[np.float64]
     norm: NDArray[np.float64]
 
 
@@ -77,7 +76,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     eta = state.scale[0] / math.sqrt(2.0 * (state.floor[0] + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    descend_in_ball(state.V, x, r, state.D[0], state.norm)
+    descend_in_ball(state.V, x, r, state.norm)
 
 
 class RDUE(ScaledScores, KernelAgent):
@@ -177,8 +176,7 @@ class RDUE(ScaledScores, KernelAgent):
             scale=np.array([self.step_scale if adaptive else 2.0 * D]),
             floor=np.array([1e-8 if adaptive else 0.0]),
             squares=np.zeros(1),
-            D=np.array([D if self.project else math.inf]),
-            norm=running_norm(),
+            norm=running_norm(D if self.project else math.inf),
         )
 
     def bound(self, rounds: int) -> float | None:

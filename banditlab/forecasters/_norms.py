@@ -20,13 +20,13 @@ FALL = 1e-4
 LEAST_SCALE = 1e-9
 """A smaller scale is multiplied into V."""
 
-SCALE, SQUARE, LARGEST, UPDATES = range(4)
-"""Slots of a running norm: W = scale V; ||V||^2, its largest value and the updates since it was measured."""
+SCALE, SQUARE, LARGEST, UPDATES, RADIUS = range(5)
+"""Slots of a running norm: W = scale V; ||V||^2, its largest value and the updates since it was measured; the ball's D."""
 
 
-def running_norm() -> NDArray[np.float64]:
-    """Return the running norm of V = 0, scale 1."""
-    return np.array([1.0, 0.0, 0.0, 0.0])
+def running_norm(radius: float = math.inf) -> NDArray[np.float64]:
+    """Return the running norm of V = 0, scale 1, in a ball of this radius."""
+    return np.array([1.0, 0.0, 0.0, 0.0, radius])
 
 
 @inline
@@ -43,6 +43,27 @@ def measured(norm, square):  # type: ignore[no-untyped-def]
     """Take over a square that was just measured."""
     norm[SQUARE] = norm[LARGEST] = square
     norm[UPDATES] = 0.0
+
+
+@njit
+def squares(V, column):  # type: ignore[no-untyped-def]
+    """Write the sums of squares of V's columns into column (Kp,), eight rows at a time, and return their sum."""
+    d, Kp = V.shape
+    for k in range(Kp):
+        column[k] = 0.0
+    whole = d - d % 8
+    for j in range(0, whole, 8):
+        for k in range(Kp):
+            low = V[j, k] ** 2 + V[j + 1, k] ** 2 + V[j + 2, k] ** 2 + V[j + 3, k] ** 2
+            high = V[j + 4, k] ** 2 + V[j + 5, k] ** 2 + V[j + 6, k] ** 2 + V[j + 7, k] ** 2
+            column[k] += low + high
+    for j in range(whole, d):
+        for k in range(Kp):
+            column[k] += V[j, k] ** 2
+    total = 0.0
+    for k in range(Kp):
+        total += column[k]
+    return total
 
 
 @njit
@@ -72,8 +93,9 @@ def project(V, D, column):  # type: ignore[no-untyped-def]
     return min(square, D * D)
 
 
-def _descend_in_ball(V, x, r, D, norm):  # type: ignore[no-untyped-def]
-    """Take r x' off W = scale V' and rescale W to Frobenius norm D where it is longer; r (Kp,) ends as anything."""
+def _descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
+    """Take r x' off W = scale V' and rescale W into the norm's ball (Frobenius); r (Kp,) ends as anything."""
+    D = norm[RADIUS]
     if norm[SCALE] != 1.0:  # a sparse update came before
         fold(V, norm)
     descend(V, x, r)
@@ -81,7 +103,8 @@ def _descend_in_ball(V, x, r, D, norm):  # type: ignore[no-untyped-def]
         measured(norm, project(V, D, r))
 
 
-def _sparse_descend_in_ball(V, x, r, D, norm):  # type: ignore[no-untyped-def]
+def _sparse_descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
+    D = norm[RADIUS]
     if math.isinf(D):
         descend(V, x, r)
         return

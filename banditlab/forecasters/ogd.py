@@ -10,9 +10,19 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ogd import ogd as ogd_bound
 from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._norms import LARGEST, LEAST_SCALE, SCALE, SQUARE, measured, note, running_norm, squared_norm
+from banditlab.forecasters._norms import (
+    LARGEST,
+    LEAST_SCALE,
+    SCALE,
+    SQUARE,
+    measured,
+    note,
+    running_norm,
+    squared_norm,
+    squares,
+)
 from banditlab.forecasters._quadratic import softmax_into
-from banditlab.forecasters._scores import padded, scores, zero_weights
+from banditlab.forecasters._scores import descend, padded, scores, zero_weights
 from banditlab.forecasters._settings import resolve
 from banditlab.kernels import by_context, inline, njit
 from banditlab.problem import Problem
@@ -22,7 +32,7 @@ from banditlab.validation import positive
 class State(NamedTuple):
     """V (d, Kp), the transpose of W padded with columns of zeros, but for the scale: W_k = norms[k, SCALE] V_k.
 
-    norms (Kp, 4), the running norm of every V_k; s, r (Kp,) scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
+    norms (Kp, 5), the running norm of every V_k; s, r (Kp,) scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
     = B, step; spent (1,) = sum eta_t ||g_t||^2.
     """
 
@@ -63,11 +73,8 @@ def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
     """Take r x' off W and clip every row to norm B; r, s (Kp,) are scratch, r with zeros from K on."""
     if is_scaled(norms):  # a sparse update came before
         fold(V, norms, s)
-    s[:] = 0.0
-    for j in range(V.shape[0]):
-        for k in range(V.shape[1]):
-            V[j, k] -= r[k] * x[j]
-            s[k] += V[j, k] * V[j, k]
+    descend(V, x, r)
+    squares(V, s)
     shrinks = False
     for k in range(V.shape[1]):
         measured(norms[k], min(s[k], B * B))

@@ -146,10 +146,10 @@ def test_a_square_that_falls_far_is_measured_anew():
     measured(norm, 1e-3)
     assert [note(norm, 0.0, 3) for _ in range(3)] == [False, False, True]
     V = np.array([[3.0, 0.0], [0.0, 4.0]])
-    norm[:] = [0.5, 1.0, 1.0, 7.0]
+    norm[:4] = [0.5, 1.0, 1.0, 7.0]
     fold(V, norm)
     assert V.tolist() == [[1.5, 0.0], [0.0, 2.0]]
-    assert norm.tolist() == [1.0, 6.25, 6.25, 0.0]
+    assert norm[:4].tolist() == [1.0, 6.25, 6.25, 0.0]
 
 
 def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long_ones():

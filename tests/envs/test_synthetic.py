@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2, chisquare, kstest
 
-from banditlab.envs import Adversary, Logistic, LowerBound, SynNonSep, SynSep
+from banditlab.envs import Adversary, Logistic, LowerBound, Sparse, SynNonSep, SynSep
 from banditlab.errors import UsageError
 from banditlab.losses import softmax
 
@@ -315,3 +315,57 @@ def test_adversary_bad_settings():
         Adversary(rho=2.0)
     with pytest.raises(UsageError, match="n_cells must be at least 1"):
         Adversary(n_cells=0)
+
+
+# -------------------------------------------------------------------------------------------------------------- sparse
+
+
+def documents(rounds=4000, seed=0, **settings):
+    env = Sparse(**settings, horizon=rounds)
+    env.reset(seed=seed)
+    [(X, y)] = env.blocks(rounds, rounds)
+    return env, X, y
+
+
+def test_documents_have_so_many_words_and_unit_norm():
+    _, X, y = documents(n_features=5000, nonzeros=30, radius=2.0)
+    assert X.format == "csr"
+    assert (np.diff(X.indptr) == 30).all()
+    assert (X.data > 0).all()
+    assert X.has_canonical_format
+    norms = np.sqrt(X.multiply(X).sum(axis=1))
+    assert norms.max() <= 2.0
+    assert norms.min() >= 2.0 * (1 - 1e-9)
+    np.testing.assert_allclose(np.bincount(y) / len(y), 0.25, atol=0.03)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.5])
+def test_words_follow_the_power_law(exponent):
+    env, X, _ = documents(20_000, n_features=4000, n_classes=4, nonzeros=25, exponent=exponent)
+    counts = np.bincount(X.indices, minlength=4000)[env._words(env._streams()).column]
+    per_rank = counts.reshape(-1, 4).sum(axis=1) / 20_000
+    law = (np.arange(1000) + 0.5 + 25.0) ** -exponent  # frequency of a rank, to be compared in tens
+    law *= 25 / law.sum()
+    np.testing.assert_allclose(per_rank.reshape(-1, 10).sum(axis=1), law.reshape(-1, 10).sum(axis=1), rtol=0.12)
+    assert per_rank.max() <= 1.0
+
+
+def test_planted_words_tell_the_label():
+    for topical, least, most in ((0.0, 0.7, 0.8), (0.3, 0.0, 0.03), (1.0, 0.0, 0.0)):
+        env, X, y = documents(n_features=20_000, nonzeros=80, topical=topical)
+        own = env.word_classes()[:, None] == np.arange(4)
+        wrong = np.argmax(X @ own.astype(float), axis=1) != y
+        assert least <= wrong.mean() <= most
+    env, X, y = documents(n_features=20_000, nonzeros=80, topical=1.0, noise=0.2)
+    wrong = np.argmax(X @ (env.word_classes()[:, None] == np.arange(4)).astype(float), axis=1) != y
+    assert 0.17 <= wrong.mean() <= 0.23
+
+
+def test_columns_left_over_stay_empty_and_the_fullest_rows_are_possible():
+    env, X, _ = documents(500, n_features=43, n_classes=4, nonzeros=10)
+    assert (np.diff(X.indptr) == 10).all()
+    assert X.has_canonical_format
+    assert (env.word_classes() == -1).sum() == 3
+    assert not np.isin(np.flatnonzero(env.word_classes() == -1), X.indices).any()
+    with pytest.raises(UsageError, match="n_features must be at least n_classes \\* nonzeros = 40, got 39"):
+        Sparse(n_features=39, n_classes=4, nonzeros=10)

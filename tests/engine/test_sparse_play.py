@@ -1,0 +1,175 @@
+"""Sparse streams in the engine: one truth on both paths, no dense block anywhere, and what is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from banditlab.agents import Agent
+from banditlab.agents.banditron import Banditron
+from banditlab.agents.epsilon_greedy import EpsilonGreedy
+from banditlab.agents.gaptron import Gaptron
+from banditlab.engine import Sweep, make_spec, play
+from banditlab.engine import work as work_module
+from banditlab.engine.play import checked_blocks, cut_at, play_together
+from banditlab.envs import Sparse
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.problem import Decision, Problem
+from banditlab.rows import SparseRows
+
+LONG = {"n_features": 347_000, "n_classes": 4, "nonzeros": 80}
+
+
+def agent(env, cls=Banditron, **settings):
+    return cls(env.problem, np.random.default_rng(1), **({"gamma": 0.1} | settings))
+
+
+def steps_and_blocks(env, cls, **settings):
+    stops = [1, 7, 100, 1024, 1025]
+    return [
+        play(env, agent(env, cls, **settings), seed=3, checkpoints=stops, path=path, keep_trace=True)
+        for path in ("blocks", "steps")
+    ]
+
+
+def test_both_paths_give_the_same_run():
+    env = Sparse(horizon=1300)
+    fast, slow = steps_and_blocks(env, Banditron)
+    for a, b in zip(fast.trace, slow.trace, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert fast.rounds == slow.rounds == [1, 7, 100, 1024, 1025, 1300]
+    assert fast.mistakes == slow.mistakes
+
+
+def test_both_paths_give_the_same_run_to_rounding_where_a_ball_binds():
+    env = Sparse(horizon=1300)
+    fast, slow = steps_and_blocks(env, Gaptron, norm_bound=0.2, step=1.0)
+    np.testing.assert_array_equal(fast.trace.action, slow.trace.action)
+    np.testing.assert_allclose(fast.trace.p_true, slow.trace.p_true, rtol=1e-12)
+
+
+def test_a_long_stream_is_played_in_the_memory_of_the_weights():
+    env = Sparse(**LONG, horizon=3000)
+    play(env, agent(env), seed=0, rounds=1)  # compiled
+    one = agent(env)
+    tracemalloc.start()
+    played = play(env, one, seed=0, checkpoints=[1000, 2500])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert one.state.V.nbytes == 4 * 347_000 * 8
+    assert peak < 40 * 2**20  # a dense block has 2.6 GiB; blocks, words and their draws take some 20 MiB
+    assert played.mistakes[-1] < 0.75 * 3000
+
+
+def test_players_side_by_side_leave_what_they_leave_alone():
+    env = Sparse(horizon=1500)
+    alone = [play(env, agent(env, cls), seed=2, checkpoints=[400]) for cls in (Banditron, EpsilonGreedy)]
+    both = play_together(env, [agent(env), agent(env, EpsilonGreedy)], seed=2, checkpoints=[400, 1500])
+    assert [one.mistakes for one in alone] == [one.mistakes for one in both]
+
+
+def test_pieces_of_sparse_blocks_end_at_the_checkpoints():
+    env = Sparse(horizon=1300)
+    env.reset(seed=0)
+    [(X, y)] = env.blocks(1300, 1300)
+    pieces = list(cut_at(checked_blocks(env.blocks(1300, 512), env.problem, 1300), [5, 700, 1300]))
+    assert [(len(rows), stop) for rows, _, stop in pieces] == [
+        (5, True),
+        (507, False),
+        (188, True),
+        (324, False),
+        (276, True),
+    ]
+    assert all(isinstance(rows, SparseRows) for rows, _, _ in pieces)
+    assert np.array_equal(np.concatenate([rows.toarray() for rows, _, _ in pieces]), X.toarray())
+    assert np.array_equal(np.concatenate([labels for _, labels, _ in pieces]), y)
+
+
+def bad(change):
+    X = scipy.sparse.csr_array(np.eye(3))
+    change(X)
+    return [(X, np.zeros(3, np.int64))]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (bad(lambda X: X.indices.__setitem__(0, 3)), "contexts have entries outside their shape"),
+        (bad(lambda X: X.indices.__setitem__(0, -1)), "contexts have entries outside their shape"),
+        (bad(lambda X: X.data.__setitem__(1, np.nan)), "contexts are not finite"),
+        ([(scipy.sparse.csr_array((3, 4)), np.zeros(3, np.int64))], r"blocks of shapes \(3, 4\) and \(3,\)"),
+        ([(scipy.sparse.csr_array((3, 3)), np.zeros(2, np.int64))], r"blocks of shapes \(3, 3\) and \(2,\)"),
+        ([(scipy.sparse.csr_array((3, 3)), np.full(3, 2))], r"a label outside 0 \.\.\. 1"),
+    ],
+)
+def test_sparse_blocks_are_checked(blocks, message):
+    with pytest.raises(UsageError, match=message):
+        list(checked_blocks(blocks, Problem(3, 2, 1.0), 3))
+
+
+class Slow(Agent):
+    """A player without kernels."""
+
+    explores = False
+
+    def act(self, context):
+        assert context.shape == (self.problem.n_features,)
+        return Decision(0, np.eye(self.problem.n_classes)[0])
+
+    def learn(self, context, decision, correct):
+        pass
+
+
+def test_long_rows_reach_players_without_sparse_kernels_one_at_a_time_or_not_at_all():
+    env = Sparse(**LONG, horizon=20)
+    assert play(env, Slow(env.problem, np.random.default_rng(0)), seed=0).rounds == [20]
+    dense_only = agent(env)
+    dense_only.sparse = False
+    with pytest.raises(IncompatibleError, match="no kernels for sparse contexts, and rows of d = 347,000 are too long"):
+        play(env, dense_only, seed=0)
+    short = Sparse(horizon=300)
+    dense_only = agent(short)
+    dense_only.sparse = False
+    assert play(short, dense_only, seed=0).mistakes == play(short, agent(short), seed=0).mistakes
+
+
+def spec(**changes):
+    written = {
+        "name": "sparse",
+        "rounds": 200,
+        "repetitions": 1,
+        "base_seed": 0,
+        "norm_bounds": [],
+        "environment": [{"id": "banditlab/Sparse-v0", "n_features": 20_000}],
+        "agent": [{"id": "banditron"}, {"id": "epsilon-greedy-direct"}],
+    }
+    return make_spec(written | changes, "spec")
+
+
+def test_a_sweep_over_a_sparse_stream_without_comparators(tmp_path):
+    Sweep(spec()).run(tmp_path, jobs=1)
+    assert (tmp_path / "results.parquet").is_file()
+
+
+def test_comparators_of_long_sparse_rows_are_refused_at_once(tmp_path):
+    message = r"norm_bounds: the comparator on .*Sparse-v0.* d = 20,000 are too long .*; set norm_bounds = \[\]"
+    with pytest.raises(UsageError, match=message):
+        Sweep(spec(norm_bounds=[1.0])).run(tmp_path, jobs=1)
+
+
+def test_a_pair_that_cannot_be_is_a_skip_with_its_reason():
+    from banditlab.engine.plan import make_plan
+
+    plan = make_plan(spec(agent=[{"id": "banditron"}, {"id": "randomized-decoding"}]))
+    assert [run.label for run in plan.runs] == ["banditron"]
+    assert "no kernels for sparse contexts" in plan.skipped[0]["reason"]
+
+
+def test_a_stream_is_kept_by_the_bytes_of_its_rows():
+    env = Sparse(**LONG, horizon=1000)
+    env.reset(seed=0)
+    [(X, _)] = env.blocks(1000, 1000)
+    assert work_module._row_bytes(env) * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)

@@ -23,6 +23,7 @@ PARTS = {
     "forecasters": "microseconds a round of the full-information learners against matrix products",
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
+    "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
     "peers": "our agents and other libraries' methods on identical digits streams",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -15,6 +15,7 @@ from banditlab.forecasters._norms import (
     LEAST_SCALE,
     SCALE,
     SQUARE,
+    UPDATES,
     measured,
     note,
     running_norm,
@@ -77,7 +78,8 @@ def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
     squares(V, s)
     shrinks = False
     for k in range(V.shape[1]):
-        measured(norms[k], min(s[k], B * B))
+        norms[k, SQUARE] = norms[k, LARGEST] = min(s[k], B * B)
+        norms[k, UPDATES] = 0.0
         shrinks |= s[k] > B * B
         s[k] = B / math.sqrt(s[k]) if s[k] > B * B else 1.0
     if shrinks:

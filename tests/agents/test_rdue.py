@@ -12,6 +12,7 @@ from banditlab.agents import Trace
 from banditlab.agents.rdue import RDUE
 from banditlab.bounds.rdue import GAP, rdue_radius, rdue_smoothness
 from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.forecasters._norms import RADIUS
 from banditlab.losses import logistic_loss, softmax
 from banditlab.problem import Problem
 
@@ -138,7 +139,7 @@ def test_the_comparator_is_converted(stream):
         assert surrogate(U @ x / LN2, label) == pytest.approx(logistic_loss(U @ x, label) / LN2, abs=1e-12)
     assert np.linalg.norm(U / LN2) == pytest.approx(rdue_radius(K, B))
     agent = make(K, d, gamma=0.1, norm_bound=B)
-    assert agent.state.D[0] == pytest.approx(rdue_radius(K, B))
+    assert agent.state.norm[RADIUS] == pytest.approx(rdue_radius(K, B))
     assert agent.state.scale[0] == pytest.approx(2 * rdue_radius(K, B))
 
 

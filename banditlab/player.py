@@ -19,7 +19,7 @@ import numpy as np
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2  # 2: inverses packed, running norms
 
 
 class Player:

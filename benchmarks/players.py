@@ -71,7 +71,10 @@ AGENTS = [
 ]  # fmt: skip
 
 FORECASTERS = [
-    Player("ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K), lambda K, d: float(K * d)),
+    Player(
+        "ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K),
+        lambda K, d: costs.padded(K) * (d + 7.0),  # seven numbers a row: its running norm and scratch
+    ),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
     Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),
     Player(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -41,14 +43,29 @@ FAMILIES = {
 """Players whose kernels take long to compile, as their tests are called."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one worker (`--dist loadgroup`), and a slow family's from all files of players in one.
+def group_of(nodeid: str) -> str:
+    """Return which tests share a worker: a slow family's of all files of players, else a file's.
 
-    Workers share what they compiled, but what two of them need at the same moment both compile. Other files stay whole:
+    Workers share what they compiled, but what two of them need at the same moment both compile. Files stay whole because
     their fixtures, some of which play sweeps, are made once.
     """
-    for item in items:
-        of_players = item.path.parent.name in ("agents", "forecasters", "checks")
-        found = [family for family, names in FAMILIES.items() if of_players and re.search(names, item.nodeid)]
-        item.add_marker(pytest.mark.xdist_group(found[0] if found else item.nodeid.split("::")[0]))
+    file = nodeid.partition("::")[0]
+    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks")
+    return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out tests by `group_of` where `--dist loadgroup` is asked for.
+
+    The marks that option reads have no effect under pytest 9.2 and pytest-xdist 3.8: every test then goes to any worker.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return ByGroup(config, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -250,6 +251,11 @@ def main() -> None:
         sys.exit(2)
     except BanditlabError as error:
         _say(error)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO):
+            raise
+        _say(f"{error.strerror or error}; finished runs are stored, the same command does the rest")
         sys.exit(2)
     except KeyboardInterrupt:
         _say("interrupted; finished runs are stored, the same command does the rest")

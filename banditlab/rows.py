@@ -70,14 +70,14 @@ class SparseRows:
         csr = _as_csr(found, d)
         if csr is None:
             fault = f"have entries outside their shape {found.shape}"
-        elif not np.isfinite(csr.values).all():
-            fault = "are not finite"
         elif not _is_ordered(csr):
-            ordered = found.copy()
+            ordered = found.astype(np.float64)  # a copy; sums of small integers would overflow
             # what it noted of itself earlier may be out of date
             ordered.has_canonical_format = ordered.has_sorted_indices = False
             ordered.sum_duplicates()
             csr = _as_csr(ordered, d)
+        if csr is not None and not np.isfinite(csr.values).all():  # sums, too
+            fault = "are not finite"
         if fault or csr is None:
             raise UsageError(f"{whose} {fault}")
         return cls(csr, d)

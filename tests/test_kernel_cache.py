@@ -12,9 +12,10 @@ from typing import Any
 
 import numba
 import pytest
+from numba.core.caching import _CacheLocator
 
 from banditlab import kernels
-from banditlab.kernel_cache import EntryFiles, SharedCache
+from banditlab.kernel_cache import SLOTS, EntryFiles, SharedCache
 
 
 def files(folder: Path) -> list[str]:
@@ -96,6 +97,62 @@ def test_entries_of_another_numba_are_not_read_and_give_way(tmp_path: Path, monk
     entries.save("int64", 2)
     assert entries.load("int64") == 2
     assert len(files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("length", [0, 3, -5])
+def test_entries_cut_short_are_compiled_again(tmp_path: Path, length: int) -> None:
+    entries = EntryFiles(str(tmp_path), "f", "stamp")
+    entries.save("int64", list(range(100)))
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:length])
+    assert entries.load("int64") is None
+    entries.save("int64", 2)
+    assert entries.load("int64") == 2
+    assert len(files(tmp_path)) == 1
+
+
+def test_keys_that_never_come_back_do_not_pile_up(tmp_path: Path) -> None:
+    entries = EntryFiles(str(tmp_path), "f", "stamp")
+    for module in range(3 * SLOTS):
+        entries.save((Named(str(module)),), module)
+        assert entries.load((Named(str(module)),)) == module
+    assert len(files(tmp_path)) == SLOTS
+
+
+def test_a_full_disk_costs_the_entry_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = EntryFiles(str(tmp_path), "f", "stamp")
+    entries.save("int64", 1)
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    entries.save("int64", 2)
+    assert entries.load("int64") == 1
+    assert len(files(tmp_path)) == 1
+
+
+def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Any) -> None:
+        raise PermissionError(13, "read-only")
+
+    monkeypatch.setattr(_CacheLocator, "ensure_cache_path", refused)
+    compiled = kernels.njit(_plain)
+    assert compiled(3) == 3
+    assert compiled._cache.cache_path is None
+    compiled.recompile()
+
+
+def test_an_edit_of_any_kernel_makes_entries_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the folder is the same: it may be the user's own, or a parent process's of before the edit."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    hits = []
+    for digest in ("before", "before", "after"):
+        monkeypatch.setattr(kernels, "source_digest", lambda digest=digest: digest)
+        compiled = kernels.njit(_plain)
+        compiled(3)
+        hits.append(sum(compiled.stats.cache_hits.values()))
+    assert hits == [0, 1, 0]
 
 
 def test_a_failed_save_leaves_the_old_entry_and_no_litter(tmp_path: Path) -> None:

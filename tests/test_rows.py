@@ -150,3 +150,12 @@ def test_both_forms_can_be_called_outside_kernels():
     assert isinstance(csr.row(2), SparseRow)
     assert csr.row(2).indices.tolist() == [0, 2]
     assert csr.row(2).values.tolist() == [1.0, -4.0]
+
+
+def test_sums_of_places_given_twice_are_exact_and_finite():
+    def twice(values):
+        return scipy.sparse.csr_array((values, np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
+
+    assert SparseRows.of(twice(np.array([100, 100], dtype=np.int8))).toarray()[0, 1] == 200.0
+    with pytest.raises(UsageError, match="not finite"), np.errstate(over="ignore"):
+        SparseRows.of(twice(np.array([1e308, 1e308])))

@@ -182,7 +182,7 @@ def _read_runs(out: Path, wanted: list[str]) -> tuple[list[pd.DataFrame], int]:
     for shard in sorted(out.glob("shards/*/*.parquet")):
         table = _parquet(shard)
         if table is None:
-            unreadable += shard.stem in wanted and shard.stem not in done
+            unreadable += (first := shard.stem.partition("-")[0]) in wanted and first not in done
             continue
         table = table[table["run_id"].isin(set(wanted) - done)]
         done |= set(table["run_id"])

@@ -41,8 +41,10 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
     """Descend from the feasible W until gap <= tolerance max(1, loss), or `max_iterations` rounds on all contexts.
 
     From W = 0 the parts are solved one after another, each from the optimum of the smaller one; another W is taken to be
-    near the optimum, and only the Hessian is a part's.
+    near the optimum, and only the Hessian is a part's. A part that is unlike the others may lead far away: then all
+    contexts are solved from where W began.
     """
+    begin = feasible(W, B)
     parts = [objective]
     while len(parts[-1].contexts) // STEP >= ENOUGH * W.size and (fewer := parts[-1].part(STEP)).totals.any():
         parts.append(fewer)
@@ -56,7 +58,8 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
     p, steps = newton_by_part(objective, model, feasible(W, B), B, tolerance)
     if p.within(tolerance):
         return Found(p.W, p.loss, p.gap, steps)
-    return _whole(objective, p.W, B, tolerance, max_iterations, steps)
+    misled = not p.loss < objective.evaluate(begin)[0]
+    return _whole(objective, begin if misled else p.W, B, tolerance, max_iterations, steps)
 
 
 def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, tolerance: float) -> tuple[Point, int]:

@@ -2,15 +2,18 @@
 
 spec.toml                                    resolved, with versions and the store format number
 runs.json                                    the current spec's run ids, stream ids and skipped pairs
-shards/<first two of id>/<run_id>.parquet    one or more runs, named after the first; temporary name, fsync, os.replace
+shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
 comparators/<stream_id>.parquet, .npz
 failed/<run_id>.json                         traceback; tried again on the next call
 results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+
+Every file is written under a temporary name, fsynced, and put in place by os.replace.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -78,7 +81,7 @@ class Store:
         """Store finished runs in one shard, all or none; their earlier failures, if there were any, are forgotten."""
         texts = {run.run_id: json.dumps(run.description, sort_keys=True) for run in runs}
         table = _stacked([run.rows for run in runs]).replace_schema_metadata({RUNS: json.dumps(texts)})
-        _write_parquet(self.shard(runs[0].run_id), table)
+        _write_parquet(self.shard(*texts), table)
         for run_id in self._failed() & set(texts):
             (self.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
 
@@ -105,20 +108,25 @@ class Store:
         _write_bytes(self.folder / "spec.toml", resolved_toml.encode())
         _write_bytes(self.folder / "runs.json", json.dumps(plan, indent=1).encode())
 
-    def shard(self, run_id: str) -> Path:
-        """Return where runs stand until they are compacted, the first of them given."""
-        return self.folder / "shards" / run_id[:2] / f"{run_id}.parquet"
+    def shard(self, run_id: str, *others: str) -> Path:
+        """Return where runs stand until they are compacted.
+
+        The name says all of them: another process may store the first of them beside others, over this file else.
+        """
+        mark = f"-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:16]}" if others else ""
+        return self.folder / "shards" / run_id[:2] / f"{run_id}{mark}.parquet"
 
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
-        """Return (ids of finished runs, ids of shards found cut in half, which are removed)."""
+        """Return (ids of finished runs, first ids of shards found cut in half or spoilt, which are removed)."""
         held = shards(self.folder)  # before the compacted ones: a run may move, never vanish
-        broken = [file for file, texts in held.items() if texts is None]
+        broken = {file for file, texts in held.items() if texts is None or read_if_whole(file) is None}
         for file in broken:
             file.unlink(missing_ok=True)
-        finished = {run_id for texts in held.values() for run_id in texts or ()} | compacted_ids(self.folder)
-        return finished, [file.stem for file in broken if file.stem not in finished]
+        whole = [texts or {} for file, texts in held.items() if file not in broken]
+        finished = {run_id for texts in whole for run_id in texts} | compacted_ids(self.folder)
+        return finished, [first for file in held if file in broken and (first := first_run(file)) not in finished]
 
     def failures(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Return the records of those of the given runs that failed."""
@@ -137,9 +145,9 @@ class Store:
             whole = {file: texts for file, texts in shards(self.folder).items() if texts is not None}
             read = {file: table for file in sorted(whole) if (table := read_if_whole(file)) is not None}
             if read:
-                texts = {run_id: text for file in read for run_id, text in (whole[file] or {}).items()}
-                described = _table({"run_id": list(texts), "description": list(texts.values())})
-                _merge(self.folder / "descriptions.parquet", [described], ["run_id"])
+                texts = [whole[file] for file in read]  # a table each: one text array holds 2 GiB at most
+                described = [_table({"run_id": list(t), "description": list(t.values())}) for t in texts]
+                _merge(self.folder / "descriptions.parquet", described, ["run_id"])
                 _merge(self.folder / "results.parquet", list(read.values()), ["run_id", "round"])
             for file in read:
                 file.unlink(missing_ok=True)
@@ -168,23 +176,43 @@ def shards(folder: Path) -> dict[Path, dict[str, str] | None]:
     return {file: _runs_of(file) for file in folder.glob("shards/*/*.parquet")}
 
 
+def first_run(shard: Path) -> str:
+    """Return the id of the first run of a shard, whole or not."""
+    return shard.stem.partition("-")[0]
+
+
 def _runs_of(file: Path) -> dict[str, str] | None:
     try:
         metadata = pq.read_metadata(file).metadata or {}
-    except (pa.ArrowInvalid, OSError):
+        if RUNS.encode() in metadata:
+            return dict(json.loads(metadata[RUNS.encode()]))
+    except (ValueError, OSError) as error:
+        _refuse_unless_cut(file, error)
         return None
-    if RUNS.encode() in metadata:
-        return dict(json.loads(metadata[RUNS.encode()]))
     return {file.stem: metadata.get(b"banditlab.run", b"{}").decode()}  # as shards were before they held several runs
 
 
 def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
-    """Return a Parquet file's table, or None where there is no such file or it was cut in half."""
+    """Return a Parquet file's table, or None where there is no such file or it was cut in half or spoilt.
+
+    Raises
+    ------
+    UsageError
+        The file may not be read, or not now.
+    """
     try:
-        with pq.ParquetFile(file) as opened:  # not read_table, which imports pandas (see `_array`)
+        # not read_table, which imports pandas (see `_array`)
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
             return opened.read(columns=columns)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowInvalid, OSError) as error:
+        _refuse_unless_cut(file, error)
         return None
+
+
+def _refuse_unless_cut(file: Path, error: Exception) -> None:
+    """Raise a UsageError where the operating system refused a file: it may be whole, and must not be made anew."""
+    if isinstance(error, OSError) and error.errno is not None and not isinstance(error, FileNotFoundError):
+        raise UsageError(f"{file}: cannot be read ({os.strerror(error.errno)})") from None
 
 
 def compacted_ids(folder: Path) -> set[str]:
@@ -281,7 +309,7 @@ def concatenate(tables: list[pa.Table]) -> pa.Table:
 
 def _write_parquet(file: Path, table: pa.Table) -> None:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(table, sink, write_page_checksum=True)
     _write_bytes(file, sink.getvalue().to_pybytes())
 
 

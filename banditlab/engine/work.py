@@ -96,14 +96,23 @@ class _Shelf:
         return self.store_all() if time.perf_counter() - self._since >= STORE_SECONDS else []
 
     def store_all(self) -> list[Outcome]:
-        """Store what waits and return its outcomes; runs that cannot be stored have failed."""
-        waiting, self._waiting = self._waiting, []
+        """Store what waits and return its outcomes; runs that cannot be stored even alone have failed."""
+        outcomes: list[Outcome] = []
         try:
-            if waiting:
-                self.store.write_runs([finished for _, finished, _ in waiting])
+            if self._waiting:
+                self.store.write_runs([finished for _, finished, _ in self._waiting])
+                outcomes = [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in self._waiting]
+        except Exception:  # one run's odd rows are no reason to lose the others'
+            outcomes = [self._store_one(*each) for each in self._waiting]
+        self._waiting = []  # not before they are stored: an interrupt comes at any time
+        return outcomes
+
+    def _store_one(self, run: Run, finished: Finished, seconds: float) -> Outcome:
+        try:
+            self.store.write_runs([finished])
         except Exception as error:
-            return [_failed(self.store, run, False, error) for run, _, _ in waiting]
-        return [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in waiting]
+            return _failed(self.store, run, False, error)
+        return Outcome(run.run_id, run.rounds, seconds)
 
 
 def _play_all(shelf: _Shelf, task: Task) -> Iterator[Outcome]:

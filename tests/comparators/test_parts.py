@@ -119,3 +119,14 @@ def test_the_last_step_s_change_of_the_gradient_is_taken_over():
     np.testing.assert_allclose(_parts._direction(part, here, 100.0, 1e-6, [pair]), -0.1 * s, rtol=1e-10)
     plain = _parts._direction(part, here, 100.0, 1e-6, [])
     assert np.abs(plain + 0.1 * s).max() > 1e-3 * np.abs(s).max()
+
+
+@pytest.mark.parametrize("B", [30.0, 1e4])
+def test_a_part_unlike_the_others_does_not_lead_astray(B):
+    """Every 8th context is tiny, so the weights that are best for those are enormous for all."""
+    U, C = planted(m=8 * 16 * K * D + 6)
+    U[::8] *= 1e-8
+    best, rounds = minimise(Objective(U, C), np.zeros((K, D)), B, 1e-6, 100)
+    found = best_in_ball(U, C, B, max_iterations=rounds + 10)
+    assert found.loss - found.gap <= best.loss
+    assert best.loss - best.gap <= found.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from banditlab.engine import store as store_module
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine import work as work_module
 from banditlab.engine.play import play
-from banditlab.engine.store import Finished, Store, concatenate, finished_runs, shards
+from banditlab.engine.store import Finished, Store, concatenate, finished_runs, first_run, shards
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 
@@ -161,7 +162,7 @@ def test_a_shard_cut_in_half_is_done_again(small, tmp_path, monkeypatch):
     shard, runs = next(iter(shards(tmp_path).items()))
     shard.write_bytes(shard.read_bytes()[:500])
     again = small().run(tmp_path)
-    assert again.redone == [shard.stem]
+    assert again.redone == [first_run(shard)]
     assert (again.present, again.played, again.failures) == (6 - len(runs), len(runs), [])
 
 
@@ -244,6 +245,89 @@ def test_a_run_in_two_shards_counts_once(tmp_path):
         frame = pd.read_parquet(tmp_path / "results.parquet")
         assert list(frame.run_id) == ["aa", "aa", "bb", "bb", "cc", "cc"]
         store.write_runs([three])
+
+
+def test_shards_of_other_runs_are_not_written_over(tmp_path):
+    """Two processes in one folder may both store a run, each beside others."""
+    store = Store(tmp_path)
+    a, b, c = (Finished(i, {"run_id": [i], "round": [1], "mistakes": [0]}, {"of": i}) for i in ("aa", "bb", "cc"))
+    for runs in ([a, b], [a, c], [a]):
+        store.write_runs(runs)
+    assert finished_runs(tmp_path) == {"aa", "bb", "cc"}
+    assert len(shards(tmp_path)) == 3
+
+
+def test_a_spoilt_shard_is_done_again(small, tmp_path, monkeypatch):
+    """Its end, which says what it holds, is whole; its rows are not."""
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    small().run(tmp_path / "out")
+    monkeypatch.undo()
+    shard, runs = next(iter(shards(tmp_path / "out").items()))
+    data = bytearray(shard.read_bytes())
+    data[40] ^= 1
+    shard.write_bytes(data)
+    again = small().run(tmp_path / "out")
+    assert again.redone == [first_run(shard)]
+    assert (again.present, again.played, again.failures) == (6 - len(runs), len(runs), [])
+    small().run(tmp_path / "whole")
+    assert_same(tables(tmp_path / "out"), tables(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("name", ["shard", "results"])
+def test_a_file_that_may_not_be_read_is_not_made_anew(small, tmp_path, monkeypatch, name):
+    if name == "shard":
+        monkeypatch.setattr(Store, "compact", lambda self: None)
+    small().run(tmp_path)
+    monkeypatch.undo()
+    file = next(iter(shards(tmp_path))) if name == "shard" else tmp_path / "results.parquet"
+    before = file.read_bytes()
+
+    def refused(*arguments, **options):
+        raise PermissionError(errno.EACCES, "refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "ParquetFile", refused)
+        patch.setattr(pq, "read_metadata", refused)
+        with pytest.raises(UsageError, match="cannot be read"):
+            small().run(tmp_path)
+    assert file.read_bytes() == before
+    assert small().run(tmp_path).present == 6
+
+
+def test_an_interrupt_while_storing_keeps_what_was_finished(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(work_module, "STORE_SECONDS", 1e9)
+    monkeypatch.setattr(Store, "compact", lambda self: None)
+    write, calls = Store.write_runs, []
+
+    def interrupted(self, runs):
+        calls.append(len(runs))
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        write(self, runs)
+
+    shelf = work_module._Shelf(Store(tmp_path))
+    run = small().plan.runs[0]
+    shelf._waiting = [(run, Finished("aa", {"run_id": ["aa"], "round": [1]}, {}), 0.0)]
+    monkeypatch.setattr(Store, "write_runs", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        shelf.store_all()
+    assert len(shelf.store_all()) == 1
+    assert finished_runs(tmp_path) == {"aa"}
+
+
+def test_a_run_that_cannot_be_stored_takes_no_other_with_it(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(work_module, "STORE_SECONDS", 1e9)
+    made = work_module.run_rows
+
+    def odd(run, player, played):
+        rows = made(run, player, played)
+        return rows | {"diagnostic.odd": ["no number"] * len(rows["round"])} if run.player == "uniform" else rows
+
+    monkeypatch.setattr(work_module, "run_rows", odd)
+    result = small().run(tmp_path)
+    assert {failure["player"] for failure in result.failures} == {"uniform"}
+    assert result.played == 4
+    assert set(tables(tmp_path)[0]["player"]) == {"banditron"}
 
 
 def test_streams_of_short_runs_go_together_and_long_ones_are_cut(small):

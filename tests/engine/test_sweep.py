@@ -321,7 +321,7 @@ def test_a_run_that_cannot_be_stored_takes_no_other_with_it(small, tmp_path, mon
 
     def odd(run, player, played):
         rows = made(run, player, played)
-        return rows | {"diagnostic.odd": ["no number"] * len(rows["round"])} if run.player == "uniform" else rows
+        return rows | {"diagnostic.odd": ["no number"] * len(rows["round"])} if run.label == "uniform" else rows
 
     monkeypatch.setattr(work_module, "run_rows", odd)
     result = small().run(tmp_path)

@@ -92,19 +92,17 @@ class SharedCache(FunctionCache):
     """numba's cache of one function, its entries in `EntryFiles`; off where no folder can be written.
 
     numba calls an entry stale when the function's own file changed. A kernel holds code of others, so here it is stale
-    when any of the package's kernels changed: the folder need not be that of these sources, a child process inherits its
-    parent's.
+    when `sources`, the digest of them all, is another: the folder need not be that of these sources, a child process
+    inherits its parent's.
     """
 
-    def __init__(self, function: Any) -> None:
-        from banditlab.kernels import source_digest  # which imports this module, once that is defined
-
+    def __init__(self, function: Any, sources: str) -> None:
         try:
             super().__init__(function)
         except RuntimeError:  # "no locator available": a home that is read-only or none at all
             self._off = True
             return
-        stamp = (source_digest(), self._impl.locator.get_source_stamp())
+        stamp = (sources, self._impl.locator.get_source_stamp())
         self._cache_file: Any = EntryFiles(self._cache_path, self._impl.filename_base, stamp)
 
     _off = False

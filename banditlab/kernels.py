@@ -70,7 +70,7 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
         if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
-            dispatcher._cache = SharedCache(function)  # in place of what `enable_caching` sets
+            dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
         return dispatcher
 
     return compiled(function) if function is not None else compiled

@@ -136,7 +136,12 @@ def played(folder):
     return pd.concat(parts, ignore_index=True)
 
 
-there = [name for name in SETS if (root / f"boosting-tables-{name}").is_dir()]
+def begun(folder):
+    """Return whether a results folder has a finished run."""
+    return any((root / folder).glob("results.parquet")) or any((root / folder).glob("shards/*/*.parquet"))
+
+
+there = [name for name in SETS if begun(f"boosting-tables-{name}")]
 runs = {name: played(f"boosting-tables-{name}") for name in there}
 
 # %% [markdown]
@@ -255,7 +260,7 @@ if len(compared):
 # ## Error against the number of weak learners
 
 # %%
-more = {name: played(f"boosting-learners-{name}") for name in there if (root / f"boosting-learners-{name}").is_dir()}
+more = {name: played(f"boosting-learners-{name}") for name in there if begun(f"boosting-learners-{name}")}
 LABELS = {"AdaOLM": "AdaBoost.OLM, the code's derivative", "AdaOLM" + EXACT: "AdaBoost.OLM", OURS: "AdaBoost.OLM++"}
 LOOKS = styles([*LABELS.values()])
 

@@ -38,8 +38,8 @@ from banditlab.problem import Problem
 
 PLAIN = {"scaling": "none", "normalize": False, "intercept": False}
 SETS = {
-    "balance-scale": ({"data_id": 11}, {}, 9),
-    "car": ({"data_id": 21}, {"one_hot": [4, 4, 4, 3, 3, 3], "ordered": [2, 3]}, 4),
+    "balance-scale": ({"data_id": 11}, {}, 3),
+    "car": ({"data_id": 21}, {"one_hot": [4, 4, 4, 3, 3, 3], "ordered": [2, 3]}, 2),
     "mice": ({"data_id": 40966, "missing": "zero"}, {}, 1),
     "nursery": ({"data_id": 26}, {"one_hot": [3, 5, 4, 4, 3, 2, 3, 3], "ordered": [3]}, 1),
 }

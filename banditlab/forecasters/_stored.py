@@ -1,4 +1,4 @@
-"""The contexts a learner keeps, an array (room, d) or sparse, and what it asks of them: four functions of either.
+"""The contexts a learner keeps, an array (room, d) or sparse, and what it asks of them: functions of either.
 
 In the sparse ones v (d,) is scratch that is 0 between calls: a context is spread over it, so that its product with a row
 kept costs that row's entries, whichever kind of context it is.
@@ -113,20 +113,44 @@ def _products_many_sparse(X, Y, r, v, out, W, squares):  # type: ignore[no-untyp
             W[i, t] = out[i]
 
 
-def _apart(X, x, r, w, v):  # type: ignore[no-untyped-def]
-    """Return |x - X'w|^2 for the first r contexts kept, w (r,)."""
-    np.dot(w[:r], X[:r], v)
-    square = 0.0
+def _begin(X, x, v):  # type: ignore[no-untyped-def]
+    """Write x into v (d,), from which `take` takes and which `finish` reads; X is the contexts kept."""
     for j in range(x.shape[0]):
-        square += (x[j] - v[j]) ** 2
-    return square
+        v[j] = x[j]
 
 
-def _apart_sparse(X, x, r, w, v):  # type: ignore[no-untyped-def]
+def _begin_sparse(X, x, v):  # type: ignore[no-untyped-def]
     spread(x, v)
+
+
+def _take(X, r, w, v):  # type: ignore[no-untyped-def]
+    """Take X'w off v for the first r contexts kept, w (r,)."""
+    for i in range(r):
+        weight, kept = w[i], X[i]
+        for j in range(v.shape[0]):
+            v[j] -= weight * kept[j]
+
+
+def _take_sparse(X, r, w, v):  # type: ignore[no-untyped-def]
     for i in range(r):
         for e in range(X.length[i]):
             v[X.places[i, e]] -= w[i] * X.values[i, e]
+
+
+def _seen_by(X, r, v, out):  # type: ignore[no-untyped-def]
+    """Write X v for the first r contexts kept into out."""
+    np.dot(X[:r], v, out[:r])
+
+
+def _finish(X, x, r, v):  # type: ignore[no-untyped-def]
+    """Return |v|^2; v is free again (and 0, if contexts are sparse)."""
+    square = 0.0
+    for j in range(v.shape[0]):
+        square += v[j] * v[j]
+    return square
+
+
+def _finish_sparse(X, x, r, v):  # type: ignore[no-untyped-def]
     square = 0.0
     for i in range(r):
         for e in range(X.length[i]):
@@ -187,5 +211,8 @@ def _copy_entries_sparse(x, places, values):  # type: ignore[no-untyped-def]
 taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
 products = by_context(_products, _products_sparse, kind=Stored, name="X")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X")
-apart = by_context(_apart, _apart_sparse, kind=Stored, name="X")
+begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
+take = by_context(_take, _take_sparse, kind=Stored, name="X")
+seen_by = by_context(_seen_by, products_spread.py_func, kind=Stored, name="X")
+finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
 keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")

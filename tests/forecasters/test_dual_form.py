@@ -12,6 +12,7 @@ from banditlab.agents.exploration import Exploration
 from banditlab.errors import UsageError
 from banditlab.forecasters._blocks import Blocks, dense
 from banditlab.forecasters._forms import FIRST, SMALL
+from banditlab.forecasters._span import Span, extend, locate
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
@@ -27,7 +28,7 @@ def contexts(kind: str, n: int, d: int) -> np.ndarray:
     if kind == "repeated":
         X = X[rng.integers(0, 7, n)]
     elif kind != "dense":
-        X = rng.standard_normal((n, 5)) @ X[:5] + {"subspace": 0.0, "nearly": 1e-7}[kind] * X
+        X = rng.standard_normal((n, 5)) @ X[:5] + {"subspace": 0.0, "nearly": 1e-6}[kind] * X
     X /= np.linalg.norm(X, axis=1)[:, None] * rng.uniform(1.0, 3.0, n)[:, None]
     return as_contexts(X)
 
@@ -54,6 +55,27 @@ def test_dual_equals_primal(cls: type, kind: str, lam: float) -> None:
     assert dual.state.span.rank[0] == RANKS[kind]
     assert dual.certificate() == pytest.approx(primal.certificate(), rel=1e-9)
     assert dual.diagnostics() == primal.diagnostics()
+
+
+@pytest.mark.parametrize("width", [None, 40])
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
+def test_inner_products_of_near_repetitions(apart: float, width: int | None) -> None:
+    """A factor of the Gram matrix alone is wrong by orders of magnitude from 1e-5 on: it squares the condition."""
+    d, n, rng = 40, 90, np.random.default_rng(2)
+    base = rng.standard_normal((5, d)) / np.sqrt(d)
+    X = as_contexts(base[rng.integers(0, 5, n)] + apart / np.sqrt(d) * rng.standard_normal((n, d)))
+    span = Span.empty(d, d, width)
+
+    def coordinates(x: np.ndarray, write) -> np.ndarray:
+        write(span, x)
+        return span.xi.copy()
+
+    learnt = np.array([coordinates(x, extend) for x in X])
+    forecast = np.array([coordinates(x, locate) for x in X])
+    assert not span.v.any() or width is None
+    tolerance = 1e-11 if apart > 1e-7 else 2e-8  # what stands out by less than 1e-8 is left out
+    np.testing.assert_allclose(learnt @ learnt.T, X @ X.T, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(forecast @ learnt.T, X @ X.T, rtol=0, atol=tolerance)
 
 
 def test_the_inverse_is_that_of_the_summed_matrix() -> None:

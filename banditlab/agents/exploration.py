@@ -248,7 +248,6 @@ class Exploration(Agent):
     def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
         assert isinstance(inner, KernelForecaster)
-        self.sparse = inner.sparse  # a forecaster in the dual form may have gone over to the primal one
         X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
         columns = trace.holds(len(y))
         U, gammas = self.rng.random((len(y), 2)), self._next_rates(len(y))

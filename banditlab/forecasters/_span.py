@@ -10,7 +10,7 @@ The quadratic is then that of K (r + 1) numbers, not of K d. Nothing is approxim
 may be sparse. A factor of X X' alone would square the condition of X: coordinates of contexts that are learnt, and with
 them the rows of L, are corrected once by what is left outside of the span (the corrected seminormal equations: Björck,
 Linear Algebra and its Applications 88/89, 1987). The inner products that the learner sees are then those of the contexts to
-about 1e-13 where contexts a part of 1e-6 apart are learnt; from 1e-8 on, where they count as dependent, to about 1e-8.
+about 1e-11 where contexts a part of 1e-6 apart are learnt, and to about 1e-8 where such a part is too small to be kept.
 """
 
 from __future__ import annotations

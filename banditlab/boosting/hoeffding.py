@@ -84,7 +84,8 @@ class HoeffdingTree(Tuned):
         nominal features of 4, 4 and 3 categories, one-hot; columns after them are numeric. A feature whose columns are all
         0 is of one category more.
     ordered
-        Which of them, counted from 0, have categories in their order: each is one numeric feature, its category's number.
+        Which of them, counted from 0, have categories in their order: each is one numeric feature, its category's number,
+        -1 where all its columns are 0.
 
     Raises
     ------
@@ -156,7 +157,7 @@ class Columns(NamedTuple):
     """What a compiled tree reads of a context with nominal features."""
 
     values: Floats
-    """Categories, the number of them for "none", of those that are ordered last; then the numeric columns."""
+    """Categories, the number of them for "none"; those that are ordered, -1 for "none"; then the numeric columns."""
 
 
 class CompiledHoeffdingTree(Tuned):
@@ -249,6 +250,8 @@ class CompiledHoeffdingTree(Tuned):
         values = context[: self._numeric].tolist()
         found = [(_category(values[first:end]), end - first) for first, end in [*self._nominal, *self._ordered]]
         categories = [size if category < 0.0 else category for category, size in found]
+        nominal = len(self._nominal)
+        categories[nominal:] = [category for category, _ in found[nominal:]]  # -1 is none, as river has it
         return Columns(np.concatenate([categories, context[self._numeric :]]))
 
     def _read(self, context: Any) -> Floats:

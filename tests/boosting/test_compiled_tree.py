@@ -262,3 +262,9 @@ def test_a_booster_of_them_is_pickled_in_the_middle():
         one.learn(x, left, label)
         other.learn(x, right, label)
     assert one.params()["prior"] == 1.0
+
+
+def test_an_ordered_feature_without_a_category_comes_before_all():
+    tree = CompiledHoeffdingTree(Problem(6, 2, 10.0), np.random.default_rng(0), one_hot=[3, 3], ordered=[0])
+    assert tree.view(np.zeros(6)).values.tolist() == [3.0, -1.0]  # nominal: one category more
+    assert tree.view(np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])).values.tolist() == [0.0, 2.0]

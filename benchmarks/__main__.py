@@ -33,10 +33,8 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the part that was asked for, with BLAS and numba on one thread."""
+    """Run the part that was asked for, with BLAS on one thread (and numba, where this module is the program)."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    for name in THREADS:  # read when numpy and numba are first imported, which no part has done yet
-        os.environ.setdefault(name, "1")
     wanted = bool(arguments) and not arguments[0].startswith("-")
     part = arguments.pop(0) if wanted else DEFAULT
     if arguments[:1] in (["-h"], ["--help"]) and not wanted:
@@ -72,4 +70,6 @@ def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    for name in THREADS:  # read when numpy and numba are first imported, which no part has done yet
+        os.environ.setdefault(name, "1")
     main()

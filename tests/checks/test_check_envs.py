@@ -207,7 +207,7 @@ class LabelAhead(Good):
 
 class LabelEarly(Good):
     def label(self) -> int:
-        return int(self._labels[max(self._round - 1, 0)])
+        return 0 if self._round == 0 else super().label()
 
 
 class LabelsEarly(Good):

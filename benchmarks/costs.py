@@ -4,7 +4,8 @@ One line a player: the operations of a round by kind, the numbers of its state t
 numbers it keeps, as functions of a `Cell`. They restate the cost given in the player's docstring with its constants,
 for the form that is implemented, at its leanest: a symmetric matrix counts half, a matrix read twice in a row counts
 once, zeros of the context count nothing where the form skips them, and what is data-dependent is counted as it was
-measured (`hits`, the share of rounds that were right) or left out (projections, open duels, Newton steps beyond `STEPS`).
+measured (`hits`, the share of rounds that were right; `heavy`, that of open duels or accepted hits) or left out
+(projections, Newton steps beyond `STEPS`).
 What is left out makes the ratio to the floor larger, never smaller.
 """
 
@@ -18,13 +19,17 @@ STEPS = 3
 
 
 class Cell(NamedTuple):
-    """Where a cost is wanted: K classes, d features of which `nonzero` are not 0, share of `hits`, rounds so far."""
+    """Where a cost is wanted: K classes, d features of which `nonzero` are not 0, share of `hits`, rounds so far.
+
+    `heavy`: the share of rounds that a player's `watch` tells apart.
+    """
 
     K: int
     d: int
     nonzero: float
     hits: float = 0.5
     rounds: int = 1000
+    heavy: float = 0.0
 
     @classmethod
     def dense(cls, K: int, d: int, hits: float = 0.5, rounds: int = 1000) -> Cell:
@@ -62,8 +67,9 @@ class Player(NamedTuple):
     """A line of the table.
 
     `order`: the theoretical order of a round as its docstring gives it. `state`: numbers kept. `job`: which methods of
-    other libraries do the same: "first" order or "second" order per class. `note` explains what stands above the floor or
-    grows faster than the order. `classes` 2: a binary learner.
+    other libraries do the same: "first" order or "second" order per class. `note` explains what grows faster than the
+    order, `rest` where what stands above the floor goes, from a profile at K = 10, d = 64. `classes` 2: a binary learner.
+    `watch` returns a number of the player that changes in rounds which cost more; their share is in the cell.
     """
 
     id: str
@@ -75,6 +81,8 @@ class Player(NamedTuple):
     job: str = ""
     classes: int | None = None
     note: str = ""
+    rest: str = ""
+    watch: Callable[[Any], float] | None = None
 
     @property
     def label(self) -> str:
@@ -125,8 +133,9 @@ def pnewtron(c: Cell) -> Cost:
 
 
 def soba_diag(c: Cell) -> Cost:
-    n = c.hits * c.nonzero
-    return linear(c).plus(Cost(stream=14.0 * n, quotient=2.0 * n, moved=8.0 * n))
+    """On a hit a quadratic form over two columns; an accepted one moves two columns of three matrices."""
+    form, moved = c.hits * c.nonzero, c.heavy * c.nonzero
+    return linear(c).plus(Cost(stream=4.0 * form + 10.0 * moved, quotient=2.0 * moved, moved=2.0 * form + 10.0 * moved))
 
 
 def weights(K: int, d: int) -> float:
@@ -156,8 +165,14 @@ def halves(K: int, d: int) -> float:
 
 
 def inverse_gap(c: Cell) -> Cost:
+    """A set of models; in an open duel a second one."""
     more = c._replace(d=c.d + 1, nonzero=c.nonzero + 1.0)  # the intercept
-    return per_class(more, c.K, (STEPS + 1.0) * c.K)
+    return Cost().plus(per_class(more, c.K, (STEPS + 1.0) * c.K), 1.0 + c.heavy)
+
+
+def duel(player: Any) -> float:
+    """Return a number that changes with every round of an open duel."""
+    return float(player.state.rounds[0]) if player.state.winner[0] < 0 else -1.0
 
 
 def newtron(c: Cell, passes: float) -> Cost:
@@ -249,8 +264,16 @@ def ons(c: Cell) -> Cost:
 
 
 def soba(c: Cell) -> Cost:
-    """On a hit a quadratic form over three blocks; the update of accepted hits, whose share nobody knows, is left out."""
-    return linear(c).plus(Cost(gemv=5.0 * c.nonzero * c.d, moved=3.0 * c.nonzero * c.d, size=c.d * c.d), c.hits)
+    """On a hit a quadratic form over three blocks; an accepted one takes a product and a symmetric rank-one update."""
+    square = float(c.K * c.d) ** 2
+    form = Cost(gemv=5.0 * c.nonzero * c.d, moved=3.0 * c.nonzero * c.d, size=c.d * c.d)
+    update = Cost(gemv=4.0 * c.K * c.nonzero * c.d, stream=square, moved=square, size=square)
+    return linear(c).plus(form, c.hits).plus(update, c.heavy)
+
+
+def accepted(player: Any) -> float:
+    """Return a number that changes with every hit that SOBA accepts."""
+    return float(player.state.tally[1])
 
 
 def aioli(c: Cell, forms: float = 1.0) -> Cost:

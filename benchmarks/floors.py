@@ -25,7 +25,7 @@ class Floor(NamedTuple):
 def cell_of(row: Row) -> Cell:
     """Return where a measured row stands, with the hits and the zeros that were met."""
     hits = 1.0 - (row.mistakes or 0.0)
-    return Cell(row.K, row.d, row.nonzero or float(row.d), hits, row.rounds or 1)
+    return Cell(row.K, row.d, row.nonzero or float(row.d), hits, row.rounds or 1, row.heavy or 0.0)
 
 
 def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: float) -> Floor:

@@ -17,7 +17,10 @@ AGENTS = [
         "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d", costs.gaptron, weights, "first",
     ),
     Player("pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2, "first"),
-    Player("soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first"),
+    Player(
+        "soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first",
+        watch=costs.accepted,
+    ),
     Player(
         "rdue", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
         lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
@@ -41,11 +44,13 @@ AGENTS = [
     ),
     Player(
         "fastcb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * halves(K, d + 1), "second",
-        note="an open duel doubles a round: two sets of models",
+        note="an open duel doubles a round, and on more of the streams with many classes it stays open",
+        watch=costs.duel,
     ),
     Player(
         "squarecb", "agents", {}, "K d^2", costs.inverse_gap, lambda K, d: 2.0 * halves(K, d + 1), "second",
-        note="an open duel doubles a round: two sets of models",
+        note="an open duel doubles a round, and on more of the streams with many classes it stays open",
+        watch=costs.duel,
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
@@ -57,7 +62,7 @@ AGENTS = [
     ),
     Player(
         "soba", "agents", {"gamma": 0.1}, "K^2 d^2", costs.soba, lambda K, d: float(K * d) ** 2,
-        note="accepted hits, K^2 d^2 each, are not counted",
+        note="more hits are accepted where more classes are to be learnt", watch=costs.accepted,
     ),
     Player(
         "obama-lite", "agents", {"gamma": 0.1}, "K^3 d^2", costs.obama,

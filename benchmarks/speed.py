@@ -170,7 +170,7 @@ def read_rows(folder: Path) -> list[Row]:
     if not file.exists():
         return []
     whole = {"K", "d", "rounds", "peak", "state"}
-    real = {"nanoseconds", "mistakes", "nonzero"}
+    real = {"nanoseconds", "mistakes", "nonzero", "heavy"}
     rows = []
     with file.open(newline="") as lines:
         for line in csv.DictReader(lines):

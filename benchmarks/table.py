@@ -2,8 +2,8 @@
 
 The stream is made, and the kernels are compiled, before the process forks; the child builds the player and plays. Time is
 the child's CPU time over blocks of rounds: the first blocks (cold caches, page faults) do not count, the rate is the
-median of the others. A stream that ends before the time is up is gone through again, which counts for the rate only:
-mistakes are those of the first pass, hence of the rounds shown beside them. Peak memory is what the child's resident set
+median of the others. A stream that ends before the time is up is gone through again by a player built anew, so that rate
+and mistakes belong to the same rounds: one that had learnt the stream would be right more often, and update more. Peak memory is what the child's resident set
 rose by at its highest from just before the player was built (VmHWM, reset there), so arrays, another library's included,
 count and the interpreter does not.
 """
@@ -46,6 +46,8 @@ STREAM_BYTES = 2**27
 """The longest stream; wider contexts get fewer rounds."""
 SETTLE = 4
 """Rounds a class before other libraries are timed: theirs are cheap until every class has been played."""
+WATCHED = 3.0
+"""CPU seconds for which rounds are watched one by one."""
 SEED = 0
 
 
@@ -83,6 +85,7 @@ class Row(NamedTuple):
     state: int | None = None
     nonzero: float | None = None
     why: str = ""
+    heavy: float | None = None
 
 
 @cache
@@ -175,19 +178,21 @@ def warm(player: Player) -> None:
 
 
 class Played(NamedTuple):
-    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round."""
+    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state at the most."""
 
     rounds: int
     mistakes: int
     nanoseconds: float
+    state: int
 
 
-def play(player: Any, stream: Stream, effort: Effort, whole: bool, settle: int = 0) -> Played:
+def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, settle: int = 0) -> Played:
     """Play blocks until the effort's time is spent and, where `whole` is asked for, the first pass is over.
 
-    The first `settle` rounds count for the mistakes only.
+    Every pass has a player of its own. The first `settle` rounds count for the mistakes only.
     """
-    block, T = blocks(player), len(stream.y)
+    player, T = made(), len(stream.y)
+    block, state = blocks(player), held(player)
     settle = min(settle, T // 2)
     size, t, passed, spent = 1, settle, settle, 0.0
     mistakes = block(stream.X[:settle], stream.y[:settle]) if settle else 0
@@ -201,7 +206,7 @@ def play(player: Any, stream: Stream, effort: Effort, whole: bool, settle: int =
         spent += seconds
         if passed < T:
             passed, mistakes = passed + n, mistakes + wrong
-        t = part.stop % T
+        t = part.stop
         long_enough = seconds >= effort.seconds / 12.0 or n == T
         if (long_enough and size > 1) or spent >= effort.seconds:
             counted.append(1e9 * seconds / n)
@@ -209,7 +214,27 @@ def play(player: Any, stream: Stream, effort: Effort, whole: bool, settle: int =
             size *= 2
         over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
         if over and (not whole or passed >= T or spent >= effort.whole_pass):
-            return Played(passed, mistakes, statistics.median(counted))
+            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)))
+        if t == T:
+            state = max(state, held(player))  # some grow with the rounds
+            del player, block  # its memory goes before the next takes as much
+            player = made()
+            block, t = blocks(player), settle
+            block(stream.X[:settle], stream.y[:settle])
+
+
+def heavy(player: Player, stream: Stream, rounds: int) -> float:
+    """Return in which share of the first rounds, at most WATCHED seconds of them, the player's watched number changed."""
+    made, start, found = build(player, stream.problem), time.process_time(), 0
+    watch, block = player.watch or (lambda made: 0.0), blocks(made)
+    before = watch(made)
+    for t in range(rounds):
+        block(stream.X[t : t + 1], stream.y[t : t + 1])
+        now = watch(made)
+        found, before = found + (now != before), now
+        if time.process_time() - start > WATCHED:
+            return found / (t + 1)
+    return found / rounds
 
 
 # ------------------------------------------------------------------------------------------------------ a process of its own
@@ -244,17 +269,16 @@ def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> di
     before = resident(reset=True)
     if before is not None:
         _confine(2.0 * effort.memory)
-    made = build(player, stream.problem)
-    state = sum(array_bytes(value) for value in owners(made))
-    played = play(made, stream, effort, whole, SETTLE * stream.problem.n_classes if player in PEERS else 0)
-    state = max(state, sum(array_bytes(value) for value in owners(made)))  # some grow with the rounds
+    settle = SETTLE * stream.problem.n_classes if player in PEERS else 0
+    played = play(lambda: build(player, stream.problem), stream, effort, whole, settle)
     peak = None if before is None else max(0, (resident() or 0) - before)
     return {
         "rounds": played.rounds,
         "nanoseconds": played.nanoseconds,
         "mistakes": played.mistakes / played.rounds,
         "peak": peak,
-        "state": state,
+        "state": played.state,
+        "heavy": None if player.watch is None else heavy(player, stream, played.rounds),
     }
 
 
@@ -262,6 +286,11 @@ def owners(player: Any) -> list[Any]:
     """Return the attributes of a player and of the player it wraps, in which its arrays are found."""
     inner = vars(player).get("_inner")
     return [*vars(player).values(), *([] if inner is None else vars(inner).values())]
+
+
+def held(player: Any) -> int:
+    """Return the bytes of a player's arrays."""
+    return sum(array_bytes(value) for value in owners(player))
 
 
 def array_bytes(value: Any) -> int:

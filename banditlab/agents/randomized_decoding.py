@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from banditlab.agents._label import KernelLabelAgent
 from banditlab.agents._scores import LinearScores, argmax, descend, padded, scores, zero_weights
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
+from banditlab.forecasters._norms import squares
+from banditlab.forecasters._quadratic import dot
 from banditlab.kernels import draw, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive
@@ -53,14 +55,12 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
     V, r, K = state.V, state.r, p.shape[0]
     factor = state.step[0] / LN2
-    r_squared = x_squared = 0.0
+    r_squared = 0.0
     for k in range(K):  # step * grad l = r x', grad l = (q - e_y) x' / ln 2
         r[k] = factor * (payload[k] - 1.0 if k == label else payload[k])
         r_squared += r[k] * r[k]
-    for j in range(x.shape[0]):
-        x_squared += x[j] * x[j]
     descend(V, x, r)
-    state.norm[0] += math.sqrt(r_squared * x_squared)
+    state.norm[0] += math.sqrt(r_squared * dot(x, x))
     if state.norm[0] > state.D[0]:
         project(state)
 
@@ -68,15 +68,13 @@ def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untype
 @njit
 def project(state):  # type: ignore[no-untyped-def]
     """Rescale W to Frobenius norm D where it is longer, and note its norm."""
-    V, total = state.V, 0.0
-    for j in range(V.shape[0]):
-        for k in range(V.shape[1]):
-            total += V[j, k] * V[j, k]
-    norm, D = math.sqrt(total), state.D[0]
+    V = state.V
+    norm, D = math.sqrt(squares(V, state.z)), state.D[0]
     if norm > D:
+        shrink = D / norm
         for j in range(V.shape[0]):
             for k in range(V.shape[1]):
-                V[j, k] *= D / norm
+                V[j, k] *= shrink
     state.norm[0] = min(norm, D)
 
 

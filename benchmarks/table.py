@@ -3,9 +3,9 @@
 The stream is made, and the kernels are compiled, before the process forks; the child builds the player and plays. Time is
 the child's CPU time over blocks of rounds: the first blocks (cold caches, page faults) do not count, the rate is the
 median of the others. A stream that ends before the time is up is gone through again by a player built anew, so that rate
-and mistakes belong to the same rounds: one that had learnt the stream would be right more often, and update more. Peak memory is what the child's resident set
-rose by at its highest from just before the player was built (VmHWM, reset there), so arrays, another library's included,
-count and the interpreter does not.
+and mistakes belong to the same rounds: one that had learnt the stream would be right more often, and update more. Peak
+memory is what the child's resident set rose by at its highest from just before the player was built (VmHWM, reset there),
+so arrays, another library's included, count and the interpreter does not.
 """
 
 from __future__ import annotations

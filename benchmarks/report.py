@@ -110,6 +110,7 @@ def _head() -> Iterable[str]:
     yield "measured on this core for its size (the table below), plus, for agents, the loop: what uniform guessing takes;"
     yield "and the bytes of the state and the context that a round must move, at the bandwidth of the cache or memory that"
     yield "holds them. Ratio: measured over floor.\n"
+    yield "Where the rest goes is told from profiles at K = 10, d = 64: parts run alone, alternately, in one process.\n"
     yield f"{datetime.date.today()}:\n"
     yield from (f"* {name}: {value}" for name, value in machine.facts().items())
     versions = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if importlib.util.find_spec(name)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from banditlab.agents import Trace
 from benchmarks import speed, table
 from benchmarks.__main__ import PARTS
 from benchmarks.__main__ import main as command
@@ -35,6 +36,41 @@ def test_a_row_counts_rounds_mistakes_and_the_state() -> None:
     assert 0.0 < row.mistakes < 1.0
     assert row.state is not None
     assert row.state >= 8 * 4 * 16
+
+
+def test_every_pass_has_a_player_of_its_own() -> None:
+    """A pass gone through again by the same player would be faster or slower than the mistakes beside it say."""
+    table.warm(BANDITRON)
+    stream, made = table.logistic(4, 16), []
+
+    def fresh() -> Any:
+        made.append(table.build(BANDITRON, stream.problem))
+        return made[-1]
+
+    found = table.play(fresh, stream, Effort(seconds=0.05), whole=True)
+    [first, *others] = made
+    alone = table.build(BANDITRON, stream.problem)
+    mistakes = table.blocks(alone)(stream.X, stream.y)
+    assert others
+    assert (found.rounds, found.mistakes) == (len(stream.y), mistakes)
+    np.testing.assert_array_equal(first.state.V, alone.state.V)
+
+
+def test_heavy_rounds_are_counted() -> None:
+    fastcb, soba = (next(p for p in OURS if p.id == id_) for id_ in ("fastcb", "soba-diag"))
+    stream = table.logistic(4, 16)
+    agent, rounds, accepted = table.build(soba, stream.problem), 300, 0
+    for x, y in zip(stream.X[:rounds], stream.y[:rounds].tolist(), strict=True):
+        before = agent.state.theta.copy()
+        decision = agent.act(x)
+        agent.learn(x, decision, decision.action == y)
+        accepted += int((agent.state.theta != before).any())
+    assert 0 < accepted < rounds
+    assert table.heavy(soba, stream, rounds) == accepted / rounds
+    agent = table.build(fastcb, stream.problem)
+    agent.play_block(stream.X[:30], stream.y[:30], Trace.empty(30))
+    assert agent.diagnostics()["duel_winner"] == -1
+    assert table.heavy(fastcb, stream, 30) == 1.0
 
 
 @pytest.mark.skipif(table.resident() is None, reason="peak memory is read from /proc")

@@ -93,8 +93,8 @@ FORECASTERS = [
     Player(
         "ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K),
         lambda K, d: costs.padded(K) * (d + 7.0),  # seven numbers a row: its running norm and scratch
-        rest="scores are taken for the forecast and again for the update, 0.10 us each; exponentials 0.07 each time; norms of "
-        f"the rows 0.11 and their rescaling 0.18, in nearly every round; ||x||^2 0.05; {SHORT_ROWS}",
+        rest="scores 0.10 us, exponentials 0.07, ||x||^2 0.05, norms of the rows 0.11 and their rescaling 0.18, in nearly "
+        f"every round, with K roots and divisions and the running norms' book-keeping; {SHORT_ROWS}",
     ),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
     Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),

@@ -219,7 +219,7 @@ def _peers(results: Results) -> Iterable[str]:
     if not places:
         return
     yield "## Times faster than the fastest other library doing the same job, one round at a time\n"
-    yield "Targets: at least 15 for first order, 10 for a second-order model per class; the same streams, the same run."
+    yield "Targets: at least 15 for first order, 10 for a second-order model per class; the same streams, the same core."
     yield "`vw cbify` is Vowpal Wabbit's own driver over its binary cache, without Python (as ours, a block of rounds in one"
     yield "call); in brackets the ratio to the fastest library that is called once a round.\n"
     for job, target in TARGETS.items():

@@ -163,11 +163,15 @@ def _make_plan(spec: Spec, where: str) -> Plan:
             shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
             try:
                 refuse_contexts(probe.build_player(env), env)
-            except IncompatibleError as reason:
-                plan.skipped.append({"environment": env_label, "player": shown, "reason": str(reason)})
+            except IncompatibleError as error:
+                plan.skipped.append({"environment": env_label, "player": shown, "reason": str(error)})
                 continue
             except UsageError as error:
                 raise UsageError(f"{shown}: {error}") from error
+            except MemoryError as error:  # no repetition could build it either
+                reason = f"its state does not fit in memory: {error}"
+                plan.skipped.append({"environment": env_label, "player": shown, "reason": reason})
+                continue
             except (Exception, SystemExit):  # a plug-in's own failure: its runs fail and are recorded, the others go on
                 pass
             if probe.run_id in seen:

@@ -168,6 +168,15 @@ def test_a_pair_that_cannot_be_is_a_skip_with_its_reason():
     assert "no kernels for sparse contexts" in plan.skipped[0]["reason"]
 
 
+def test_a_player_whose_state_fits_in_no_memory_is_a_skip():
+    from banditlab.engine.plan import make_plan
+
+    endless = {"id": "banditlab/Sparse-v0", "n_features": 3_000_000}
+    plan = make_plan(spec(environment=[endless], agent=[{"id": "banditron"}, {"id": "linucb"}]))
+    assert [run.label for run in plan.runs] == ["banditron"]
+    assert plan.skipped[0]["reason"].startswith("its state does not fit in memory: Unable to allocate")
+
+
 def test_a_stream_is_kept_by_the_bytes_of_its_rows():
     env = Sparse(**LONG, horizon=1000)
     env.reset(seed=0)

@@ -43,12 +43,12 @@ class Tuned(ProbableLearner):
             "split_confidence", drawn[0] if split_confidence == "random" else split_confidence
         )
         self.tie_threshold = _share("tie_threshold", drawn[1] if tie_threshold == "random" else tie_threshold)
-        self.one_hot = [at_least("one_hot", size, 1) for size in one_hot or ()]
+        self.one_hot = _integers("one_hot", one_hot, 1)
         ends = list(itertools.accumulate(self.one_hot))
         self._numeric = ends[-1] if ends else 0
         if self._numeric > problem.n_features:
             raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {problem.n_features}")
-        self.ordered = [at_least("ordered", number, 0) for number in ordered or ()]
+        self.ordered = _integers("ordered", ordered, 0)
         if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(ends):
             raise UsageError(f"ordered must be different numbers of features of one_hot, got {self.ordered}")
         groups = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
@@ -123,12 +123,16 @@ class HoeffdingTree(Tuned):
     ) -> None:
         super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
         self.leaf_prediction = one_of("leaf_prediction", leaf_prediction, ("mc", "nb", "nba"))
-        self._tree = river("river.tree", self.id).HoeffdingTreeClassifier(
+        tree = river("river.tree", self.id)
+        from banditlab.boosting._splitter import SteadyGaussianSplitter  # needs river
+
+        self._tree = tree.HoeffdingTreeClassifier(
             grace_period=self.grace_period,
             delta=self.split_confidence,
             tau=self.tie_threshold,
             leaf_prediction=self.leaf_prediction,
             nominal_attributes=[first for first, _ in self._nominal],
+            splitter=SteadyGaussianSplitter(),
         )
 
     def view(self, context: Floats) -> dict[int, float]:
@@ -294,6 +298,13 @@ def _category(columns: list[float]) -> float:
     """Return the number of the largest of one-hot columns, -1 where none is positive."""
     largest = max(columns)
     return float(columns.index(largest)) if largest > 0.0 else -1.0
+
+
+def _integers(name: str, given: object, least: int) -> list[int]:
+    """Return a list of integers that are `least` or above; None is the empty list."""
+    if given is not None and not isinstance(given, list | tuple):
+        raise UsageError(f"{name} must be a list of integers, got {given!r}")
+    return [at_least(name, value, least) for value in given or ()]
 
 
 def _share(name: str, value: object) -> float:

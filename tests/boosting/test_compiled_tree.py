@@ -243,6 +243,10 @@ def test_refusals():
         ({"one_hot": [3], "ordered": [1]}, "ordered"),
         ({"one_hot": [2, 2], "ordered": [1, 1]}, "ordered"),
         ({"grace_period": 0}, "grace_period"),
+        ({"one_hot": 3}, "one_hot must be a list of integers, got 3"),
+        ({"one_hot": "2,2"}, "one_hot must be a list of integers, got '2,2'"),
+        ({"one_hot": [2, 2.0]}, "one_hot must be an integer"),
+        ({"one_hot": [2, 2], "ordered": 0}, "ordered must be a list of integers, got 0"),
     ]:
         with pytest.raises(UsageError, match=word):
             tree(problem, **settings)

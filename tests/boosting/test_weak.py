@@ -107,6 +107,47 @@ def test_a_tree_learns_and_weights_count():
     np.testing.assert_allclose(q, np.bincount(y) / 300, atol=1e-12)
 
 
+def test_weights_of_any_size_leave_no_variance_below_zero():
+    """A first example of weight 1e-20: rounding makes river's sum of squares negative, and its root complex."""
+    settings = {"grace_period": 1, "split_confidence": 0.5, "tie_threshold": 0.5}
+    one = learner(problem=Problem(1, 2, 10.0), **settings)
+    import river.tree
+
+    twin = river.tree.HoeffdingTreeClassifier(grace_period=1, delta=0.5, tau=0.5, leaf_prediction="mc")
+    rows = [(-3.0, 0, 1e-20), (-0.9, 0, 2.0), (-0.9, 1, 3.0)]
+    for x, label, weight in rows:
+        one.update(np.array([x]), label, weight)
+    for x, label, weight in rows[:2]:
+        twin.learn_one({0: x}, label, w=weight)
+    with pytest.raises(TypeError, match="not complex"):  # where river mends it, the splitter of ours can go
+        twin.learn_one({0: -0.9}, 1, w=3.0)
+    q = np.zeros(2)
+    one.estimate(np.array([-3.0]), q)
+    assert q.sum() == pytest.approx(1.0)
+    rng = np.random.default_rng(5)
+    for _ in range(1500):
+        one.update(np.array([rng.integers(-30, 31) / 10]), int(rng.integers(2)), 10.0 ** rng.uniform(-20, 2))
+
+
+def test_weights_of_any_size_change_nothing_but_that():
+    rng = np.random.default_rng(7)
+    one = learner(problem=Problem(2, 2, 10.0), grace_period=5, split_confidence=0.5, tie_threshold=0.3)
+    import river.tree
+
+    twin = river.tree.HoeffdingTreeClassifier(grace_period=5, delta=0.5, tau=0.3, leaf_prediction="mc")
+    q = np.zeros(2)
+    for _ in range(400):
+        x, weight = rng.standard_normal(2), float(rng.uniform(0.0, 20.0))
+        label = int(x.sum() + 0.5 * rng.standard_normal() > 0)
+        expected = twin.predict_proba_one(dict(enumerate(x.tolist())))
+        one.estimate(x, q)
+        if expected:
+            assert q.tolist() == [expected.get(k, 0.0) for k in range(2)]
+        one.update(x, label, weight)
+        twin.learn_one(dict(enumerate(x.tolist())), label, w=weight)
+    assert one._tree.n_nodes == twin.n_nodes > 3
+
+
 def test_a_view_is_read_as_its_context():
     one, other = learner(seed=1), learner(seed=1)
     rng = np.random.default_rng(0)

@@ -22,12 +22,12 @@
 
 # %%
 import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.analysis.places import kept
 from banditlab.boosting.mbbm import OnlineMBBM
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.olm_plus import AdaBoostOLMPlus
@@ -42,15 +42,6 @@ AT_MOST = {("OnlineMBBM", 8, "adversarial"): 16}  # exact costs at 64 learners a
 NAMES = ("OnlineMBBM", "AdaBoost.OLM")
 LOOKS = styles([*NAMES])
 EXCESS = 1.0
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    folder = Path(os.environ.get("BANDITLAB_FIGURES", "docs"))
-    folder = folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 # %% [markdown]

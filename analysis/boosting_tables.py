@@ -17,25 +17,23 @@
 # a data set and on all of it, and run time, of boosters over 100 Hoeffding trees. AdaBoost.OLM++ is a column that the paper
 # lacks. Reads `boosting-tables-SET` and `boosting-learners-SET` in the folder `BANDITLAB_RESULTS` or `runs/results`, as far
 # as they have been run. The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of
-# `docs`.
+# `docs`, where they are also written into the page `boosting-tables.md`.
 
 # %%
-import os
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import result_pages
+from jung_2017 import PAPER
+from result_pages.boosting_tables import CLOSE, METHODS, SETS
 
 from banditlab.analysis import load
 from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
+from banditlab.analysis.places import kept, results_folder
 from banditlab.analysis.statistics import difference, mean_interval
 
-SETS = ["balance-scale", "mice", "car", "mushroom", "nursery", "movement"]
-COLUMNS = ["DT", "OLB", "AdaOLM", "MB .3", "MB .1", "MB .05", "MB .01", "MB .001", "OvA", "AdaOVA"]
 OURS, EXACT, DERIVED = "OLM++", ", exact", ("AdaOLM", "OvA", "AdaOVA")
-SHOWN = [*COLUMNS[:3], "AdaOLM" + EXACT, OURS, *COLUMNS[3:]]
-CLOSE = 0.03
 NAMES = {
     "best-single": "DT",
     "oza": "OLB",
@@ -44,53 +42,7 @@ NAMES = {
     "adaboost-ol-ova": "OvA",
     "adaova": "AdaOVA",
 }
-LAST_FIFTH = """
-balance-scale .768 .772 .754 .788 .821 .819 .805 .752 .786 .795
-mice          .608 .399 .561 .572 .695 .663 .502 .467 .742 .667
-car           .924 .914 .930 .914 .885 .870 .836 .830 .946 .919
-mushroom      .999 1.   1.   .997 1.   1.   .999 .998 1.   1.
-nursery       .953 .941 .966 .965 .969 .964 .948 .940 .974 .965
-movement      .915 .870 .962 .975 .987 .988 .984 .981 .947 .970
-"""
-ALL = """
-balance-scale .734 .747 .698 .751 .769 .759 .736 .677 .724 .730
-mice          .499 .315 .454 .457 .507 .449 .356 .343 .586 .530
-car           .848 .839 .865 .842 .829 .814 .767 .762 .881 .853
-mushroom      .996 .997 .995 .991 .995 .994 .993 .992 .996 .995
-nursery       .921 .909 .928 .932 .936 .932 .918 .912 .939 .932
-movement      .898 .864 .942 .954 .972 .973 .959 .957 .927 .952
-"""
-SECONDS = """
-balance-scale 8 19 20 26 42 47 50 51 66 43
-mice 105 263 416 783 2173 3539 3579 3310 3092 3013
-car 39 27 59 56 105 146 165 152 195 143
-mushroom 241 169 355 318 325 326 324 321 718 519
-nursery 526 302 735 840 1510 2028 2181 1984 2995 1732
-movement 1960 3437 5072 13018 17608 18676 16739 16023 30080 21389
-"""
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def printed(text):
-    """Return one of the paper's tables, data sets down and methods across."""
-    rows = {line.split()[0]: [float(number) for number in line.split()[1:]] for line in text.strip().splitlines()}
-    return pd.DataFrame(rows, index=COLUMNS).T
-
-
-PAPER = {"last fifth": printed(LAST_FIFTH), "all": printed(ALL), "seconds": printed(SECONDS)}
-root = place("BANDITLAB_RESULTS", "runs/results")
+root = results_folder()
 
 # %% [markdown]
 # ## Runs
@@ -164,7 +116,7 @@ def entry(name, column):
     return row
 
 
-entries = [entry(name, column) for name, column in product(there, SHOWN) if (runs[name]["method"] == column).any()]
+entries = [entry(name, column) for name, column in product(there, METHODS) if (runs[name]["method"] == column).any()]
 table = pd.DataFrame(entries)
 table.round(4).to_csv(kept("results/boosting-tables.csv"), index=False)
 
@@ -172,7 +124,7 @@ table.round(4).to_csv(kept("results/boosting-tables.csv"), index=False)
 def wide(measure):
     """Return one of the tables as the paper prints it, ours and the difference."""
     shown = table.pivot(index="data", columns="method", values=measure).reindex(index=there)
-    columns = [c for c in SHOWN if c in shown]
+    columns = [c for c in METHODS if c in shown]
     gap = table.assign(gap=table[measure] - table[f"{measure}, paper"]).pivot(
         index="data", columns="method", values="gap"
     )
@@ -211,7 +163,7 @@ def highlight(name):
     """Return Table 1's row of a data set: the last fifth and the seconds, ours beside the paper's, MBBM at its best edge."""
     mine = table[table["data"] == name].set_index("method")
     row = {"data": name}
-    for column in SHOWN[:5]:
+    for column in METHODS[:5]:
         if column in mine.index:
             row |= {column: mine.loc[column, "last fifth"], f"{column}, s": mine.loc[column, "seconds"]}
             row |= {f"{column}, paper": mine.loc[column, "last fifth, paper"]}
@@ -314,3 +266,9 @@ if more:
     by_learners.round(4).to_csv(kept("results/boosting-tables-learners.csv"), index=False)
     print(by_learners.round(3).to_string(index=False))
     save(figure(by_learners), kept("images/boosting-learners.png"))
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("boosting-tables")

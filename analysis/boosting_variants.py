@@ -22,11 +22,12 @@
 # %%
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from jung_2017 import PAPER
 
+from banditlab.analysis.places import kept
 from banditlab.boosting._base import uniform_best
 from banditlab.boosting.best_single import BestSingle
 from banditlab.boosting.mbbm import OnlineMBBM
@@ -47,51 +48,8 @@ TREE = {"weak_learner": "compiled-hoeffding-tree", "prior": 1.0, "largest_share"
 RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample"}
 MBBM = {"weight_bound": "trivial", "weight_scale": "random", "cost_rows": "raw", "potentials": "monte-carlo"}
 RANDOM = {"weight_scale": "random"}
-PAPER = {  # last fifth, all
-    ("balance-scale", "DT"): (0.768, 0.734),
-    ("balance-scale", "OLB"): (0.772, 0.747),
-    ("balance-scale", "AdaOLM"): (0.754, 0.698),
-    ("balance-scale", "MB .1"): (0.821, 0.769),
-    ("balance-scale", "MB .01"): (0.805, 0.736),
-    ("balance-scale", "MB .001"): (0.752, 0.677),
-    ("balance-scale", "OvA"): (0.786, 0.724),
-    ("balance-scale", "AdaOVA"): (0.795, 0.730),
-    ("car", "DT"): (0.924, 0.848),
-    ("car", "OLB"): (0.914, 0.839),
-    ("car", "AdaOLM"): (0.930, 0.865),
-    ("car", "MB .1"): (0.885, 0.829),
-    ("car", "MB .01"): (0.836, 0.767),
-    ("car", "MB .001"): (0.830, 0.762),
-    ("car", "OvA"): (0.946, 0.881),
-    ("car", "AdaOVA"): (0.919, 0.853),
-    ("mice", "DT"): (0.608, 0.499),
-    ("mice", "OLB"): (0.399, 0.315),
-    ("mice", "AdaOLM"): (0.561, 0.454),
-    ("mice", "MB .1"): (0.695, 0.507),
-    ("mice", "MB .01"): (0.502, 0.356),
-    ("mice", "MB .001"): (0.467, 0.343),
-    ("mice", "OvA"): (0.742, 0.586),
-    ("mice", "AdaOVA"): (0.667, 0.530),
-    ("nursery", "DT"): (0.953, 0.921),
-    ("nursery", "OLB"): (0.941, 0.909),
-    ("nursery", "AdaOLM"): (0.966, 0.928),
-    ("nursery", "MB .1"): (0.969, 0.936),
-    ("nursery", "MB .01"): (0.948, 0.918),
-    ("nursery", "MB .001"): (0.940, 0.912),
-    ("nursery", "OvA"): (0.974, 0.939),
-    ("nursery", "AdaOVA"): (0.965, 0.932),
-}
 ROWS = int(os.environ.get("BANDITLAB_ROWS", "0"))
 CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
-
-
-def kept(name):
-    """Return where a table is kept, its folder made."""
-    folder = Path(os.environ.get("BANDITLAB_FIGURES", "docs"))
-    folder = folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 # %% [markdown]
@@ -203,7 +161,7 @@ def measured(name, method, variant, cls, four_classes=False, same_trees=False, *
     if parts.ndim == 3:
         parts = parts.mean(axis=0).max(axis=-1)[None] if same_trees else parts.max(axis=-1)
     last, everything = parts.mean(axis=0)
-    theirs = PAPER[name, method]
+    theirs = [PAPER[measure].loc[name, method] for measure in ("last fifth", "all")]
     row = {"data": name, "method": method, "variant": variant, "orders": orders, "last fifth": last, "all": everything}
     row |= {"last fifth, difference": last - theirs[0], "all, difference": everything - theirs[1]}
     row["processor s"] = (time.process_time() - began) / orders

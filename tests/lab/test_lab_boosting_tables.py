@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from banditlab.analysis import load
+from banditlab.analysis.pages import page_parts
 from banditlab.engine import Sweep, read_spec
 
 LAB = Path(__file__).parents[2]
@@ -61,6 +62,9 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     grids = [f"booster.{i}.grid.n_learners=[1, 2]" for i in range(3)]
     more = small("boosting-learners-balance-scale", tmp_path / "made-up.csv", *grids)
     more.run(tmp_path / "results" / "boosting-learners-balance-scale", jobs=1)
+    page = tmp_path / "docs" / "results" / "boosting-tables.md"
+    page.parent.mkdir(parents=True)
+    page.write_bytes((LAB / "docs" / "results" / "boosting-tables.md").read_bytes())
     env = os.environ | {"BANDITLAB_RESULTS": str(tmp_path / "results"), "BANDITLAB_FIGURES": str(tmp_path / "docs")}
     command = [sys.executable, "-W", "error", str(LAB / "analysis" / "boosting_tables.py")]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
@@ -84,6 +88,9 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     learners = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-learners.csv")
     assert set(learners["learners"]) == {1, 2, 3}
     assert (tmp_path / "docs" / "images" / "boosting-learners.png").stat().st_size > 5_000
+    filled = page_parts(page.read_text(encoding="utf-8"))
+    assert [line.split("|")[1].strip() for line in filled["all"].splitlines()[2:]] == ["balance-scale (3)"]
+    assert filled["close-mice"] == filled["car-exact"] == "none played"
 
 
 def test_the_published_tables_are_the_notebooks() -> None:

@@ -1,0 +1,125 @@
+"""Pages whose prose is written by hand and whose tables are written by a notebook, between markers.
+
+    <!-- table: accuracy -->
+    | set | ours |
+    |---|---:|
+    | car | .94 |
+    <!-- end -->
+
+    We win on <!-- text: won -->7 of 8<!-- end --> sets.
+
+A table's markers stand on lines of their own. A text is part of a line and never begins one, as Markdown takes a line that
+begins with a comment for HTML.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from banditlab.errors import UsageError, nearest
+
+END = "<!-- end -->"
+START = re.compile(r"<!-- (table|text): ([\w.+-]+) -->")
+RULES = {"l": "---", "r": "---:", "c": ":---:"}
+
+
+def fill_page(path: str | os.PathLike[str], parts: Mapping[str, str]) -> bool:
+    """Write tables and texts between the markers of a page; return whether that changed it.
+
+    Markers that `parts` does not name keep what stands there, so that several notebooks may fill one page.
+
+    Raises
+    ------
+    UsageError
+        There is no such page, it has no marker of that name, its markers are not in order, or a text is not one line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"{path}: no such page")
+    before = path.read_text(encoding="utf-8")
+    try:
+        after = filled(before, parts)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    if after != before:
+        path.write_text(after, encoding="utf-8", newline="\n")
+    return after != before
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """Return a page's text with `parts` between its markers (see `fill_page`)."""
+    spans = _spans(page)
+    for name, text in parts.items():
+        if name not in spans:
+            raise UsageError(f"no marker <!-- table: {name} --> or <!-- text: {name} -->{nearest(name, spans)}")
+        if "<!--" in text:
+            raise UsageError(f"{name}: what stands between markers cannot have one itself")
+        if spans[name][0] == "text" and "\n" in text.strip():
+            raise UsageError(f"{name}: a text is one line; use <!-- table: {name} -->")
+    for name, (kind, start, end) in sorted(spans.items(), key=lambda item: -item[1][1]):
+        if name in parts:
+            text = parts[name].strip()
+            page = page[:start] + (f"\n{text}\n" if kind == "table" else text) + page[end:]
+    return page
+
+
+def page_parts(page: str) -> dict[str, str]:
+    """Return what stands between the markers of a page's text, by name, without the line breaks at a table's ends."""
+    return {name: page[start:end].strip() for name, (_, start, end) in _spans(page).items()}
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str = "lr") -> str:
+    """Return a Markdown table.
+
+    Parameters
+    ----------
+    header, rows
+        The texts of the cells. A vertical bar in one is escaped.
+    align
+        A letter per column, "l", "r" or "c"; the last one holds for all that follow.
+
+    Raises
+    ------
+    UsageError
+        A row has another number of cells than the header, a cell a line break, or `align` another letter.
+    """
+    letters = align + align[-1:] * (len(header) - len(align))
+    if not align or len(align) > len(header) or set(letters) - set(RULES):
+        raise UsageError(f"align = {align!r}: give at most {len(header)} of the letters l, r, c, and one at least")
+    lines = [_row(header), "|" + "|".join(RULES[letter] for letter in letters) + "|"]
+    for row in rows:
+        if len(row) != len(header):
+            raise UsageError(f"a row of {len(row)} cells in a table of {len(header)} columns: {', '.join(row)}")
+        lines.append(_row(row))
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    if any("\n" in cell for cell in cells):
+        raise UsageError(f"a cell of a table is one line; use <br> in: {', '.join(map(repr, cells))}")
+    escaped = [re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in cells]
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in escaped)
+
+
+def _spans(page: str) -> dict[str, tuple[str, int, int]]:
+    """Return, per name, the kind of its marker and where what it encloses starts and ends."""
+    spans: dict[str, tuple[str, int, int]] = {}
+    for found in START.finditer(page):
+        kind, name = found.groups()
+        end = page.find(END, found.end())
+        if end < 0 or START.search(page, found.end(), end):
+            raise UsageError(f"the marker <!-- {kind}: {name} --> has no {END} before the next marker")
+        if name in spans:
+            raise UsageError(f"two markers are named {name}")
+        before = page[page.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if kind == "table" and (before or page[found.end()] != "\n" or page[end - 1] != "\n"):
+            raise UsageError(f"the markers of table {name} stand on lines of their own")
+        if kind == "text" and not re.sub(r"^[\s>]*([-*+]|\d+[.)])?[\s>]*", "", before):
+            raise UsageError(f"the marker of text {name} begins a line, which Markdown would take for HTML")
+        spans[name] = (kind, found.end(), end)
+    if page.count(END) != len(spans):
+        raise UsageError(f"{page.count(END)} times {END} for {len(spans)} markers that begin something")
+    return spans

@@ -1,0 +1,38 @@
+"""Where notebooks find results and keep pictures and tables, which environment variables may change.
+
+`BANDITLAB_RESULTS` names the folder of results folders (`runs/results` where unset), `BANDITLAB_FIGURES` the folder whose
+`images/` and `results/` take what a notebook makes (`docs`). A notebook server starts in the notebook's folder, so that a
+folder which is not here is looked for in the folder above.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+
+
+def place(variable: str, default: str) -> Path:
+    """Return the folder that an environment variable names, or the default; of the folder above if it is there only."""
+    folder = Path(os.environ.get(variable, default))
+    above = Path("..") / folder
+    return above if above.is_dir() and not folder.is_dir() else folder
+
+
+def results_folder() -> Path:
+    """Return the folder that holds one results folder per spec."""
+    return place("BANDITLAB_RESULTS", "runs/results")
+
+
+def kept(name: str) -> Path:
+    """Return where a picture or table is kept ("images/x.png", "results/x.csv"), its folder made."""
+    path = place("BANDITLAB_FIGURES", "docs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def keep(table: pd.DataFrame, name: str, *, digits: int = 4, shown: int = 4) -> None:
+    """Write a table to results/NAME.csv and print it, both with that many significant digits."""
+    table.to_csv(kept(f"results/{name}.csv"), index=False, float_format=f"%.{digits}g")
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.{shown}g}"))

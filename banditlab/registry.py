@@ -53,6 +53,11 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "river-linucb": "banditlab.agents.peers.river_linucb:RiverLinUCB",
         "mabwiser-linucb": "banditlab.agents.peers.mabwiser_linucb:MABWiserLinUCB",
         "mabwiser-lints": "banditlab.agents.peers.mabwiser_lints:MABWiserLinTS",
+        "contextualbandits-linucb": "banditlab.agents.peers.contextualbandits_linucb:ContextualBanditsLinUCB",
+        "contextualbandits-lints": "banditlab.agents.peers.contextualbandits_lints:ContextualBanditsLinTS",
+        "contextualbandits-sgd": "banditlab.agents.peers.contextualbandits_sgd:ContextualBanditsSGD",
+        "coba-linucb": "banditlab.agents.peers.coba_linucb:CobaLinUCB",
+        "coba-lints": "banditlab.agents.peers.coba_lints:CobaLinTS",
     },
     "forecasters": {
         "ogd": "banditlab.forecasters.ogd:OGD",

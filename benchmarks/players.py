@@ -5,6 +5,12 @@ from __future__ import annotations
 from benchmarks import costs
 from benchmarks.costs import Cost, Player, halves, joint, joint_or_span, newtron_state, weights
 
+
+def squares(K: int, d: int) -> float:
+    """A d x d matrix per class."""
+    return float(K * d * d)
+
+
 SHORT_ROWS = (
     "x is added to the K = 10 weights of a feature at a time, twelve with their padding: 0.20 us for the whole matrix where "
     "long vectors would take 0.09"
@@ -145,11 +151,16 @@ PEERS = [
     Player("vw", "agents", {}, "", lambda c: Cost(), weights, "first"),
     Player("vw", "agents", {"exploration": "squarecb"}, "", lambda c: Cost(), weights, "first"),
     Player("river-logistic", "agents", {}, "", lambda c: Cost(), weights, "first"),
-    Player("river-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
-    Player("mabwiser-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
-    Player("coba-linucb", "coba", {}, "", lambda c: Cost(), lambda K, d: float(K * d) ** 2, "second"),
-    Player("mabwiser-lints", "agents", {}, "", lambda c: Cost(), lambda K, d: float(K * d * d), "second"),
+    Player("contextualbandits-sgd", "agents", {}, "", lambda c: Cost(), weights, "first"),
+    Player("river-linucb", "agents", {}, "", lambda c: Cost(), squares, "second"),
+    Player("contextualbandits-linucb", "agents", {}, "", lambda c: Cost(), squares, "second"),
+    Player("contextualbandits-lints", "agents", {}, "", lambda c: Cost(), squares, "second"),
+    Player("mabwiser-linucb", "agents", {}, "", lambda c: Cost(), squares, "second"),
+    Player("mabwiser-lints", "agents", {}, "", lambda c: Cost(), squares, "second"),
+    Player("coba-linucb", "agents", {}, "", lambda c: Cost(), lambda K, d: 3.0 * (K * d) ** 2, "second"),
+    Player("coba-lints", "agents", {}, "", lambda c: Cost(), lambda K, d: 4.0 * (K * d) ** 2, "second"),
 ]
+"""Other libraries: by their own driver (a whole stream in one call), or called once a round."""
 
 OURS = AGENTS + FORECASTERS
 TWO_FORMS = ("folklore", "gaf", "sampled", "exploration")

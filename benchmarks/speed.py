@@ -80,8 +80,6 @@ def chosen(only: str | None, no_peers: bool) -> list[Player]:
 
 def installed(player: Player) -> bool:
     """Return whether the library of an adapter is installed."""
-    if player.kind == "coba":
-        return importlib.util.find_spec("coba") is not None
     cls = registry().load("agents", player.id)
     return all(importlib.util.find_spec(name) is not None for name in cls.requires)
 

@@ -34,7 +34,6 @@ from banditlab.errors import BanditlabError
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks.coba_agents import CobaLinUCB
 from benchmarks.costs import Player
 from benchmarks.players import PEERS, TWO_FORMS
 
@@ -113,7 +112,7 @@ def _stream(name: str, env: Any, rounds: int) -> Stream:
 
 def build(player: Player, problem: Problem) -> Any:
     """Return the player of a line of the table, fresh."""
-    cls = CobaLinUCB if player.kind == "coba" else registry().load(player.kind, player.id)
+    cls: Any = registry().load(player.kind, player.id)
     return cls(problem, np.random.default_rng(SEED), **player.settings)
 
 

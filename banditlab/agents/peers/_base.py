@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from abc import abstractmethod
 from typing import Any
 
@@ -12,24 +13,30 @@ from numpy.typing import NDArray
 from banditlab.agents._base import Agent, Floats, Trace, checked
 from banditlab.errors import UsageError
 from banditlab.kernels import as_block, as_class, as_context, as_vector, draw
-from banditlab.problem import Decision
+from banditlab.problem import Decision, Problem
+from banditlab.validation import at_least
 
 
-def library(module: str, agent: str) -> Any:
+def library(module: str, agent: str, extra: str = "peers") -> Any:
     """Return a module of another library, imported now.
+
+    What an import changes in the process besides is put back: coba 8.1.0 replaces `sys.excepthook`.
 
     Raises
     ------
     UsageError
         It is not installed; the line says how to install it. Any other failure to import is the library's own.
     """
+    hook = sys.excepthook
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         top = module.partition(".")[0]
         if (error.name or "").partition(".")[0] != top:
             raise
-        raise UsageError(f'{agent} needs the library {top}: pip install "banditlab[peers]"') from None
+        raise UsageError(f'{agent} needs the library {top}: pip install "banditlab[{extra}]"') from None
+    finally:
+        sys.excepthook = hook
 
 
 class PeerAgent(Agent):
@@ -107,6 +114,44 @@ class PeerAgent(Agent):
             trace.action[t], trace.correct[t], trace.p_true[t] = action, correct, p[label]
             trace.explored[t] = bool(decision.explored)
             self._update(X[t], action, float(p[action]), correct)
+
+
+class BatchPeerAgent(PeerAgent):
+    """A library that is told of `batch` rounds at a time; a subclass takes them in `_hand_over`.
+
+    Every round is still decided by itself, by what was handed over before it.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, batch: int) -> None:
+        super().__init__(problem, rng)
+        self.batch = at_least("batch", batch, 1)
+        # the rounds that wait for their batch to be full
+        self._contexts = np.zeros((self.batch, problem.n_features))
+        self._actions = np.zeros(self.batch, dtype=np.int64)
+        self._rewards = np.zeros(self.batch)
+        self._waiting = 0
+
+    @abstractmethod
+    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+        """Let the library learn from contexts (batch, d), the classes played there (batch,) and the bits (batch,)."""
+
+    def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
+        i = self._waiting
+        self._contexts[i], self._actions[i], self._rewards[i] = x, action, float(correct)
+        self._waiting += 1
+        if self._waiting == self.batch:
+            self._hand_over(self._contexts, self._actions, self._rewards)
+            self._waiting = 0
+
+    def _get_waiting(self) -> dict[str, Any]:
+        """Return the rounds that wait."""
+        arrays = {"contexts": self._contexts, "actions": self._actions, "rewards": self._rewards}
+        return {**arrays, "rounds": self._waiting}
+
+    def _set_waiting(self, waiting: dict[str, Any]) -> None:
+        """Take over what `_get_waiting` returned."""
+        self._contexts, self._actions, self._rewards = (waiting[name] for name in ("contexts", "actions", "rewards"))
+        self._waiting = waiting["rounds"]
 
 
 def one_hot(k: int, K: int) -> Floats:

@@ -6,16 +6,17 @@ import copy
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, internal_seed, library, one_hot
+from banditlab.agents.peers._base import BatchPeerAgent, internal_seed, library, one_hot
 from banditlab.problem import Problem
-from banditlab.validation import at_least, positive
+from banditlab.validation import positive
 
 ARRAYS = ("A", "A_inv", "Xty", "beta")
 
 
-class MABWiserAgent(PeerAgent):
+class MABWiserAgent(BatchPeerAgent):
     """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, told of `batch` rounds at a time.
 
     Until the first batch is full mabwiser cannot predict, and classes are uniform.
@@ -28,18 +29,12 @@ class MABWiserAgent(PeerAgent):
     def __init__(
         self, problem: Problem, rng: np.random.Generator | None, *, alpha: float, l2_lambda: float, batch: int
     ) -> None:
-        super().__init__(problem, rng)
+        super().__init__(problem, rng, batch=batch)
         self.alpha = positive("alpha", alpha)
         self.l2_lambda = positive("l2_lambda", l2_lambda)
-        self.batch = at_least("batch", batch, 1)
         mab = library("mabwiser.mab", self.id)
         policy = getattr(mab.LearningPolicy, self.policy)(alpha=self.alpha, l2_lambda=self.l2_lambda)
         self._mab = mab.MAB(list(range(problem.n_classes)), policy, seed=internal_seed(self.rng))
-        # the rounds that wait for their batch to be full
-        self._contexts = np.zeros((self.batch, problem.n_features))
-        self._actions = np.zeros(self.batch, dtype=np.int64)
-        self._rewards = np.zeros(self.batch)
-        self._waiting = 0
 
     def _distribution(self, x: Floats) -> Floats:
         K = self.problem.n_classes
@@ -47,13 +42,8 @@ class MABWiserAgent(PeerAgent):
             return np.full(K, 1.0 / K)
         return one_hot(self._mab.predict(x[None]), K)
 
-    def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
-        i = self._waiting
-        self._contexts[i], self._actions[i], self._rewards[i] = x, action, float(correct)
-        self._waiting += 1
-        if self._waiting == self.batch:
-            self._mab.partial_fit(self._actions, self._rewards, self._contexts)
-            self._waiting = 0
+    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+        self._mab.partial_fit(actions, rewards, contexts)
 
     # ------------------------------------------------------------------------------------------------------------ state
 
@@ -67,12 +57,7 @@ class MABWiserAgent(PeerAgent):
             # mabwiser copies its generator into a class's model whenever that learns: from then on it is the model's own
             "own_rng": {str(k): m.rng.rng for k, m in enumerate(models) if m.rng is not inside.rng},
             "arrays": [{name: getattr(model, name) for name in ARRAYS} for model in models],
-            "waiting": {
-                "contexts": self._contexts,
-                "actions": self._actions,
-                "rewards": self._rewards,
-                "rounds": self._waiting,
-            },
+            "waiting": self._get_waiting(),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -91,6 +76,4 @@ class MABWiserAgent(PeerAgent):
             if str(k) in state["own_rng"]:
                 model.rng = type(inside.rng)(0)
                 model.rng.rng = state["own_rng"][str(k)]
-        waiting = state["waiting"]
-        self._contexts, self._actions, self._rewards = (waiting[name] for name in ("contexts", "actions", "rewards"))
-        self._waiting = waiting["rounds"]
+        self._set_waiting(state["waiting"])

@@ -16,8 +16,11 @@ from banditlab.problem import Problem
 from banditlab.registry import classes_of, load_file, registry
 
 PROBLEM = Problem(4, 3, 1.0, 100)
-ADAPTERS = {"vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"}
-LIBRARIES = ("vowpalwabbit", "river", "mabwiser")
+ADAPTERS = {
+    *("vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints", "coba-linucb", "coba-lints"),
+    *("contextualbandits-linucb", "contextualbandits-lints", "contextualbandits-sgd"),
+}
+LIBRARIES = ("vowpalwabbit", "river", "mabwiser", "coba", "contextualbandits")
 
 
 def test_every_adapter_is_registered():
@@ -45,6 +48,17 @@ def test_an_import_that_fails_inside_a_library_is_not_called_missing(monkeypatch
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="no_such_module_of_anybody"):
         library("broken_peer", "x")
+
+
+def test_importing_a_library_changes_no_hook_of_the_process(monkeypatch, tmp_path):
+    """coba 8.1.0 replaces `sys.excepthook` when it is imported."""
+    from banditlab.agents.peers._base import library
+
+    (tmp_path / "hooking_peer.py").write_text("import sys\nsys.excepthook = print\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = sys.excepthook
+    library("hooking_peer", "x")
+    assert sys.excepthook is before
 
 
 def test_listing_and_describing_load_no_library():
@@ -82,6 +96,11 @@ BAD = {
     "river-linucb": [{"alpha": 0.0}, {"beta": 0.0}],
     "mabwiser-linucb": [{"alpha": 0.0}, {"l2_lambda": 0.0}, {"batch": 0}],
     "mabwiser-lints": [{"alpha": 0.0}, {"l2_lambda": 0.0}, {"batch": 0}],
+    "coba-linucb": [{"alpha": 0.0}],
+    "coba-lints": [{"variance": 0.0}],
+    "contextualbandits-linucb": [{"alpha": 0.0}, {"regularization": 0.0}, {"batch": 0}],
+    "contextualbandits-lints": [{"deviation": 0.0}, {"regularization": 0.0}, {"batch": 0}],
+    "contextualbandits-sgd": [{"gamma": 0.0}, {"gamma": 1.0}, {"decay": 0.0}, {"decay": 1.1}, {"batch": 0}],
 }
 
 

@@ -1,14 +1,13 @@
 """What papers_000.py and papers_000_long.py share: names, the worse sign's regret, slopes, and how lines are drawn."""
 
 import math
-import os
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from banditlab.analysis import load, relative
-from banditlab.analysis.look import INK, styles
+from banditlab.analysis.look import INK, shared_legend, styles
+from banditlab.analysis.places import results_folder
+from banditlab.analysis.statistics import growth_exponent
 
 NAMES = {
     "ogd": "OGD",
@@ -22,25 +21,6 @@ NAMES = {
 LOOKS = styles(list(NAMES))
 CELL = ["data", "horizon", "B", "d", "K"]
 """What tells one law of the data from another."""
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def keep(table, name):
-    """Write a table with four significant digits and print it."""
-    table.to_csv(kept(f"results/papers-000-{name}.csv"), index=False, float_format="%.4g")
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
 
 
 def named(row):
@@ -80,7 +60,7 @@ def regrets(folder):
 
 def regrets_of(names):
     """Return `regrets` of those of the results folders papers-000-NAME that are there, and say which are not."""
-    folders = [place("BANDITLAB_RESULTS", "runs/results") / f"papers-000-{name}" for name in names]
+    folders = [results_folder() / f"papers-000-{name}" for name in names]
     missing = [folder.name for folder in folders if not folder.is_dir()]
     print(f"left out, not run yet: {', '.join(missing)}" if missing else f"all {len(folders)} folders are there")
     return pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)
@@ -118,21 +98,14 @@ def checks(runs):
     return checked.groupby("forecaster", sort=False).agg(**counts).reset_index()
 
 
-def slope(x, y):
-    """Return the slope of ln y in ln x; NaN for fewer than three points or where a y is not positive."""
-    if len(x) < 3 or (y <= 0).any():
-        return math.nan
-    return float(np.polyfit(np.log(x.astype(float)), np.log(y), 1)[0])
-
-
 def growth(by, others, rows):
     """Return the slopes of ln regret in ln `by` at fixed `others`, forecasters side by side, then Theorem 3's own."""
     found = rows.groupby([*others, "forecaster"], sort=False).apply(
-        lambda part: slope(part[by], part["regret"]), include_groups=False
+        lambda part: growth_exponent(part[by], part["regret"]), include_groups=False
     )
     side = found.unstack("forecaster").reindex(columns=[name for name in NAMES if name in set(rows["forecaster"])])
     theorem = rows[rows["forecaster"] == "folklore"].groupby(others if len(others) > 1 else others[0], sort=False)
-    bounds = pd.Series({key: slope(part[by], part["bound"]) for key, part in theorem}, dtype=float)
+    bounds = pd.Series({key: growth_exponent(part[by], part["bound"]) for key, part in theorem}, dtype=float)
     return side.assign(**{"FOLKLORE's bound": bounds.reindex(side.index)})
 
 
@@ -153,18 +126,4 @@ def draw(ax, rows, by, title):
 
 def legend(figure, axes):
     """Put the union of the axes' legends below, other lines after the forecasters'."""
-    entries = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    forecasters = [label for label in NAMES.values() if label in entries]
-    shown = {
-        label: entries[label] for label in [*forecasters, *(label for label in entries if label not in forecasters)]
-    }
-    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4)
-
-
-def ticks(ax, values):
-    """Name every value of the horizontal axis."""
-    ax.set_xticks(values, [f"{value:g}" for value in values])
-    ax.minorticks_off()
+    shared_legend(figure, axes, first=NAMES.values())

@@ -27,9 +27,11 @@ from time import thread_time
 
 import numpy as np
 import pandas as pd
-from hard_data import LOOKS, NAMES, checks, draw, growth, keep, kept, legend, regrets_of, ticks, worse
+import result_pages
+from hard_data import LOOKS, NAMES, checks, draw, growth, legend, regrets_of, worse
 
-from banditlab.analysis.look import FAINT, new_figure, save, styled
+from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled
+from banditlab.analysis.places import keep, kept
 from banditlab.forecasters import folklore, gaf, ogd, ons
 from banditlab.problem import Problem
 
@@ -48,13 +50,13 @@ table = worse(runs)
 LAST = int(table["round"].max())
 final = table[table["round"] == LAST]
 hard = table[table["data"] == "HardMulticlass"]
-keep(final, "regret")
+keep(final, "papers-000-regret", digits=6)
 
 # %% [markdown]
 # Checks in every run and at every checkpoint: how often is the regret above the certificate, or above the bound?
 
 # %%
-keep(checks(runs), "checks")
+keep(checks(runs), "papers-000-checks")
 
 
 # %% [markdown]
@@ -65,14 +67,14 @@ keep(checks(runs), "checks")
 
 # %%
 in_T = growth("round", ["data", "B", "K"], table[table["round"] >= LAST / 20]).reset_index()
-keep(in_T, "growth-in-rounds")
+keep(in_T, "papers-000-growth-in-rounds")
 last = hard[hard["round"] == LAST]
 in_B = pd.concat(
     [growth("B", ["K"], last[last["B"] >= 10]).assign(B="10 to 50"), growth("B", ["K"], last).assign(B="1 to 50")]
 ).reset_index()
-keep(in_B, "growth-in-norm-bound")
+keep(in_B, "papers-000-growth-in-norm-bound")
 in_K = growth("K", ["B"], last).reset_index()
-keep(in_K, "growth-in-classes")
+keep(in_K, "papers-000-growth-in-classes")
 
 
 # %%
@@ -103,7 +105,7 @@ def figure_over(by, panels, values, shape):
     other = "K" if by == "B" else "B"
     for ax, value in zip(axes, panels, strict=False):
         draw(ax, last[last[other] == value], by, f"{other} = {value}")
-        ticks(ax, values)
+        name_ticks(ax, values)
         ax.set(xlabel=by)
         ax.xaxis.set_tick_params(labelbottom=True)
     for ax in axes[len(panels) :]:
@@ -173,7 +175,10 @@ times = pd.DataFrame(
     for name, make in TIMED.items()
     for (d, K), problem in problems.items()
 )
-keep(times.pivot_table(index=["d", "K"], columns="forecaster", values="us")[list(TIMED)].reset_index(), "time")
+keep(
+    times.pivot_table(index=["d", "K"], columns="forecaster", values="us")[list(TIMED)].reset_index(),
+    "papers-000-time",
+)
 
 
 # %%
@@ -199,7 +204,7 @@ def exponents(name):
     }
 
 
-keep(pd.DataFrame(exponents(name) for name in TIMED), "time-exponents")
+keep(pd.DataFrame(exponents(name) for name in TIMED), "papers-000-time-exponents")
 
 # %% [markdown]
 # ## Time of the projection
@@ -226,7 +231,7 @@ def projected(d, K):
 
 
 projection = pd.DataFrame(projected(d, K) for d in (4, 8, 16) for K in (2, 4, 8))
-keep(projection, "time-projected")
+keep(projection, "papers-000-time-projected")
 a, b = fitted(projection)
 largest = projection.set_index(["d", "K"])["us"]
 print(
@@ -248,7 +253,7 @@ def figure_time():
         d = np.array(DIMENSIONS, dtype=float)
         ax.plot(d, 0.02 * d**2, color=FAINT, lw=1.0, ls=(0, (4, 3)), label="_")
         ax.set(xscale="log", yscale="log", xlabel="d", title=f"K = {K}")
-        ticks(ax, DIMENSIONS)
+        name_ticks(ax, DIMENSIONS)
     axes[0].set(ylabel="microseconds a round; dashed: $d^2$")
     legend(figure, axes)
     return figure
@@ -257,3 +262,9 @@ def figure_time():
 picture = kept("images/papers-000-time.png")
 save(figure_time(), picture)
 print(f"saved {picture}")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("papers-000")

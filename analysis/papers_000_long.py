@@ -25,9 +25,12 @@ import math
 
 import numpy as np
 import pandas as pd
-from hard_data import LOOKS, checks, draw, growth, keep, kept, legend, regrets_of, slope, ticks, worse
+import result_pages
+from hard_data import LOOKS, checks, draw, growth, legend, regrets_of, worse
 
-from banditlab.analysis.look import FAINT, new_figure, save, styled
+from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled
+from banditlab.analysis.places import keep, kept
+from banditlab.analysis.statistics import growth_exponent
 
 # %% [markdown]
 # ## The results
@@ -39,10 +42,10 @@ from banditlab.analysis.look import FAINT, new_figure, save, styled
 runs = regrets_of(["long-b1", "long-b10", "long-b50", "axes"])
 table = worse(runs)
 final = table[table["round"] == table["horizon"]]
-keep(final, "long-regret")
+keep(final, "papers-000-long-regret", digits=6)
 
 # %%
-keep(checks(runs), "long-checks")
+keep(checks(runs), "papers-000-long-checks")
 
 
 # %% [markdown]
@@ -82,14 +85,16 @@ for (horizon, B, K), part in long.groupby(["horizon", "B", "K"]):
         side = growth("round", ["K"], rows).reset_index(drop=True)
         t = pd.Series(sorted(rows["round"].unique()), dtype=float)
         extent = {"transient": name, "from": int(t.iloc[0]), "to": int(t.iloc[-1])}
-        slopes.append(pd.concat([pd.DataFrame([where | extent]), side.assign(**{"ln T": slope(t, np.log(t))})], axis=1))
+        slopes.append(
+            pd.concat([pd.DataFrame([where | extent]), side.assign(**{"ln T": growth_exponent(t, np.log(t))})], axis=1)
+        )
         if name == "after":
             nats = {label: per_factor_e(own) for label, own in rows.groupby("forecaster")}
             gains.append(where | extent | nats | {"Theorem 3": (K - 1) * (2.0 * B + math.log(K) + 2.0) / 4.0})
 in_T = pd.concat(slopes, ignore_index=True)
 last = ["FOLKLORE's bound", "ln T"]
-keep(in_T[[*in_T.columns.drop(last), *last]], "long-growth-in-rounds")
-keep(pd.DataFrame(gains), "long-nats-per-factor-e")
+keep(in_T[[*in_T.columns.drop(last), *last]], "papers-000-long-growth-in-rounds")
+keep(pd.DataFrame(gains), "papers-000-long-nats-per-factor-e")
 
 # %% [markdown]
 # The largest regret of each cell, at whatever checkpoint it is met, beside that of 4,000 rounds whose epsilon is the
@@ -105,7 +110,7 @@ peaks = peaks[columns].rename(columns={"round": "at round", "regret": "largest r
 pairs = peaks.groupby(["B", "K", "forecaster"])
 ratio = np.log(pairs["largest regret"].shift(0) / pairs["largest regret"].shift(1))
 peaks["slope from the horizon before"] = ratio / np.log(peaks["horizon"] / pairs["horizon"].shift(1))
-keep(peaks, "long-peaks")
+keep(peaks, "papers-000-long-peaks", digits=6)
 
 
 # %%
@@ -155,9 +160,9 @@ def figure_rounds():
 on_axes = table[table["data"] == "HardAxes"]
 worst = on_axes.loc[on_axes.groupby(["d", "K", "forecaster"])["regret"].idxmax()]
 worst = worst.assign(bound=on_axes.groupby(["d", "K", "forecaster"])["bound"].max().to_numpy())
-keep(worst, "features")
+keep(worst, "papers-000-features")
 if not worst.empty:
-    keep(growth("d", ["K"], worst).reset_index(), "growth-in-features")
+    keep(growth("d", ["K"], worst).reset_index(), "papers-000-growth-in-features")
 
 
 @styled
@@ -171,7 +176,7 @@ def figure_features():
         draw(ax, part, "d", f"K = {K}")
         own = part[part["forecaster"] == "folklore"].sort_values("d")
         ax.plot(own["d"], own["bound"], color=LOOKS["folklore"].colour, lw=1.2, ls=":", label="FOLKLORE's bound")
-        ticks(ax, sorted(part["d"].unique()))
+        name_ticks(ax, sorted(part["d"].unique()))
         ax.set(xlabel="d")
     axes[0].set(ylabel=f"largest regret of {worst['horizon'].max():,} rounds")
     legend(figure, axes)
@@ -186,3 +191,9 @@ for name, figure in pictures.items():
     picture = kept(f"images/papers-000-{name}.png")
     save(figure(), picture)
     print(f"saved {picture}")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("papers-000")

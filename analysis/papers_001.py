@@ -21,14 +21,15 @@
 
 # %%
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import result_pages
 
 from banditlab.analysis import load, relative
 from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.analysis.places import kept, results_folder
+from banditlab.analysis.statistics import growth_exponent
 from banditlab.comparators import best_in_ball, collapse
 from banditlab.envs import LowerBound
 from banditlab.forecasters import aggregating, aioli, ftrl
@@ -37,19 +38,6 @@ from banditlab.problem import Problem
 HORIZONS = [100, 1_000, 10_000, 31_623, 100_000]
 NAMES = {"ftrl": "FTRL", "aioli": "AIOLI", "aggregating": "aggregating forecaster", "b-grid": "AIOLI, B from a grid"}
 LOOKS = styles(list(NAMES))
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 # %% [markdown]
@@ -184,7 +172,7 @@ def worse(runs):
     return pd.DataFrame(rows)
 
 
-root = place("BANDITLAB_RESULTS", "runs/results")
+root = results_folder()
 folders = [root / f"papers-001-figure-2-n{n}" for n in HORIZONS]
 missing = [folder.name for folder in folders if not folder.is_dir()]
 print("all five folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
@@ -227,18 +215,12 @@ print(f"saved {picture}")
 
 
 # %%
-def slope(name, upto):
-    """Return the least-squares slope of ln regret in ln n for n <= upto; NaN where a regret is not positive."""
-    rows = table[(table["forecaster"] == name) & (table["n"] <= upto)]
-    if len(rows) < 2 or (rows["regret"] <= 0).any():
-        return math.nan
-    return float(np.polyfit(np.log(rows["n"].astype(float)), np.log(rows["regret"]), 1)[0])
-
-
 for name in NAMES:
     rows = table[table["forecaster"] == name]
+    rising = rows[rows["n"] <= 31_623]
+    exponent = growth_exponent(rising["n"], rising["regret"], least=2)
     per_log = ", ".join(f"{r / math.log(n):.2f}" for n, r in zip(rows["n"], rows["regret"], strict=True))
-    print(f"{NAMES[name]}: slope to n = 31,623: {slope(name, 31_623):.2f}; regret / ln n: {per_log}")
+    print(f"{NAMES[name]}: slope to n = 31,623: {exponent:.2f}; regret / ln n: {per_log}")
 
 
 # %% [markdown]
@@ -287,3 +269,9 @@ for n in sorted(n for n in table["n"].unique() if n <= 10_000):
 printed = pd.DataFrame(rows)
 printed.round(2).to_csv(kept("results/papers-001-as-printed.csv"), index=False)
 print(printed.round(2).to_string(index=False))
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("papers-001")

@@ -21,20 +21,20 @@
 # `docs`.
 
 # %%
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
+import result_pages
+from result_pages.papers_003 import NAMES
 
 from banditlab.analysis import load
-from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
+from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled, styles
+from banditlab.analysis.places import kept, results_folder
 from banditlab.envs import OpenML
 from banditlab.forecasters import folklore, gaf, ogd, ons
+from banditlab.losses import logistic_loss
 from banditlab.problem import Problem
 
 CLASSES = {"vehicle": 4, "segment": 7, "shuttle": 7}
-NAMES = {"gaf": "GAF", "ons": "ONS", "ogd": "OGD", "folklore": "FOLKLORE", "b-grid": "B-grid, untuned"}
 LOOKS = styles(list(NAMES))
 TUNED = {
     "gaf": ["regularization", "curvature"],
@@ -44,19 +44,6 @@ TUNED = {
     "b-grid": [],
 }
 QUANTILES = [0.25, 0.5, 0.75]
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 # %% [markdown]
@@ -87,7 +74,7 @@ def settings(runs, label, rows):
     return ", ".join(texts)
 
 
-root = place("BANDITLAB_RESULTS", "runs/results")
+root = results_folder()
 folders = {name: root / f"papers-003-figure-1-{name}" for name in CLASSES}
 missing = [folder.name for folder in folders.values() if not folder.is_dir()]
 print("all three folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
@@ -132,7 +119,7 @@ def summary(name):
 
 
 table = pd.concat([summary(name) for name in results], ignore_index=True)
-table.round(4).to_csv(kept("results/papers-003-figure-1.csv"), index=False)
+table.round(6).to_csv(kept("results/papers-003-figure-1.csv"), index=False)
 print(table.round(4).to_string(index=False))
 
 
@@ -159,7 +146,7 @@ for name, result in results.items():
             row = {"data": name, "rounds": at, "GAF less": NAMES[other], "mean": gap.mean()}
             rows.append(row | {"standard error": gap.sem(), "GAF better on": f"{(gap < 0).sum()} of {len(gap)}"})
 pairs = pd.DataFrame(rows)
-pairs.round(4).to_csv(kept("results/papers-003-gaf-against-others.csv"), index=False)
+pairs.round(6).to_csv(kept("results/papers-003-gaf-against-others.csv"), index=False)
 print(pairs.round(4).to_string(index=False))
 
 
@@ -185,8 +172,7 @@ def figure():
         ax.set(xscale="log", yscale="log", xlabel="rounds", ylim=(0.8 * lowest, 2.0 * np.log(classes)))
         ax.set_title(f"{name}, {players['gaf']['repetition'].nunique()} repetitions")
         ticks = [t for t in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if 0.8 * lowest <= t <= 2.0 * np.log(classes)]
-        ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-        ax.minorticks_off()
+        name_ticks(ax, ticks, axis="y")
     axes[0].set(ylabel="average loss, nats (dashed: ln K)")
     picture.legend(loc="outside lower center", ncols=len(NAMES))
     return picture
@@ -234,8 +220,7 @@ def average_loss(player, contexts, labels):
     """Return the average loss of one pass."""
     logits = np.empty((len(labels), player.problem.n_classes))
     player.forecast_block(contexts, labels, logits)
-    top = logits.max(axis=1)
-    return float(np.mean(top + np.log(np.exp(logits - top[:, None]).sum(axis=1)) - logits[np.arange(len(top)), labels]))
+    return float(logistic_loss(logits, labels).mean())
 
 
 def rescaled(data_id, orders):
@@ -266,3 +251,9 @@ if "vehicle" in results and results["vehicle"].environments[0].startswith("bandi
     print(again.round(4).to_string(index=False))
 else:
     print("left out: the results are not those of OpenML's vehicle")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("papers-003")

@@ -24,18 +24,18 @@
 # The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
 
 # %%
-import os
 import re
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import result_pages
 from scipy.stats import ttest_rel
 
 from banditlab.analysis import load
-from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
-from banditlab.analysis.statistics import difference, mean_interval
+from banditlab.analysis.look import FAINT, INK, name_ticks, new_figure, save, styled, styles
+from banditlab.analysis.places import kept, place, results_folder
+from banditlab.analysis.statistics import difference, holm, mean_interval
 
 SETS = {54: "vehicle", 36: "segment", 21: "car", 26: "nursery", 24: "mushroom", 11: "balance-scale"}
 OURS = "fastcb"  # the agent we recommend
@@ -45,26 +45,13 @@ MATRIX = [OURS, "squarecb", "linucb", "lints", "confidit", "epsilon-greedy-direc
 LEVEL = 0.05
 
 
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 def set_name(text):
     """Return the short name of the data set that an environment's label or block names."""
     number, file = re.search(r"data_id=(\d+)", text), re.search(r"path=.*?([^/\\,)\"]+?)(-train)?\.\w", text)
     return SETS[int(number[1])] if number else file[1] if file else "digits"
 
 
-root = place("BANDITLAB_RESULTS", "runs/results")
+root = results_folder()
 
 
 def final(name):
@@ -287,16 +274,6 @@ if at_best is not None:
 
 
 # %%
-def holm(p):
-    """Return Holm's adjusted p-values."""
-    p = np.asarray(p, dtype=float)
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
-
-
 def tested(runs, labels):
     """Return one row per data set and pair: the paired difference and its adjusted p-value."""
     rows = []
@@ -361,8 +338,7 @@ def figure():
         ax.axvline(seen, color=FAINT, lw=1.0, ls=(0, (4, 3)))
         ax.set(xscale="log", title=name)
         ticks = [t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 40, 80) if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
-        ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
-        ax.minorticks_off()
+        name_ticks(ax, ticks)
         ax.set_yticks(list(rows.values()), list(rows), color=INK)
     for ax in grid.flat[len(data) :]:
         ax.set_visible(False)
@@ -377,3 +353,9 @@ def figure():
 path = kept("images/real-data.png")
 save(figure(), path)
 print(f"saved {path}")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("real-data")

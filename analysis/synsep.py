@@ -21,33 +21,17 @@
 # Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
 
 # %%
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
+import result_pages
+from result_pages import synsep as page
 
 from banditlab.analysis import load
-from banditlab.analysis.look import new_figure, save, styled, styles
+from banditlab.analysis.look import name_ticks, new_figure, save, shared_legend, styled, styles
+from banditlab.analysis.places import keep, kept, results_folder
 
-NAMES = {
-    "banditron": "Banditron",
-    "pnewtron": "PNewtron",
-    "soba-diag": "SOBAdiag",
-    "rdue": "RDUE, adaptive",
-    "gaptron": "Gaptron, adaptive",
-    "epsilon-greedy": "epsilon-greedy",
-    "epsilon-greedy-direct": "epsilon-greedy, direct",
-    "newtron": "Newtron",
-    "soba": "SOBA",
-    "exploration(folklore)": "FOLKLORE reduction",
+NAMES = page.NAMES | {
     "obama-lite": "OBAMA-lite, Laplace",
-    "fastcb": "FastCB",
-    "squarecb": "SquareCB",
-    "linucb": "LinUCB",
-    "lints": "LinTS",
-    "confidit": "Confidit",
-    "ovr-perceptron": "one-vs-rest perceptron",
     "perceptron": "perceptron (label)",
     "sampled(ogd)": "OGD, sampled (label)",
 }
@@ -73,25 +57,6 @@ REFERENCE = pd.DataFrame(
 CELL = ["environment", "agent", "gamma"]
 
 
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def keep(table, name):
-    """Write a table with four significant digits and print it."""
-    table.to_csv(kept(f"results/synsep{name}.csv"), index=False, float_format="%.4g")
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
-
-
 def ours(environment):
     """Return the name of the data: SynSepSmall with noisy labels is SynNonSepSmall."""
     name = environment.split("/")[1].split("-v")[0]
@@ -100,7 +65,7 @@ def ours(environment):
 
 def errors(*folders):
     """Return one row per run and checkpoint of the folders that are there: per cent of mistakes so far."""
-    root, parts = place("BANDITLAB_RESULTS", "runs/results"), []
+    root, parts = results_folder(), []
     for folder in folders:
         if not (root / folder / "spec.toml").is_file():
             print(f"left out, not run yet: {folder}")
@@ -141,7 +106,7 @@ def summary(rows, keys):
 # %%
 runs = errors("synsep", "synsep-points", "synsep-references")
 curves = summary(last(runs), CELL)
-keep(curves, "")
+keep(curves, "synsep")
 
 # %% [markdown]
 # ## The reference figures
@@ -171,7 +136,7 @@ def point(row):
 
 
 points = REFERENCE.join(pd.DataFrame([point(row) for row in REFERENCE.itertuples()]))
-keep(points, "-points")
+keep(points, "synsep-points")
 
 # %% [markdown]
 # ## Each agent at its best gamma
@@ -184,7 +149,7 @@ def best(table):
     return table.loc[groups["error %"].idxmin()].assign(of=groups.size().to_numpy())
 
 
-keep(best(curves), "-best")
+keep(best(curves), "synsep-best")
 
 # %% [markdown]
 # ## Second-order agents, and a tenth of the features
@@ -192,15 +157,15 @@ keep(best(curves), "-best")
 # %%
 second = errors("synsep-second-order")
 if not second.empty:
-    keep(summary(last(second), CELL), "-second-order")
+    keep(summary(last(second), CELL), "synsep-second-order")
     at = second["round"].max()
-    keep(best(summary(runs[runs["round"] == at], CELL)), f"-first-order-{at}")
+    keep(best(summary(runs[runs["round"] == at], CELL)), f"synsep-first-order-{at}")
 
 # %%
 small = errors("synsep-small")
 small_curves = summary(last(small), CELL)
-keep(small_curves, "-small")
-keep(best(small_curves), "-small-best")
+keep(small_curves, "synsep-small")
+keep(best(small_curves), "synsep-small-best")
 
 # %% [markdown]
 # ## The figures
@@ -231,8 +196,7 @@ def ticks(ax):
     shown = [t for t in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 5, 7, 10, 20, 30, 50, 90) if low <= t <= high]
     if high / low > 100.0:
         shown = [t for t in shown if t not in (5, 7, 20, 50)]
-    ax.set_yticks(shown, [f"{t:g}" for t in shown])
-    ax.minorticks_off()
+    name_ticks(ax, shown, axis="y")
 
 
 def marks(ax, name):
@@ -250,11 +214,7 @@ def pair(rows, names, floor):
         marks(ax, name)
         ax.set_title(name)
     axes[0].set(ylabel="mistakes, %")
-    entries = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+    shared_legend(figure, axes)
     return figure
 
 
@@ -294,8 +254,7 @@ def figure_second_order():
         ax.set(xscale="log", yscale="log", xlabel="rounds", title=name)
         ticks(ax)
     axes[0].set(ylabel="mistakes so far, %")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    shared_legend(figure, axes[:1], ncols=5)
     return figure
 
 
@@ -303,3 +262,9 @@ for name, figure in {"": figure_rates, "-second-order": figure_second_order, "-s
     path = kept(f"images/synsep{name}.png")
     save(figure(), path)
     print(f"saved {path}")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("synsep")

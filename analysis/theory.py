@@ -20,11 +20,10 @@
 
 # %%
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import result_pages
 
 from banditlab.agents.exploration import Exploration
 from banditlab.agents.gaptron import Gaptron
@@ -32,10 +31,13 @@ from banditlab.agents.newtron import Newtron
 from banditlab.agents.obama import ObamaLite
 from banditlab.agents.rdue import RDUE
 from banditlab.analysis import load, relative
-from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
+from banditlab.analysis.look import FAINT, INK, new_figure, save, shared_legend, styled, styles
+from banditlab.analysis.places import keep, kept, results_folder
+from banditlab.analysis.statistics import growth_exponent
 from banditlab.bounds.exploration import theorem_9_gamma
 from banditlab.bounds.obama import obama_gaussian_prior
 from banditlab.engine import Sweep, read_spec
+from banditlab.losses import softmax
 from banditlab.problem import Problem
 
 NAMES = {
@@ -51,25 +53,6 @@ NAMES = {
 LOOKS = styles(list(NAMES), ["uniform"])
 D = 10
 CELL = ["K", "B", "T", "agent"]
-
-
-def place(variable, default):
-    """Return the folder a variable names, or the default of the folder above a notebook server's."""
-    folder = Path(os.environ.get(variable, default))
-    return folder if folder.is_dir() or not (Path("..") / folder).is_dir() else Path("..") / folder
-
-
-def kept(name):
-    """Return where a picture or table is kept, its folder made."""
-    path = place("BANDITLAB_FIGURES", "docs") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def keep(table, name):
-    """Write a table with four significant digits and print it."""
-    table.to_csv(kept(f"results/theory-{name}.csv"), index=False, float_format="%.4g")
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
 
 
 # %% [markdown]
@@ -144,7 +127,7 @@ thresholds = pd.DataFrame(
 )
 since = ["bound below T from", "bound below guessing from"]
 thresholds = thresholds.astype(dict.fromkeys(since, "Int64"))  # whole numbers where there are any
-keep(thresholds, "thresholds")
+keep(thresholds, "theory-thresholds")
 
 # %% [markdown]
 # ## What was measured
@@ -160,12 +143,6 @@ keep(thresholds, "thresholds")
 
 
 # %%
-def softmax(Z):
-    """Return softmax along the rows of Z (n, K)."""
-    E = np.exp(Z - Z.max(axis=1, keepdims=True))
-    return E / E.sum(axis=1, keepdims=True)
-
-
 def plays(X, y, W):
     """Return the expected mistakes of W played in the three ways, and of its argmax, over a block."""
     P = softmax(X @ W.T)
@@ -239,7 +216,7 @@ def measured(folder):
     )
 
 
-root = place("BANDITLAB_RESULTS", "runs/results")
+root = results_folder()
 folders = sorted(folder for folder in root.glob("theory-*-t*") if (folder / "spec.toml").is_file())
 print(f"{len(folders)} folders: {', '.join(folder.name for folder in folders)}")
 runs = pd.concat([measured(folder) for folder in folders], ignore_index=True)
@@ -266,7 +243,7 @@ cells = cells.sort_values(CELL, ignore_index=True)
 cells["beyond / bound"] = cells["beyond loss"] / cells["bound"]
 cells["promise / mistakes"] = (cells["loss"] + cells["bound"]) / cells["mistakes"]
 cells["kept"] = np.where(cells["bound"].isna(), "", np.where(cells["beyond loss"] <= cells["bound"], "yes", "NO"))
-keep(cells.drop(columns="loss in nats"), "mistakes")
+keep(cells.drop(columns="loss in nats"), "theory-mistakes")
 
 # %% [markdown]
 # In single runs: the theorems speak of expectations, so a run above its bound would be no contradiction.
@@ -274,7 +251,7 @@ keep(cells.drop(columns="loss in nats"), "mistakes")
 # %%
 over = runs[runs["bound"].notna()].assign(over=lambda table: table["relative"] > table["bound"])
 checks = over.groupby("agent").agg(runs=("over", "size"), over_bound=("over", "sum")).reindex(list(NAMES)).dropna()
-keep(checks.astype(int).reset_index(), "checks")
+keep(checks.astype(int).reset_index(), "theory-checks")
 
 # %% [markdown]
 # ## Growth
@@ -290,7 +267,7 @@ def slope(T, value):
         return ""
     if (value <= 0).any():
         return "not above 0"
-    return f"{np.polyfit(np.log(T.astype(float)), np.log(value), 1)[0]:.2f}"
+    return f"{growth_exponent(T, value):.2f}"
 
 
 def growth(K, B, agent, part):
@@ -312,7 +289,7 @@ def growth(K, B, agent, part):
 
 
 fitted = cells[cells["agent"] != "uniform"].groupby(["K", "B", "agent"], observed=True)
-keep(pd.DataFrame([growth(*key, part) for key, part in fitted]), "growth")
+keep(pd.DataFrame([growth(*key, part) for key, part in fitted]), "theory-growth")
 
 # %% [markdown]
 # ## Pictures
@@ -333,11 +310,7 @@ def panels(draw, ylabel):
         row[0].set(ylabel=ylabel)
     for ax in axes[-1]:
         ax.set(xlabel="T")
-    entries = {}
-    for ax in axes.flat:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+    shared_legend(figure, axes.flat)
     return figure
 
 
@@ -390,3 +363,9 @@ for name, figure in {"": figure_rates, "-excess": figure_excess}.items():
     path = kept(f"images/theory{name}.png")
     save(figure(), path)
     print(f"saved {path}")
+
+# %% [markdown]
+# ## The page
+
+# %%
+result_pages.fill("theory")

@@ -10,7 +10,15 @@ from pathlib import Path
 from banditlab.analysis.pages import fill_page
 from banditlab.analysis.places import kept
 
-PAGES = {"boosting-tables": "boosting_tables"}
+PAGES = {
+    "boosting-tables": "boosting_tables",
+    "synsep": "synsep",
+    "theory": "theory",
+    "real-data": "real_data",
+    "papers-001": "papers_001",
+    "papers-000": "papers_000",
+    "papers-003": "papers_003",
+}
 """The pages' names and the modules that make their parts."""
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, ParamSpec
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -109,3 +110,19 @@ def new_figure(height: float) -> Figure:
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def shared_legend(figure: Figure, axes: Iterable[Axes], *, ncols: int = 4, first: Iterable[str] = ()) -> None:
+    """Put one legend for all the axes below a figure: every label once, those of `first` in that order before the rest."""
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    shown = dict.fromkeys([*(label for label in first if label in entries), *entries])
+    figure.legend([entries[label] for label in shown], list(shown), loc="outside lower center", ncols=ncols)
+
+
+def name_ticks(ax: Axes, values: Sequence[float], *, axis: Literal["x", "y"] = "x") -> None:
+    """Put ticks at these values of an axis, written as plain numbers, and take the minor ones off both."""
+    {"x": ax.set_xticks, "y": ax.set_yticks}[axis](values, [f"{value:g}" for value in values])
+    ax.minorticks_off()

@@ -14,6 +14,7 @@ begins with a comment for HTML.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,6 +96,21 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
             raise UsageError(f"a row of {len(row)} cells in a table of {len(header)} columns: {', '.join(row)}")
         lines.append(_row(row))
     return "\n".join(lines)
+
+
+def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
+    """Return "14.1 ± 3.2": both with the decimals that leave the error two significant digits, thousands separated.
+
+    An error of 0 or NaN (one value only) is left out, and the value has three significant digits.
+    """
+    if not (math.isfinite(error) and error > 0):
+        return f"{value:,.{_decimals(value, 3)}f}" if value else "0"
+    places = _decimals(error, digits)
+    return f"{value:,.{places}f} ± {error:,.{places}f}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    return max(0, digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}")))))
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ def kept(name: str) -> Path:
     return path
 
 
-def keep(table: pd.DataFrame, name: str, *, digits: int = 4, shown: int = 4) -> None:
+def keep(table: pd.DataFrame, name: str, *, digits: int = 4) -> None:
     """Write a table to results/NAME.csv and print it, both with that many significant digits."""
     table.to_csv(kept(f"results/{name}.csv"), index=False, float_format=f"%.{digits}g")
-    print(table.to_string(index=False, float_format=lambda value: f"{value:.{shown}g}"))
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.{digits}g}"))

@@ -293,3 +293,24 @@ def _least(x: Floats) -> int:
     seen = (~np.isnan(x)).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())
     return int(full[np.argmin(np.nanmean(x[full], axis=1))])
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Return Holm's adjusted p-values: the level at which each of the hypotheses falls when all are tested together."""
+    values = np.asarray(p, dtype=np.float64).ravel()
+    order = np.argsort(values, kind="stable")
+    steps = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def growth_exponent(x: ArrayLike, y: ArrayLike, *, least: int = 3) -> float:
+    """Return the least-squares slope of ln y in ln x: the a of y = c x^a.
+
+    NaN for fewer than `least` points, or where a y is not positive or missing, so that it has no logarithm.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(x) < least or not (y > 0).all():
+        return math.nan
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

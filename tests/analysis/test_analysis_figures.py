@@ -9,7 +9,7 @@ import pytest
 from banditlab.analysis import load, write_report
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
-from banditlab.analysis.look import styles
+from banditlab.analysis.look import name_ticks, new_figure, shared_legend, styled, styles
 from banditlab.analysis.plots import relative_against_rounds
 
 
@@ -71,3 +71,30 @@ def test_bands_and_whiskers_stay_between_nothing_and_everything(new_folder):
     [panel] = relative_panels(arena)
     assert (panel.curves[0].low[-1], panel.curves[0].high[-1]) == pytest.approx((0 - 30, 100 - 29))
     assert "95 % interval 0.0 to 100.0" in text_of(folder)
+
+
+def test_one_legend_for_all_axes_names_everything_once():
+    figure = new_figure(2.0)
+    axes = figure.subplots(1, 2)
+    for ax, labels in zip(axes, (["b", "c"], ["a", "b", "_hidden"])):
+        for label in labels:
+            ax.plot([0, 1], [0, 1], label=label)
+    shared_legend(figure, axes, first=["nowhere", "a"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_ticks_are_plain_numbers(axis):
+    @styled
+    def draw():
+        figure = new_figure(2.0)
+        ax = figure.subplots()
+        ax.plot([1, 100], [1, 100])
+        ax.set(xscale="log", yscale="log")
+        name_ticks(ax, [1, 2.5, 100], axis=axis)
+        return figure
+
+    [ax] = draw().axes
+    chosen = getattr(ax, f"{axis}axis")
+    assert [text.get_text() for text in chosen.get_ticklabels()] == ["1", "2.5", "100"]
+    assert len(ax.xaxis.get_minorticklocs()) == len(ax.yaxis.get_minorticklocs()) == 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
-from banditlab.analysis.pages import fill_page, filled, markdown_table, page_parts
+from banditlab.analysis.pages import fill_page, filled, markdown_table, page_parts, plus_minus
 from banditlab.errors import UsageError
 
 PAGE = """# A page
@@ -106,3 +107,23 @@ def test_cells_and_columns() -> None:
 def test_a_table_that_cannot_be(rows: list[list[str]], align: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         markdown_table(["a", "b"], rows, align)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (14.132, 3.159, "14.1 ± 3.2"),
+        (-1543.0, 143.9, "-1,543 ± 144"),
+        (2.0, 0.0996, "2.00 ± 0.10"),  # 0.0996 is 0.10 to two digits, not 0.100
+        (0.0, 0.5, "0.00 ± 0.50"),
+        (123.4, 0.0, "123"),
+        (0.5, math.nan, "0.500"),
+        (0.0, math.nan, "0"),
+    ],
+)
+def test_the_error_has_two_digits(value: float, error: float, text: str) -> None:
+    assert plus_minus(value, error) == text
+
+
+def test_an_error_of_one_digit() -> None:
+    assert plus_minus(0.0085, 0.0014, digits=1) == "0.009 ± 0.001"

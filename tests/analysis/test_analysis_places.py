@@ -42,6 +42,6 @@ def test_variables_name_other_folders(lab: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_kept_table_has_significant_digits(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep(pd.DataFrame({"who": ["a"], "value": [0.00123456]}), "small", shown=3)
-    assert (lab / "docs" / "results" / "small.csv").read_text(encoding="utf-8").split() == ["who,value", "a,0.001235"]
+    keep(pd.DataFrame({"who": ["a"], "value": [0.00123456]}), "small", digits=3)
+    assert (lab / "docs" / "results" / "small.csv").read_text(encoding="utf-8").split() == ["who,value", "a,0.00123"]
     assert capsys.readouterr().out.split() == ["who", "value", "a", "0.00123"]

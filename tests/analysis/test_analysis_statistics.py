@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, ttest_ind, ttest_rel
 
-from banditlab.analysis.statistics import Choice, choose, difference, first_half, mean_interval, mean_intervals, rank
+from banditlab.analysis.statistics import (
+    Choice,
+    choose,
+    difference,
+    first_half,
+    growth_exponent,
+    holm,
+    mean_interval,
+    mean_intervals,
+    rank,
+)
 
 
 def test_t_interval_by_hand():
@@ -223,3 +233,33 @@ def test_runs_that_do_not_meet_the_choice_of_the_other_half_are_reported_all_the
 
 def test_one_setting_needs_no_choice():
     assert choose([[1.0, math.nan, 2.0]], [True, False, False]) == Choice(0, (0, 0, 0), True, True, 1)
+
+
+def test_holms_p_values_by_hand():
+    # sorted .01, .02, .03, .04 times 4, 3, 2, 1 = .04, .06, .06, .04, never falling
+    assert holm([0.03, 0.01, 0.04, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
+    assert holm([0.2]).tolist() == [0.2]
+    assert holm([]).tolist() == []
+
+
+def test_holm_rejects_what_the_step_down_rule_rejects():
+    p, level = np.random.default_rng(3).beta(0.2, 2.0, 30), 0.05
+    rejected = np.zeros(30, dtype=bool)
+    for step, i in enumerate(np.argsort(p)):
+        if p[i] > level / (30 - step):
+            break
+        rejected[i] = True
+    assert 0 < rejected.sum() < 30
+    assert ((holm(p) <= level) == rejected).all()
+
+
+def test_the_exponent_of_a_power_law():
+    x = np.array([1, 10, 100, 1000])
+    assert growth_exponent(x, 3.0 * x**0.5) == pytest.approx(0.5)
+    assert growth_exponent(x[:2], x[:2] ** 2.0, least=2) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("y", [[1.0, 2.0], [1.0, 0.0, 2.0], [1.0, -1.0, 2.0], [1.0, math.nan, 2.0]])
+def test_what_has_no_exponent(y):
+    assert math.isnan(growth_exponent(np.arange(1, 1 + len(y)), y))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.agents._label import LabelAgent
+from banditlab.boosting._forest import Forest, Grove
 from banditlab.boosting._weak import WeakLearner
 from banditlab.errors import UsageError, nearest
 from banditlab.kernels import as_block, as_class, as_context, as_vector, draw
@@ -49,6 +50,17 @@ class Booster(LabelAgent):
         self._written = weak_learner_settings(type(self), cls, weak_settings)
         *streams, self._ties = self.rng.spawn(self.n_learners + 1)
         self._make(cls, streams)
+        self._grove = Grove()
+
+    def _forest(self) -> Forest | None:
+        """Return the learners as compiled loops take them, or None where they are not all compiled trees."""
+        return self._grove.forest(self.learners, self._ties)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
+        state = super().get_state()
+        del state["_grove"]  # addresses
+        return state
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
         """Set `learners`, N weak learners with the child streams given."""

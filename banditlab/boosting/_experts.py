@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from banditlab.agents._base import Trace, checked
 from banditlab.boosting._base import Booster, weight_scales
+from banditlab.boosting._compiled import FULL, WRONG, Counts, Loops, Room
 from banditlab.boosting._edges import Edges
+from banditlab.boosting._forest import Forest
 from banditlab.boosting._hedge import mix_experts, weights_of
 from banditlab.boosting._losses import gradient
 from banditlab.boosting._weak import Floats, tied
-from banditlab.kernels import njit
-from banditlab.problem import Problem
+from banditlab.kernels import as_block, draw, njit
+from banditlab.problem import Decision, Problem
 
 
 @njit
@@ -44,6 +48,15 @@ def judge(loss, zero, S, votes, choices, y, tops, got, best, mistakes, w, g):  #
         best[i] += g[y]
         w[i] = min(1.0, -g[y] / tops[i])
         mistakes[i] += choices[i] != y
+
+
+class Played(NamedTuple):
+    """What a round over compiled trees is played with, beside them."""
+
+    loops: Loops
+    rule: Any
+    room: Room
+    counts: Counts
 
 
 class ExpertBooster(Booster):
@@ -79,6 +92,10 @@ class ExpertBooster(Booster):
         self._w, self._v = np.zeros((2, N))
 
     @abstractmethod
+    def _rule(self) -> tuple[Loops, Any]:
+        """Return the compiled loops over trees, and what they read and write of this booster, by reference."""
+
+    @abstractmethod
     def _start(self, C: Floats) -> None:
         """Write the first learner's costs into C (K, K)."""
 
@@ -95,7 +112,20 @@ class ExpertBooster(Booster):
         N, K = self.n_learners, self.problem.n_classes
         return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
 
+    def _played(self, forest: Forest) -> Played:
+        """Return what the compiled loops take of this booster beside the trees; the room is kept for the next round."""
+        if self._grove.room is None:
+            self._grove.room = Room.of(self.n_learners, self.problem.n_classes, self.loss_code)
+        loops, rule = self._rule()
+        counts = Counts(*self.edges, self.mistakes, self._tops, self._scales)
+        return Played(loops, rule, self._grove.room, counts)
+
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        forest = self._forest()
+        if forest is not None:
+            loops, rule, room, counts = self._played(forest)
+            loops.respond(forest, rule, room, counts.mistakes, self._grove.read(view))
+            return room.p.copy(), room.payload.copy()
         payload, p, C = np.empty(self.payload_size), np.empty(self.problem.n_classes), self._costs
         votes, choices, S = self._parts(payload)
         self._start(C)
@@ -107,8 +137,16 @@ class ExpertBooster(Booster):
         return p, payload
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
-        votes, choices, S = self._parts(payload)
+        forest = self._forest()
         self.rounds += 1
+        if forest is not None:
+            loops, rule, room, counts = self._played(forest)
+            room.payload[:] = payload
+            loops.recall(rule, room, self.loss_code, self._zero, label)
+            loops.absorb(rule, room, counts, label, self.rounds)
+            self._grove.teach(forest, self._grove.read(view), label, room.w)
+            return
+        votes, choices, S = self._parts(payload)
         judge(
             self.loss_code,
             self._zero,
@@ -125,6 +163,39 @@ class ExpertBooster(Booster):
         self._adapt(S, votes, label)
         for learner, w in zip(self.learners, (self._w * self._scales).tolist(), strict=True):
             learner.update(view, label, w)
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds, each label after its action: X (n, d), y (n,); fills `trace`, each (n,).
+
+        Where the learners are compiled trees, in one kernel.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            The booster's probabilities are no distribution.
+        """
+        forest = self._forest()
+        if forest is None:
+            return super().play_block(X, y, trace)
+        K = self.problem.n_classes
+        X, y = as_block(X, y, self.problem.n_features, K)
+        trace.holds(len(y))
+        U = self.rng.random((len(y), 2))
+        loops, rule, room, counts = self._played(forest)
+        V, cursor = self._grove.views(X), np.array([0, -1])
+        trace.explored[:] = False
+        columns = trace.action, trace.correct, trace.p_true
+        while True:
+            code = loops.play(forest, rule, room, counts, V, y, U, self.rounds, cursor, *columns)
+            if code != FULL:
+                break
+            self._grove.grow(int(cursor[1]))
+        if code == WRONG:
+            self.rounds += int(cursor[0])
+            checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), K, self)
+        self.rounds += len(y)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""

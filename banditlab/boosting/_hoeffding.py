@@ -1,6 +1,6 @@
 """Kernels of a very fast decision tree: where an example belongs, what a leaf counts, how it splits.
 
-A tree is four arrays, which the caller enlarges when `learn` says so.
+A tree is four arrays and its tuning, which the caller enlarges when `learn` says so.
 
     nodes (M, 3 + V) int64      what the node is, its feature, its seat in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
@@ -8,6 +8,8 @@ A tree is four arrays, which the caller enlarges when `learn` says so.
                                 d numeric columns for each class; weights of the c categories for each class; variances
                                 at the last attempt
     sizes (3,)                  nodes and seats in use, the first seat that is free again or -1; node 0 is the root
+
+and tuning (6,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's.
 """
 
 from __future__ import annotations
@@ -302,11 +304,8 @@ def take_seat(seen, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn(x, y, weight, tuning, starts, nodes, values, seen, sizes, scratch):  # type: ignore[no-untyped-def]
-    """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come.
-
-    tuning: grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's.
-    """
+def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):  # type: ignore[no-untyped-def]
+    """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come."""
     K, nominal = values.shape[1] - CLASS, starts.shape[0] - 1
     d = x.shape[0] - nominal
     if sizes[0] + nodes.shape[1] > nodes.shape[0] or sizes[1] + 1 > seen.shape[0]:

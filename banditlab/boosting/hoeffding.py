@@ -7,6 +7,7 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.boosting._hoeffding import CHILD, CLASS, KIND, LEAF, learn, shares
 from banditlab.boosting._library import river
@@ -164,6 +165,36 @@ class Columns(NamedTuple):
     """Categories, the number of them for "none"; those that are ordered, -1 for "none"; then the numeric columns."""
 
 
+class Arrays(NamedTuple):
+    """The arrays of a compiled tree (see `_hoeffding`). Where one is replaced they become another tuple."""
+
+    nodes: NDArray[np.int64]
+    values: Floats
+    seen: Floats
+    sizes: NDArray[np.int64]
+    tuning: Floats
+
+    @classmethod
+    def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
+        """Return a root that has seen nothing; categories are those of each nominal feature."""
+        nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
+        nodes[0, KIND] = LEAF
+        values = np.full((64, CLASS + K), -1.0)
+        values[0, :CLASS] = 0.0
+        seen = np.zeros((4, K + 5 * K * numeric + K * sum(categories)))
+        return cls(nodes, values, seen, np.array([1, 0, -1], dtype=np.int64), np.array(tuning, dtype=float))
+
+    def grown(self) -> Arrays:
+        """Return the same with what is full doubled."""
+        nodes, values, seen, sizes, tuning = self
+        if sizes[0] + nodes.shape[1] > len(nodes):
+            nodes = np.concatenate([nodes, np.full_like(nodes, -1)])
+            values = np.concatenate([values, np.full_like(values, -1.0)])
+        if sizes[1] + 1 > len(seen):
+            seen = np.concatenate([seen, np.zeros_like(seen)])
+        return Arrays(nodes, values, seen, sizes, tuning)
+
+
 class CompiledHoeffdingTree(Tuned):
     """A very fast decision tree, compiled: the tree of `hoeffding-tree` with majority leaves, without river.
 
@@ -236,15 +267,9 @@ class CompiledHoeffdingTree(Tuned):
         self.spread = one_of("spread", spread, ("sample", "coded"))
         K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
         numeric = problem.n_features - self._numeric + len(self._ordered)
-        self._starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
-        looks = [self.prior, self.largest_share, self.spread == "coded"]
-        self._tuning = np.array([self.grace_period, self.split_confidence, self.tie_threshold, *looks], dtype=float)
-        self._nodes = np.full((64, CHILD + max([2, *sizes])), -1, dtype=np.int64)
-        self._nodes[0, KIND] = LEAF
-        self._values = np.full((64, CLASS + K), -1.0)
-        self._values[0, :CLASS] = 0.0
-        self._seen = np.zeros((4, K + 5 * K * numeric + K * int(self._starts[-1])))
-        self._sizes = np.array([1, 0, -1], dtype=np.int64)
+        self.starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
+        tuning = [self.grace_period, self.split_confidence, self.tie_threshold, self.prior, self.largest_share]
+        self.state = Arrays.of(K, numeric, sizes, [*tuning, float(self.spread == "coded")])
         self._scratch = np.zeros((5, K))
 
     def view(self, context: Floats) -> Floats | Columns:
@@ -258,40 +283,40 @@ class CompiledHoeffdingTree(Tuned):
         categories[nominal:] = [category for category, _ in found[nominal:]]  # -1 is none, as river has it
         return Columns(np.concatenate([categories, context[self._numeric :]]))
 
-    def _read(self, context: Any) -> Floats:
+    def views(self, contexts: Floats) -> Floats:
+        """Return what the tree reads of contexts (n, d), a row each."""
+        if not self.one_hot:
+            return contexts
+        columns = []
+        for first, end in [*self._nominal, *self._ordered]:
+            found = contexts[:, first:end]
+            none = -1.0 if (first, end) in self._ordered else float(end - first)
+            columns.append(np.where(found.max(axis=1) > 0.0, found.argmax(axis=1), none))
+        return np.column_stack([*columns, contexts[:, self._numeric :]])
+
+    def trees(self) -> list[CompiledHoeffdingTree]:
+        """Return the trees that compiled loops play in this learner's place: none where a subclass may differ."""
+        return [self] if type(self) is CompiledHoeffdingTree else []
+
+    def read(self, context: Any) -> Floats:
+        """Return the columns of a context or its view."""
         read = context if isinstance(context, Columns) else self.view(context)
         return read.values if isinstance(read, Columns) else read
 
     def estimate(self, context: Any, q: Floats) -> None:
         """Write the leaf's estimate into q (K,)."""
-        shares(self._read(context), self._nodes, self._values, self.prior, q)
+        shares(self.read(context), self.state.nodes, self.state.values, self.prior, q)
 
     def update(self, context: Any, label: int, weight: float) -> None:
         """Learn an example; at weight 0 nothing happens."""
         if weight > 0.0:
-            x = self._read(context)
-            while not learn(
-                x,
-                label,
-                weight,
-                self._tuning,
-                self._starts,
-                self._nodes,
-                self._values,
-                self._seen,
-                self._sizes,
-                self._scratch,
-            ):
-                self._grow()
+            x = self.read(context)
+            while not learn(x, label, weight, self.starts, *self.state, self._scratch):
+                self.grow()
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Double what is full."""
-        nodes, seats, _ = self._sizes.tolist()
-        if nodes + self._nodes.shape[1] > len(self._nodes):
-            self._nodes = np.concatenate([self._nodes, np.full_like(self._nodes, -1)])
-            self._values = np.concatenate([self._values, np.full_like(self._values, -1.0)])
-        if seats + 1 > len(self._seen):
-            self._seen = np.concatenate([self._seen, np.zeros_like(self._seen)])
+        self.state = self.state.grown()
 
 
 def _category(columns: list[float]) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from banditlab.boosting._compiled import Loops, change_costs, loops
 from banditlab.boosting._experts import ExpertBooster
 from banditlab.boosting._losses import CODES, EXPONENTIAL, LOGISTIC, SQUARE_HINGE, cost_matrix, gradient
 from banditlab.boosting._weak import Floats
@@ -51,6 +53,44 @@ def descend(loss, how, rate, decay, limit, alpha, S, votes, y, g):  # type: igno
         slope = derivative(loss, how, S[i], step, l, y, g)
         moved = alpha[i] - rate * math.exp(-decay * (i + 1)) * slope
         alpha[i] = max(-limit, min(limit, moved))
+
+
+class Rule(NamedTuple):
+    """codes (2,) = loss, derivative; alpha (N,); falls (N,), how steps decrease with i; limits (2,) = rate, largest alpha."""
+
+    codes: NDArray[np.int64]
+    alpha: Floats
+    falls: Floats
+    limits: Floats
+
+
+@njit
+def hand_kernel(costs, room):  # type: ignore[no-untyped-def]
+    return costs
+
+
+@njit
+def vote_kernel(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
+    for k in range(S.shape[1]):
+        S[i, k] = S[i - 1, k] if i > 0 else 0.0
+    S[i, l] += rule.alpha[i]
+    change_costs(rule.codes[0], S[i], l, costs[i], costs[i + 1])
+
+
+@njit
+def descend_kernel(rule, i, l, y, rounds, S, costs):  # type: ignore[no-untyped-def]
+    """Line 13 for learner i, as `descend` does; the exact derivative is an entry of the next learner's costs."""
+    slope, how, (rate, limit) = costs[i + 1, y, l], rule.codes[1], rule.limits
+    if how != EXACT and l == y:
+        step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
+        slope = derivative(rule.codes[0], how, S[i], step, l, y, S[i])
+    moved = rule.alpha[i] - rate / math.sqrt(rounds) * rule.falls[i] * slope
+    rule.alpha[i] = max(-limit, min(limit, moved))
+
+
+@njit
+def recall_kernel(rule, i, l, s):  # type: ignore[no-untyped-def]
+    pass
 
 
 class AdaBoostOLM(ExpertBooster):
@@ -142,9 +182,17 @@ class AdaBoostOLM(ExpertBooster):
         step_kernel(self.loss_code, self.alpha, i, l, S, C)
 
     def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
-        how = DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
-        rate = self._rate / math.sqrt(self.rounds)
+        how, rate = self._derivative_code(), self._rate / math.sqrt(self.rounds)
         descend(self.loss_code, how, rate, self._decay, self._limit, self.alpha, S, votes, y, self._g)
+
+    def _rule(self) -> tuple[Loops, Rule]:
+        codes = [self.loss_code, self._derivative_code()]
+        falls = [math.exp(-self._decay * (i + 1)) for i in range(self.n_learners)]
+        rule = Rule(np.array(codes), self.alpha, np.array(falls), np.array([self._rate, self._limit]))
+        return loops(__name__, hand_kernel, vote_kernel, descend_kernel, recall_kernel), rule
+
+    def _derivative_code(self) -> int:
+        return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
 
     def diagnostics(self) -> dict[str, Any]:
         """Return edges, experts' weights and the best expert beside its bound, and the learners' votes alpha."""

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from banditlab.boosting._compiled import Loops
 from banditlab.boosting._experts import ExpertBooster
 from banditlab.boosting._losses import SOFTMAX, class_costs
 from banditlab.boosting._weak import Floats
-from banditlab.boosting.regression import FORECASTERS, BoostingRegression
+from banditlab.boosting.regression import FORECASTERS, BoostingRegression, Rule
 from banditlab.bounds.boosting import olm_plus_best_expert
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive
@@ -106,6 +107,9 @@ class AdaBoostOLMPlus(ExpertBooster):
 
     def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
         self._regressions.update_all(S, votes, y)
+
+    def _rule(self) -> tuple[Loops, Rule]:
+        return self._regressions.rule()
 
     def _best_expert_bound(self) -> float:
         regret = self._regressions.bound(self.rounds)

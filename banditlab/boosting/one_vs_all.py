@@ -152,6 +152,11 @@ class OneVsAllLearner(ProbableLearner):
         if not q.any():
             q[:] = 1.0
 
+    def trees(self) -> list[Any]:
+        """Return the trees that compiled loops play in this learner's place, one for each class; none if not all are."""
+        groups = [member.trees() if hasattr(member, "trees") else [] for member in self.members]
+        return [tree for group in groups for tree in group] if all(len(group) == 1 for group in groups) else []
+
     def update(self, context: Any, label: int, weight: float) -> None:
         """Every member learns whether the label is its class."""
         for k, member in enumerate(self.members):

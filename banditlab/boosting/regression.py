@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.boosting._compiled import Loops, loops, softmax_costs
 from banditlab.bounds.boosting import boosting_regression
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._stack import member, stack
-from banditlab.forecasters.aioli import AIOLI
+from banditlab.forecasters._quadratic import aioli_root
+from banditlab.forecasters.aioli import AIOLI, surrogate
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import as_class, as_vector, bind, inline, njit
+from banditlab.kernels import as_class, as_vector, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive
 
-FORECASTERS: dict[str, type[KernelForecaster]] = {"folklore": FOLKLORE, "aioli": AIOLI}
+FORECASTERS: dict[str, type[AIOLI] | type[FOLKLORE]] = {"folklore": FOLKLORE, "aioli": AIOLI}
 
 
-class Room(NamedTuple):
-    """clip (1,); x (2,) = (half-margin clipped, -1), and x_read, the same memory as forecasters take it; z (2,)."""
+class Regressions(NamedTuple):
+    """N binary forecasters of two features, theta = W_1 - W_2 each: Q (N, 3), h (N, 2) and four constants (4,).
 
-    clip: NDArray[np.float64]
-    x: NDArray[np.float64]
-    x_read: NDArray[np.float64]
-    z: NDArray[np.float64]
+    Q holds (A^{-1})_11, _12, _22 and h = A^{-1} b in AIOLI's letters; the constants are the curvature c, the virtual
+    weight w, the reciprocal of FOLKLORE's lambda (0 for AIOLI), and the clip.
+    """
+
+    Q: NDArray[np.float64]
+    h: NDArray[np.float64]
+    constants: NDArray[np.float64]
 
     @classmethod
-    def of(cls, clip: float) -> Room:
-        x = np.array([0.0, -1.0])
-        x_read = x.view()
-        x_read.flags.writeable = False
-        return cls(np.array([clip]), x, x_read, np.zeros(2))
+    def of(cls, n: int, forecaster: AIOLI | FOLKLORE, clip: float) -> Regressions:
+        """Return n forecasters of the settings given.
+
+        For two classes FOLKLORE keeps W_1 = -W_2, so that its inverse is that of one matrix of order d and its minimiser
+        a root in one unknown (Appendix D): those of AIOLI with lambda/2 and w = 1/2.
+        """
+        lam, weight, reciprocal = forecaster.regularization, 0.5, 0.0
+        if isinstance(forecaster, AIOLI):
+            weight = forecaster.virtual_weight
+        else:
+            lam, reciprocal = 0.5 * lam, 1.0 / lam
+        constants = np.array([forecaster.curvature, weight, reciprocal, clip])
+        return cls(np.tile([1.0 / lam, 0.0, 1.0 / lam], (n, 1)), np.zeros((n, 2)), constants)
 
 
 @inline
@@ -52,37 +62,92 @@ def log_mass(s, l):  # type: ignore[no-untyped-def]
 
 
 @njit
-def collapse(s, l, room):  # type: ignore[no-untyped-def]
-    """Write the binary context of Algorithm 3 for votes s (K,) and a prediction l; return the mass of the other classes."""
+def look_kernel(states, i, s, l, seen):  # type: ignore[no-untyped-def]
+    """Write what Algorithm 3 makes of votes s (K,) and a prediction l into seen (6,); return the mass of the other classes.
+
+    seen: the clipped half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x.
+    """
+    Q, h, clip = states.Q[i], states.h[i], states.constants[3]
     others = log_mass(s, l)
-    room.x[0] = min(room.clip[0], max(-room.clip[0], 0.5 * (s[l] - others)))
+    half = min(clip, max(-clip, 0.5 * (s[l] - others)))
+    v0, v1 = Q[0] * half - Q[1], Q[1] * half - Q[2]
+    m, q = h[0] * half - h[1], v0 * half - v1
+    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = half, aioli_root(m, q, states.constants[1]), m, q, v0, v1
     return others
 
 
-def predict_template(states, i, s, l, room, out):  # type: ignore[no-untyped-def]
-    """Write the prediction of regression i at (s, l) into out (K,)."""
-    others = collapse(s, l, room)
-    predict_kernel(member(states, i), room.x_read, room.z)  # type: ignore[name-defined]  # noqa: F821
+@njit
+def predict_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
+    """Write the prediction of regression i at (s, l) into out (K,), which may be s."""
+    others = look_kernel(states, i, s, l, seen)
+    reciprocal, half, t, q = states.constants[2], seen[0], seen[1], seen[3]
+    # FOLKLORE's two logits differ by t and their sum is minus the off-diagonal entry of its At
+    zeta = 0.5 * (0.125 * q - 0.25 * (half * half + 1.0) * reciprocal - t) if reciprocal > 0.0 else 0.0
     for k in range(s.shape[0]):
-        out[k] = s[k] + room.z[1] - others
-    out[l] = room.z[0]
+        out[k] = s[k] + zeta - others
+    out[l] = zeta + t
 
 
-def learn_template(states, S, zero, votes, y, room):  # type: ignore[no-untyped-def]
+@njit
+def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
+    """Update regression i on whether the prediction was right, at what `look_kernel` has seen."""
+    Q, h = states.Q[i], states.h[i]
+    t, m, q, v0, v1 = seen[1], seen[2], seen[3], seen[4], seen[5]
+    kappa, _, beta = surrogate(t, 0 if right else 1, states.constants[0])
+    shrink = 1.0 / (1.0 + kappa * q)
+    step, down = (beta - kappa * m) * shrink, kappa * shrink
+    h[0] += step * v0
+    h[1] += step * v1
+    Q[0] -= down * v0 * v0
+    Q[1] -= down * v0 * v1
+    Q[2] -= down * v1 * v1
+
+
+@njit
+def learn_kernel(states, S, zero, votes, y, seen):  # type: ignore[no-untyped-def]
     """Update every regression on (s^{i-1}, l^i, y): row i - 1 of S (N, K) is s^i, and `zero` (K,) is s^0."""
     for i in range(S.shape[0]):
         l = int(votes[i])
-        collapse(S[i - 1] if i > 0 else zero, l, room)
-        update_kernel(member(states, i), room.x_read, 0 if y == l else 1, room.z)  # type: ignore[name-defined]  # noqa: F821
+        look_kernel(states, i, S[i - 1] if i > 0 else zero, l, seen)
+        update_kernel(states, i, y == l, seen)
 
 
-@cache
-def _bound(cls: type[KernelForecaster]) -> tuple[Any, Any]:
-    owner = f"{__name__} of {cls.__module__}.{cls.__qualname__}"
-    return (
-        bind(predict_template, owner, predict_kernel=cls.predict_kernel),
-        bind(learn_template, owner, update_kernel=cls.update_kernel),
-    )
+class Rule(NamedTuple):
+    """The regressions' states, and seen (N, 6), what each has seen in the round."""
+
+    states: Regressions
+    seen: NDArray[np.float64]
+
+
+@njit
+def hand_costs(costs, room):  # type: ignore[no-untyped-def]
+    """Write (C.1) into room (K, K): the gradients' rows shifted to 0 at the label and divided by K, as `class_costs`."""
+    K = costs.shape[0]
+    for r in range(K):
+        own = costs[r, r]
+        for l in range(K):
+            room[r, l] = (costs[r, l] - own) / K
+    return room
+
+
+@njit
+def vote(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
+    if i == 0:
+        for k in range(S.shape[1]):
+            S[0, k] = 0.0
+    predict_kernel(rule.states, i, S[max(i - 1, 0)], l, rule.seen[i], S[i])
+    if i + 1 < S.shape[0]:
+        softmax_costs(S[i], costs[i + 1])
+
+
+@njit
+def adapt(rule, i, l, y, rounds, S, costs):  # type: ignore[no-untyped-def]
+    update_kernel(rule.states, i, y == l, rule.seen[i])
+
+
+@njit
+def recall(rule, i, l, s):  # type: ignore[no-untyped-def]
+    look_kernel(rule.states, i, s, l, rule.seen[i])
 
 
 class BoostingRegression:
@@ -129,22 +194,15 @@ class BoostingRegression:
         self.clip = nonnegative("clip", clip)
         self.forecaster = one_of("forecaster", forecaster, tuple(FORECASTERS))
         self.norm_bound = positive("norm_bound", norm_bound)
-        cls = FORECASTERS[forecaster]
         # R = 1 + clip as in the paper, at least the norm of every context
-        self._one = cls(Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)  # type: ignore[call-arg]
-        self.states = stack([self._one.state] * self.n_copies)
-        self._room, self._zero = Room.of(self.clip), np.zeros(self.n_classes)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_room"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._room = Room.of(self.clip)  # its two names for one memory would be parted by a copy
+        one = FORECASTERS[forecaster](Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
+        self._one = one
+        self.states = Regressions.of(self.n_copies, one, self.clip)
+        self._seen, self._zero = np.zeros(6), np.zeros(self.n_classes)
 
     def predict_into(self, i: int, s: NDArray[np.float64], l: int, out: NDArray[np.float64]) -> None:
         """Write copy i's prediction at votes s (K,) and class l into out (K,): arrays and range are not checked."""
-        _bound(FORECASTERS[self.forecaster])[0](self.states, i, s, l, self._room, out)
+        predict_kernel(self.states, i, s, l, self._seen, out)
 
     def predict(self, i: int, s: Any, l: int) -> NDArray[np.float64]:
         """Return copy i's prediction s_hat (K,) at votes s (K,) and class l; no copy changes."""
@@ -154,7 +212,11 @@ class BoostingRegression:
 
     def update_all(self, S: NDArray[np.float64], votes: NDArray[np.float64], y: int) -> None:
         """Update copy i on votes S[i - 1] (0 for the first copy), class votes[i] and the label y, for every i."""
-        _bound(FORECASTERS[self.forecaster])[1](self.states, S, self._zero, votes, y, self._room)
+        learn_kernel(self.states, S, self._zero, votes, y, self._seen)
+
+    def rule(self) -> tuple[Loops, Rule]:
+        """Return what compiled rounds of AdaBoost.OLM++ are made of: its loops, and the regressions as they take them."""
+        return loops(__name__, hand_costs, vote, adapt, recall), Rule(self.states, np.zeros((self.n_copies, 6)))
 
     def bound(self, rounds: int) -> float | None:
         """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""

@@ -60,7 +60,7 @@ def test_it_is_rivers_tree(seed, n, d, K, one_hot, whole, weighted):
         np.testing.assert_allclose(q / q.sum(), p / p.sum(), atol=1e-9)
         theirs.update(x, label, weight if weighted else 1.0)
         ours.update(x, label, weight if weighted else 1.0)
-    assert ours._sizes[0] == theirs._tree.n_nodes >= 3
+    assert ours.state.sizes[0] == theirs._tree.n_nodes >= 3
 
 
 def test_gains_by_brute_force():
@@ -145,17 +145,17 @@ def test_arrays_grow_and_nodes_make_a_tree():
     one = tree(problem, 3, grace_period=5, tie_threshold=0.8)
     for x, label, weight in examples(7, 3000, 5, 3):
         one.update(x, label, weight)
-    nodes, seats, _ = one._sizes
+    nodes, seats, _ = one.state.sizes
     assert nodes > 64  # the arrays it began with
-    leaves = [i for i in range(nodes) if one._nodes[i, KIND] == LEAF]
-    splits = [i for i in range(nodes) if one._nodes[i, KIND] == NUMERIC]
+    leaves = [i for i in range(nodes) if one.state.nodes[i, KIND] == LEAF]
+    splits = [i for i in range(nodes) if one.state.nodes[i, KIND] == NUMERIC]
     assert len(leaves) + len(splits) == nodes
     assert len(leaves) == len(splits) + 1
-    assert sorted(int(j) for i in splits for j in one._nodes[i, CHILD : CHILD + 2]) == list(range(1, nodes))
+    assert sorted(int(j) for i in splits for j in one.state.nodes[i, CHILD : CHILD + 2]) == list(range(1, nodes))
     assert seats <= len(leaves)
-    taken = [one._nodes[i, 2] for i in leaves if one._nodes[i, 2] >= 0]
+    taken = [one.state.nodes[i, 2] for i in leaves if one.state.nodes[i, 2] >= 0]
     assert len(set(taken)) == len(taken)
-    assert set(one._nodes[splits, FEATURE]) <= set(range(5))
+    assert set(one.state.nodes[splits, FEATURE]) <= set(range(5))
     q = np.zeros(3)
     for x, _, _ in itertools.islice(examples(9, 3000, 5, 3), 100):
         one.estimate(x, q)
@@ -174,7 +174,7 @@ def test_a_prior_for_classes_not_seen():
     assert q.tolist() == [0.0, 1.0, 0.0]
     with_one.estimate(x, q)
     np.testing.assert_allclose(q, [1 / 7, 5 / 7, 1 / 7])  # 1 at first, and its example's weight
-    assert with_one._values[0, CLASS:].tolist() == [-1.0, 5.0, -1.0]
+    assert with_one.state.values[0, CLASS:].tolist() == [-1.0, 5.0, -1.0]
 
 
 def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
@@ -185,7 +185,7 @@ def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
         for i in range(400):
             label = int(i % 20 == 19)
             one.update(np.array([label + 0.1 * rng.standard_normal()]), label, 1.0)
-        sizes.append(int(one._sizes[0]))
+        sizes.append(int(one.state.sizes[0]))
     assert sizes[0] == 1
     assert sizes[1] > 1
 
@@ -197,7 +197,7 @@ def test_weight_nothing_a_category_never_seen_and_a_view_of_groups_of_one():
     assert one.view(rows[0]).values.tolist() == [0, 0, 0.5]
     assert one.view(rows[2]).values.tolist() == [1, 3, 0.1]
     one.update(rows[0], 0, 0.0)
-    assert not one._seen.any()
+    assert not one.state.seen.any()
     for _ in range(40):
         one.update(rows[0], 0, 1.0)
         one.update(one.view(rows[1]), 1, 1.0)

@@ -13,6 +13,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from banditlab.boosting.regression import BoostingRegression
 from banditlab.errors import UsageError
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.problem import Problem
 
 
 class Direct:
@@ -71,6 +74,23 @@ class Direct:
         eta = 2.0 * self.c * math.exp(sign * m)
         self.A = self.A + 0.5 * eta * np.outer(g, g)
         self.G = self.G + g - eta * m / (1.0 + math.exp(sign * m)) * -sign * g
+
+
+@pytest.mark.parametrize(("forecaster", "cls"), [("folklore", FOLKLORE), ("aioli", AIOLI)])
+def test_the_forecasters_of_this_package_answer_the_same(forecaster, cls):
+    rng, clip = np.random.default_rng(2), 4.0
+    ours = BoostingRegression(1, 3, clip=clip, forecaster=forecaster)
+    inner = cls(Problem(2, 2, 1.0 + clip), None, norm_bound=2.0)
+    direct = Direct(clip, forecaster, 2.0)
+    for s, l, y in random_rounds(rng, 400, 3, size=2.0):
+        x, others = direct.context(s, l)
+        zeta = inner.predict(x)
+        expected = s + zeta[1] - others
+        expected[l] = zeta[0]
+        np.testing.assert_allclose(ours.predict(0, s, l), expected, atol=1e-9)
+        inner.update(x, int(y != l))
+        ours._zero[:] = s
+        ours.update_all(np.zeros((1, 3)), np.array([float(l)]), y)
 
 
 def random_rounds(rng, T, K, size=1.5):

@@ -1,0 +1,244 @@
+"""Compiled trees by address: a kernel plays all of a booster's learners in one call, and they stay learners of their own.
+
+The trees' arrays and generators stay where they are; a kernel gets a table of their addresses. So nothing is copied or
+kept twice, whatever is drawn is drawn from the learner's own generator, and a learner can be asked, saved or pickled by
+itself between two calls. A learner here is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from operator import is_
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types as nbtypes
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from numpy.typing import NDArray
+
+from banditlab.boosting._hoeffding import learn, shares
+from banditlab.boosting._weak import Floats, least_costly, most_probable
+from banditlab.kernels import as_contexts, inline, njit
+
+NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
+PRIOR = 3
+NEXT, GENERATOR = range(2)
+
+
+class Forest(NamedTuple):
+    """M trees of N learners, M/N each; V columns of nodes, W of values, Z of seen.
+
+    trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
+    draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
+    widths (3,)             V, W, Z
+    starts                  what `learn` takes beside the arrays
+    scratch (5, K), q, gain (K,), both (2,)     are scratch
+    """
+
+    trees: NDArray[np.int64]
+    draws: NDArray[np.int64]
+    widths: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    scratch: Floats
+    q: Floats
+    gain: Floats
+    both: Floats
+
+
+def _matrix_at(dtype: Any) -> Any:
+    kind = nbtypes.Array(dtype, 2, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        address, rows, columns = args
+        array = context.make_array(kind)(context, builder)
+        item = context.get_constant(nbtypes.intp, 8)
+        arrayobj.populate_array(
+            array,
+            data=builder.inttoptr(address, array.data.type),
+            shape=[rows, columns],
+            strides=[builder.mul(columns, item), item],
+            itemsize=item,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    def matrix_at(typingctx, address, rows, columns):  # type: ignore[no-untyped-def]
+        """Return the C-contiguous matrix (rows, columns) of eight-byte numbers at an address, counted by nobody."""
+        return kind(nbtypes.int64, nbtypes.int64, nbtypes.int64), codegen
+
+    return intrinsic(matrix_at)
+
+
+_floats_at, _integers_at = _matrix_at(nbtypes.float64), _matrix_at(nbtypes.int64)
+
+
+def _next_uniform(typingctx, function, generator):  # type: ignore[no-untyped-def]
+    """Return the next uniform of a bit generator: numpy's `next_double` at an address, called with its argument."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.DoubleType(), [cgutils.voidptr_t])
+        return builder.call(
+            builder.inttoptr(args[0], kind.as_pointer()), [builder.inttoptr(args[1], cgutils.voidptr_t)]
+        )
+
+    return nbtypes.float64(nbtypes.int64, nbtypes.int64), codegen
+
+
+_next: Any = intrinsic(_next_uniform)
+
+
+@inline
+def uniform(forest, i):  # type: ignore[no-untyped-def]
+    """Return the next uniform of learner i's generator, of the booster's ties where i = N."""
+    return _next(forest.draws[i, NEXT], forest.draws[i, GENERATOR])
+
+
+@inline
+def nodes_of(forest, j):  # type: ignore[no-untyped-def]
+    """Return nodes and values of tree j."""
+    tree = forest.trees[j]
+    rows = tree[NODE_ROWS]
+    return _integers_at(tree[NODES], rows, forest.widths[0]), _floats_at(tree[VALUES], rows, forest.widths[1])
+
+
+@inline
+def tuning_of(forest, j):  # type: ignore[no-untyped-def]
+    """Return tuning (6,) of tree j."""
+    return _floats_at(forest.trees[j, TUNING], 1, 6)[0]
+
+
+@njit
+def estimate(forest, i, x, q):  # type: ignore[no-untyped-def]
+    """Write learner i's estimate at x into q (K,)."""
+    members = forest.trees.shape[0] // (forest.draws.shape[0] - 1)
+    if members == 1:
+        nodes, values = nodes_of(forest, i)
+        shares(x, nodes, values, tuning_of(forest, i)[PRIOR], q)
+        return
+    known, both = False, forest.both
+    for k in range(members):
+        j = i * members + k
+        nodes, values = nodes_of(forest, j)
+        shares(x, nodes, values, tuning_of(forest, j)[PRIOR], both)
+        q[k] = both[0] / (both[0] + both[1])
+        known |= q[k] != 0.0
+    if not known:
+        for k in range(members):
+            q[k] = 1.0
+
+
+@inline
+def ask(forest, i, x, costs):  # type: ignore[no-untyped-def]
+    """Return learner i's class at x under costs (K, K)."""
+    estimate(forest, i, x, forest.q)
+    return least_costly(forest.q, costs, forest.gain, uniform(forest, i))
+
+
+@inline
+def ask_freely(forest, i, x):  # type: ignore[no-untyped-def]
+    """Return learner i's class at x without costs."""
+    estimate(forest, i, x, forest.q)
+    return most_probable(forest.q, uniform(forest, i))
+
+
+@njit
+def teach(forest, first, x, y, weights):  # type: ignore[no-untyped-def]
+    """Teach (x, y) to every tree from `first` on, learner i with weights[i]; weight 0 teaches nothing.
+
+    Returns how far it came: the number of a tree whose arrays are too small, which has learnt nothing yet, or M.
+    """
+    M = forest.trees.shape[0]
+    members = M // weights.shape[0]
+    for j in range(first, M):
+        weight = weights[j // members]
+        if weight > 0.0:
+            label = y if members == 1 else int(y != j % members)  # MINE is 0
+            nodes, values = nodes_of(forest, j)
+            seen = _floats_at(forest.trees[j, SEEN], forest.trees[j, SEEN_ROWS], forest.widths[2])
+            sizes = _integers_at(forest.trees[j, SIZES], 1, 3)[0]
+            tuning = tuning_of(forest, j)
+            if not learn(x, label, weight, forest.starts, nodes, values, seen, sizes, tuning, forest.scratch):
+                return j
+    return M
+
+
+class Grove:
+    """The table of a booster's trees, made anew where a tree's arrays or a generator have been replaced."""
+
+    def __init__(self) -> None:
+        self._learners: list[Any] = []
+        self._known: list[Any] = []
+        self._trees: list[Any] = []
+        self._forest: Forest | None = None
+        self.room: Any = None
+        """Arrays the booster's kernels write in a round; nothing that lasts."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles know no address."""
+        return Grove, ()
+
+    def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
+        """Return the table, or None where not every learner is made of compiled trees."""
+        if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
+            self._learners, self._known, self._forest = list(learners), [], None
+            groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]
+            self._trees = [tree for group in groups for tree in group] if all(groups) else []
+        if not self._trees:
+            return None
+        now = [tree.state for tree in self._trees] + [learner.rng for learner in learners] + [ties]
+        if len(now) != len(self._known) or not all(map(is_, now, self._known)):
+            self._forest, self._known = _forest(self._trees, [learner.rng for learner in learners] + [ties]), now
+        return self._forest
+
+    def read(self, view: Any) -> Floats:
+        """Return what the trees read of a context or its view, as kernels take it."""
+        return as_contexts(self._trees[0].read(view))
+
+    def views(self, contexts: Floats) -> Floats:
+        """Return what the trees read of contexts (n, d), a row each."""
+        return as_contexts(self._trees[0].views(contexts))
+
+    def teach(self, forest: Forest, x: Floats, y: int, weights: Floats) -> None:
+        """Teach (x, y) to every tree, learner i with weights[i]."""
+        j = teach(forest, 0, x, y, weights)
+        while j < len(forest.trees):
+            self.grow(j)
+            j = teach(forest, j, x, y, weights)
+
+    def grow(self, j: int) -> None:
+        """Enlarge tree j, which said that it is full."""
+        assert self._forest is not None
+        self._trees[j].grow()
+        self._known[j] = self._trees[j].state
+        self._forest.trees[j] = _addresses(self._known[j])
+
+
+def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> Forest:
+    one, K = trees[0], len(trees) // (len(generators) - 1)
+    nodes, values, seen = one.state[:3]
+    return Forest(
+        np.array([_addresses(tree.state) for tree in trees], dtype=np.int64),
+        np.array([_source(generator) for generator in generators], dtype=np.int64),
+        np.array([nodes.shape[1], values.shape[1], seen.shape[1]], dtype=np.int64),
+        one.starts,
+        np.zeros((5, one.problem.n_classes)),
+        np.zeros(K if K > 1 else one.problem.n_classes),
+        np.zeros(K if K > 1 else one.problem.n_classes),
+        np.zeros(2),
+    )
+
+
+def _addresses(state: Any) -> list[int]:
+    assert all(array.flags.c_contiguous for array in state)
+    return [array.ctypes.data for array in state] + [len(state[0]), len(state[2])]
+
+
+def _source(generator: np.random.Generator) -> tuple[int, int]:
+    interface: Any = generator.bit_generator.ctypes
+    function = ctypes.cast(interface.next_double, ctypes.c_void_p).value
+    assert function is not None
+    return function, interface.state_address

@@ -1,0 +1,206 @@
+"""Rounds over compiled trees in one kernel: the numbers of the learners' protocol, bit for bit, and who owns the arrays."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from banditlab.agents._base import Trace
+from banditlab.boosting.exploration import BoostedExploration
+from banditlab.boosting.hoeffding import CompiledHoeffdingTree
+from banditlab.errors import PlayerError
+from banditlab.problem import Problem
+from banditlab.registry import registry
+
+D, K = 5, 3
+PROBLEM = Problem(D, K, 10.0, 1000)
+
+
+def stream(n, seed=0, whole=True):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D))
+    X = np.round(1.5 * X) if whole else X
+    y = np.argmax(X[:, :K] + 0.3 * rng.standard_normal((n, K)), axis=1)
+    return X, y
+
+
+def build(id_="adaboost-olm", seed=3, problem=PROBLEM, **settings):
+    given = {"n_learners": 6, "weak_learner": "compiled-hoeffding-tree"} | settings
+    return registry().load("boosters", id_)(problem, np.random.default_rng(seed), **given)
+
+
+def by_protocol(booster):
+    """Make the booster ask its learners one by one."""
+    for one in [booster, *getattr(booster, "members", [])]:
+        one._grove.forest = lambda learners, ties: None
+    return booster
+
+
+def play(booster, X, y):
+    trace = Trace.empty(len(y))
+    booster.play_block(X, y, trace)
+    return trace
+
+
+def flat(value, path=""):
+    """Yield (path, array or number) of everything in a state."""
+    if isinstance(value, np.random.Generator):
+        yield from flat(value.bit_generator.state, path)
+    elif hasattr(value, "get_state"):
+        yield from flat(value.get_state(), path)
+    elif hasattr(value, "_asdict"):
+        yield from flat(value._asdict(), path)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not name.startswith(("_scratch", "_q", "_gain", "_both", "_costs", "_w", "_v", "_g", "_seen")):
+                yield from flat(item, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from flat(item, f"{path}.{i}")
+    else:
+        yield path, value
+
+
+def same_state(one, other):
+    left, right = dict(flat(one)), dict(flat(other))
+    assert left.keys() == right.keys()
+    assert len(left) > 50
+    for path, value in left.items():
+        np.testing.assert_array_equal(value, right[path], err_msg=path)
+
+
+CASES = [
+    ("adaboost-olm", {}),
+    ("adaboost-olm", {"weight_scale": "random", "prior": 1.0, "spread": "coded", "largest_share": 1.0}),
+    ("adaboost-olm", {"weight_scale": "random", "derivative": "printed"}),
+    ("adaboost-olm", {"weight_scale": "random", "derivative": "coded"}),
+    ("adaboost-olm", {"weight_scale": "random", "loss": "exponential"}),
+    ("adaboost-olm", {"weight_scale": 30.0, "loss": "square-hinge"}),
+    ("adaboost-olm", {"weight_scale": "random", "one_hot": [2, 2], "ordered": [1]}),
+    ("adaboost-olm++", {"weight_scale": "random"}),
+    ("adaboost-olm++", {"weight_scale": 20.0, "regression": "aioli"}),
+    ("adaova", {"weight_scale": "random", "derivative": "coded"}),
+    ("adaboost-ol-ova", {"weight_scale": "random", "n_learners": 3}),
+]
+
+
+@pytest.mark.parametrize(("id_", "settings"), CASES)
+def test_a_block_is_what_the_protocol_plays(id_, settings):
+    X, y = stream(250)
+    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    for rounds in (slice(0, 90), slice(90, 91), slice(91, 250)):
+        left, right = play(one, X[rounds], y[rounds]), play(other, X[rounds], y[rounds])
+        for name in Trace._fields:
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
+    same_state(one, other)
+    assert left.correct.mean() > 0.4
+
+
+@pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++", "adaova"])
+def test_steps_are_the_block_and_labels_may_come_late(id_):
+    X, y = stream(120)
+    one, other, late = (build(id_, weight_scale="random") for _ in range(3))
+    trace = play(one, X, y)
+    taken = []
+    for x, label in zip(X, y):
+        decision = other.act(x)
+        taken.append(decision.action)
+        other.learn(x, decision, int(label))
+    assert trace.action.tolist() == taken
+    same_state(one, other)
+    slow = by_protocol(build(id_, weight_scale="random"))
+    for start in range(0, 120, 8):  # eight answers, then their labels
+        pairs = [(late.act(x), slow.act(x)) for x in X[start : start + 8]]
+        for x, label, (left, right) in zip(X[start : start + 8], y[start : start + 8], pairs):
+            np.testing.assert_array_equal(left.payload, right.payload)
+            late.learn(x, left, int(label))
+            slow.learn(x, right, int(label))
+    same_state(late, slow)
+
+
+def test_trees_outgrow_their_arrays_in_the_middle_of_a_block():
+    X, y = stream(1000, whole=False)
+    y = np.where(X[:, 4] > 0.5, (y + 1) % K, y)
+    settings = {"weight_scale": 80.0, "grace_period": 300, "tie_threshold": 0.9, "n_learners": 3}
+    one, other = build(**settings), by_protocol(build(**settings))
+    play(one, X, y)
+    play(other, X, y)
+    assert min(len(tree.state.nodes) for tree in one.learners) > 64
+    assert min(len(tree.state.seen) for tree in one.learners) > 4
+    same_state(one, other)
+
+
+def test_what_copies_and_loads_own_is_theirs(tmp_path):
+    X, y = stream(300)
+    one = build("adaboost-olm++", weight_scale="random")
+    play(one, X[:100], y[:100])
+    one.save(tmp_path / "booster.npz")
+    twin = build("adaboost-olm++", weight_scale="random")
+    twin.set_state(copy.deepcopy(one.get_state()))
+    others = [pickle.loads(pickle.dumps(one)), copy.deepcopy(one), type(one).load(tmp_path / "booster.npz"), twin]
+    snapshot = copy.deepcopy(one.get_state())
+    expected = play(one, X[100:], y[100:])
+    for other in others:
+        np.testing.assert_array_equal(play(other, X[100:], y[100:]).action, expected.action)
+        same_state(one, other)
+    one.set_state(snapshot)  # trees and generators of an earlier time, the same object
+    np.testing.assert_array_equal(play(one, X[100:], y[100:]).action, expected.action)
+    tree = one.learners[2]  # a learner goes on by itself between two blocks
+    fresh = by_protocol(copy.deepcopy(one))
+    for booster in (one, fresh):
+        for x, label in zip(X[:40], y[:40]):
+            booster.learners[2].predict(x)
+            booster.learners[2].update(x, int(label), 50.0)
+    assert one.learners[2] is tree
+    np.testing.assert_array_equal(play(one, X[:50], y[:50]).action, play(fresh, X[:50], y[:50]).action)
+    same_state(one, fresh)
+
+
+class Cautious(CompiledHoeffdingTree):
+    """A tree that learns half as much."""
+
+    def update(self, context, label, weight):
+        super().update(context, label, 0.5 * weight)
+
+
+def test_learners_that_may_differ_are_asked_themselves():
+    X, y = stream(60)
+    one, other = build(), build()
+    assert one._forest() is not None
+    for booster in (one, other):
+        booster.learners[1] = Cautious(PROBLEM, np.random.default_rng(5))
+    assert one._forest() is None
+    by_protocol(other)
+    np.testing.assert_array_equal(play(one, X, y).action, play(other, X, y).action)
+    assert build(weak_learner="forecaster")._forest() is None
+
+
+def test_no_distribution_is_an_error_that_names_the_booster():
+    X, y = stream(60)
+    booster = build()
+    play(booster, X[:30], y[:30])
+    booster.mistakes[:] = np.nan
+    with pytest.raises(PlayerError, match="adaboost-olm"):
+        play(booster, X[30:], y[30:])
+
+
+def test_exploration_around_a_booster_of_trees():
+    X, y = stream(200)
+    one, other = (
+        BoostedExploration(
+            PROBLEM,
+            np.random.default_rng(4),
+            gamma=0.5,
+            n_learners=4,
+            weak_learner="compiled-hoeffding-tree",
+            weight_scale="random",
+        )
+        for _ in range(2)
+    )
+    by_protocol(other.inner)
+    left, right = play(one, X, y), play(other, X, y)
+    assert left.action.tolist() == right.action.tolist()
+    same_state(one.inner, other.inner)

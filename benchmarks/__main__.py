@@ -47,8 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
-        run(**settings)
+    from banditlab.errors import BanditlabError
+
+    try:
+        with threadpool_limits(1):
+            run(**settings)
+    except BanditlabError as error:  # something is missing or was asked for wrongly: the line says what
+        raise SystemExit(f"python -m benchmarks {part}: {error}") from None
 
 
 def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ What is left out makes the ratio to the floor larger, never smaller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -147,10 +148,40 @@ def weights(K: int, d: int) -> float:
 
 
 def per_class(c: Cell, forms: float, exps: float) -> Cost:
-    """Scores, `forms` quadratic forms of symmetric d x d matrices, one product and one rank-one update of one."""
+    """Scores, `forms` quadratic forms of symmetric d x d matrices, one product and one rank-one update of one.
+
+    Large problems with dense contexts: `ahead`.
+    """
+    n = stretch(forms, c.d)
+    if n > 0 and c.nonzero >= 0.2 * c.d:
+        return ahead(c, forms, exps, n)
     s, half = c.nonzero, 0.5 * c.d * (c.d + 1)
     work = Cost(gemv=forms * s * (c.d + 1.0) + 2.0 * s * c.d, stream=2.0 * half, exp=exps, size=c.d * c.d)
     return linear(c).plus(work).plus(Cost(moved=forms * 0.5 * s * (c.d + 1.0) + half))
+
+
+LOOK_FROM = math.inf
+"""Bytes of the d x d matrices from which on a block's contexts are looked at together (see `ahead`): none does yet."""
+
+
+def stretch(models: float, d: int) -> int:
+    """Return how many contexts are looked at together: 0 for small problems."""
+    return 0 if 8.0 * models * packed(d) < LOOK_FROM else 64 if d >= 512 else 32
+
+
+def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
+    """`per_class` where n contexts that come next are looked at together, which the caller of a block knows.
+
+    X'P X of every model as matrix products, by halves, d^2 + 2 n d operations a round; one model a round learns: its
+    product and its rank-one update, as matrix products too. The matrices are read once a stretch, written once, and read
+    once more for every eight contexts that a model learnt from; within a stretch n x n matrices stand for them, of which
+    the columns to come are moved.
+    """
+    half, d = 0.5 * c.d * (c.d + 1.0), float(c.d)
+    products = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, exp=exps, stream=0.5 * n * n, size=d * d)
+    again = 2.0 + math.ceil(n / (8.0 * models))
+    means = Cost(gemm=2.0 * c.K * c.d, moved=c.K * c.d / n)
+    return products.plus(means).plus(Cost(moved=models * half * again / n))
 
 
 def packed(d: int) -> float:

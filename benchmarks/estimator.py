@@ -20,6 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from banditlab.errors import UsageError
 from banditlab.estimator import OnlineClassifier
 
 FOLDS = 5
@@ -72,7 +73,11 @@ class Score(NamedTuple):
 def data_sets() -> dict[str, tuple[NDArray[np.float64], NDArray[Any]]]:
     """Return rows (n, d) and labels (n,) by name."""
     home = os.environ.get("BANDITLAB_DATA_HOME") or None
-    vehicle = fetch_openml(data_id=54, data_home=home, as_frame=False, parser="liac-arff")
+    try:
+        vehicle = fetch_openml(data_id=54, data_home=home, as_frame=False, parser="liac-arff")
+    except OSError as error:
+        where = f"the cache in {home or 'scikit-learn_data'} (BANDITLAB_DATA_HOME)"
+        raise UsageError(f"vehicle (OpenML 54) is not in {where} and could not be fetched: {error}") from None
     return {
         "digits": load_digits(return_X_y=True),
         "wine": load_wine(return_X_y=True),

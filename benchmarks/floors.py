@@ -10,11 +10,12 @@ from benchmarks.table import Row
 
 
 class Floor(NamedTuple):
-    """Nanoseconds of a round: the larger of its operations and its bytes, and what the larger one is."""
+    """Nanoseconds of a round: the larger of its operations and its bytes, what the larger one is, and the parts of both."""
 
     operations: float
     bytes: float
     bound: str
+    parts: dict[str, float]
 
     @property
     def nanoseconds(self) -> float:
@@ -38,9 +39,20 @@ def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: flo
     """
     cost = player.cost(cell_of(row))
     state = max(row.state or 8.0 * player.state(row.K, row.d), 8.0 * cost.size, 1024.0)
-    work = cost.gemm / rates.gemm.at(row.d) + cost.gemv / rates.gemv.at(cost.size)
-    work += cost.stream / rates.stream.at(16.0 * row.d) + cost.exp / rates.exp.at(1.0) + cost.root / rates.root.at(1.0)
-    work += cost.quotient / rates.quotient.at(1.0)
-    work += loop if player.kind == "agents" else 0.0
-    moved = 8.0 * cost.moved / rates.bytes.at(state) + 8.0 * row.d / rates.bytes.at(stream_bytes)
-    return Floor(work, moved, "operations" if work >= moved else f"bytes, state in {level(state)}")
+    work = {
+        "matrix-matrix products": cost.gemm / rates.gemm.at(row.d),
+        "matrix-vector products": cost.gemv / rates.gemv.at(cost.size),
+        "element by element": cost.stream / rates.stream.at(16.0 * row.d),
+        "exponentials": cost.exp / rates.exp.at(1.0),
+        "quotients by roots": cost.root / rates.root.at(1.0),
+        "divisions": cost.quotient / rates.quotient.at(1.0),
+        "the loop": loop if player.kind == "agents" else 0.0,
+    }
+    moved = {
+        "the state's bytes": 8.0 * cost.moved / rates.bytes.at(state),
+        "the context's bytes": 8.0 * row.d / rates.bytes.at(stream_bytes),
+    }
+    operations, bytes_ = sum(work.values()), sum(moved.values())
+    if operations >= bytes_:
+        return Floor(operations, bytes_, "operations", work)
+    return Floor(operations, bytes_, f"bytes, state in {level(state)}", moved)

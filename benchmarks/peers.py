@@ -9,6 +9,7 @@ the same streams.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import statistics
 import time
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from banditlab.agents import Agent, Trace
+from banditlab.errors import UsageError
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -46,7 +48,16 @@ PEERS: list[tuple[str, dict[str, Any]]] = [
     ("mabwiser-linucb", {"batch": 50}),
     ("mabwiser-lints", {}),
     ("mabwiser-lints", {"alpha": 0.1, "batch": 50}),
+    ("contextualbandits-linucb", {}),
+    ("contextualbandits-linucb", {"batch": 50}),
+    ("contextualbandits-lints", {}),
+    ("contextualbandits-lints", {"deviation": 0.1, "batch": 50}),
+    ("contextualbandits-sgd", {}),
+    ("contextualbandits-sgd", {"batch": 50}),
+    ("coba-linucb", {}),
+    ("coba-lints", {}),
 ]
+LIBRARIES = ("vowpalwabbit", "river", "mabwiser", "contextualbandits", "coba")
 SHAPES = ((4, 19), (5, 27), (2, 112), (7, 20))
 """(K, d) of the real-data study: vehicle, nursery, mushroom, segment, each with its intercept."""
 
@@ -122,13 +133,32 @@ def cost(id_: str, settings: dict[str, Any], K: int, d: int) -> float:
     return 1e6 * (time.process_time() - start) / (rounds - half)
 
 
-def main(streams: int = STREAMS, jobs: int = 1) -> None:
-    """Print the table of the comparison, then what a round costs at the shapes of the real-data study."""
-    known = {entry.id for entry in registry().entries("agents")}
-    agents = [case for case in OURS + PEERS if case[0] in known]
+def installed(id_: str) -> bool:
+    """Return whether the libraries that an agent needs are there; none is imported."""
+    return all(importlib.util.find_spec(name) is not None for name in registry().load("agents", id_).requires)
+
+
+def versions() -> tuple[list[str], list[str]]:
+    """Return the libraries that are installed, with their versions, and those that are not."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    return [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if name not in missing], missing
+
+
+def main(*, streams: int = STREAMS, jobs: int = 1) -> None:
+    """Print the table of the comparison, then what a round costs at the shapes of the real-data study.
+
+    Raises
+    ------
+    UsageError
+        None of the other libraries is installed.
+    """
+    found, missing = versions()
+    if not found:
+        raise UsageError(f'no other library is installed ({", ".join(missing)}): pip install "banditlab[peers]"')
+    agents = [case for case in OURS + PEERS if installed(case[0])]
     spread = Parallel(n_jobs=jobs, return_as="generator")
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("vowpalwabbit", "river", "mabwiser"))
-    print(f"Digits-v0, T = {ROUNDS:,}, {streams} streams, a core each; {versions}.\n")
+    absent = f"; not installed: {', '.join(missing)}" if missing else ""
+    print(f"Digits-v0, T = {ROUNDS:,}, {streams} streams, a core each; {', '.join(found)}{absent}.\n")
     for line in lines(spread(delayed(measure)(*case, range(streams)) for case in agents)):
         print(line, flush=True)
     print(

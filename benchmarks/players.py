@@ -12,13 +12,10 @@ def squares(K: int, d: int) -> float:
 
 
 SHORT_ROWS = (
-    "x is added to the K = 10 weights of a feature at a time, twelve with their padding: 0.20 us for the whole matrix where "
-    "long vectors would take 0.09"
+    "x is added to the K = 10 weights of a feature at a time, twelve with their padding, at half the speed of the long vectors "
+    "that the floor counts"
 )
-WHERE_THE_BALL = (
-    "nearly every update leaves the ball: the norm anew takes 0.11 us and the rescaling 0.18, neither counted; scores 0.10, "
-    f"exponentials 0.07; {SHORT_ROWS}"
-)
+WHERE_THE_BALL = f"nearly every update leaves the ball: the norm anew and the rescaling are as much work as the scores, neither counted; {SHORT_ROWS}"
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
     Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
@@ -29,15 +26,15 @@ AGENTS = [
     ),
     Player(
         "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d", costs.gaptron, weights, "first",
-        rest="scores 0.10 us, the largest 0.02, the polynomials 0.02, a hit's exponentials 0.07, ||x||^2 0.05 (added one after "
-        f"another), and on a hit {SHORT_ROWS}; the rest are the two calls of a round, its draws and the trace",
+        rest="deciding, beside the scores: the largest, the polynomials, a miss of theirs in exponentials; learning: a hit's "
+        f"exponentials and ||x||^2, none of them counted, and {SHORT_ROWS}",
     ),
     Player("pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2, "first"),
     Player(
         "soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first",
         watch=costs.accepted,
-        rest="scores 0.10 us, of a hit the quadratic form 0.04 (two columns, a row apart, added one after another); the rest "
-        "are the two calls of a round, its draws, the largest and second largest, and the trace",
+        rest="of a hit the quadratic form goes through two columns, a row apart, one entry after another; the rest are the two "
+        "calls of a round, its draws, the largest and second largest, and the trace",
     ),
     Player(
         "rdue", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
@@ -99,8 +96,8 @@ FORECASTERS = [
     Player(
         "ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K),
         lambda K, d: costs.padded(K) * (d + 7.0),  # seven numbers a row: its running norm and scratch
-        rest="scores 0.10 us, exponentials 0.07, ||x||^2 0.05, norms of the rows 0.11 and their rescaling 0.18, in nearly "
-        f"every round, with K roots and divisions and the running norms' book-keeping; {SHORT_ROWS}",
+        rest="||x||^2, the norms of the rows and their rescaling in nearly every round, with K roots and divisions and the "
+        f"running norms' book-keeping, none of them counted; {SHORT_ROWS}",
     ),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
     Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),
@@ -111,8 +108,7 @@ FORECASTERS = [
     Player(
         "gaf-fresh", "forecasters", {"norm_bound": 5.0, "regularization": 0.1}, "K^3 d^2", costs.gaf_primal,
         joint, note="interpreted: rounds go one at a time through Python",
-        rest="of a profiled round 49 % are the update's kernel and 24 % the forecast's (gaf's own), 7 % drawing the nodes, "
-        "20 % Python around them: rounds go one at a time",
+        rest="rounds go one at a time through Python, which draws the nodes and calls gaf's own two kernels",
     ),
     Player(
         "ons", "forecasters", {"projection": "none"}, "K^2 d^2", costs.ons, lambda K, d: float(K * d) ** 2,
@@ -121,14 +117,14 @@ FORECASTERS = [
     Player(
         "ons", "forecasters", {}, "K^2 d^2 and (K d)^3 where the ball binds", costs.ons,
         lambda K, d: 3.0 * (K * d) ** 2, note="where the ball binds: Newton steps of order (K d)^3, not counted",
-        rest="the projection: without it (the line above) a round takes 8 % of this at d = 64 and 3 % on digits; where "
-        "the ball binds it solves for the multipliers by Newton steps of order (|F| d)^3, |F| the rows on their spheres",
+        rest="the projection, which the line above goes without; where the ball binds it solves for the multipliers by Newton "
+        "steps of order (|F| d)^3, |F| the rows on their spheres",
     ),
     Player(
         "ftrl", "forecasters", {}, "m K d + K^2 d^2", costs.ftrl, lambda K, d: float(K * d) ** 2,
         note="a round grows with the m distinct contexts so far; new factors, (K d)^3, are not counted",
-        rest="new Cholesky factors of a Kd x Kd Hessian, not counted: 9 in the first 103 rounds on Logistic, 17 ms each "
-        "(1.5 of the 3.7 ms of a round), and the Hessians that they factor, of order m K^2 d^2 each",
+        rest="new Cholesky factors of a Kd x Kd Hessian, of order (K d)^3, whenever the weights have moved far (some nine in the "
+        "first hundred rounds on Logistic), and the Hessians that they factor, of order m K^2 d^2, neither counted",
     ),
     Player(
         "aggregating", "forecasters", {}, "N K d", costs.members, lambda K, d: 2000.0 * K * d,

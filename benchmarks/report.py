@@ -2,120 +2,37 @@
 
 from __future__ import annotations
 
-import datetime
-import importlib.metadata
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from banditlab.analysis.look import COLOURS, INK, THIN, new_figure, save, styled
-from benchmarks import machine
 from benchmarks.costs import Player
-from benchmarks.floors import Floor, cell_of, floor
-from benchmarks.growth import LEAST_FEATURES, Point, grow, verdict
+from benchmarks.growth import LEAST_FEATURES, grow, verdict
+from benchmarks.head import SHOWN, head
 from benchmarks.machine import Rates
 from benchmarks.players import LEFT_OUT, OURS, PEERS
-from benchmarks.table import CLASSES, FEATURES, ROUNDS, STREAM_BYTES, Row
-
-TARGETS = {"first": 15.0, "second": 10.0}
-JOBS = {"first": "first order", "second": "a second-order model per class"}
-LIMITS = {"folklore": 2.0, "fastcb": 2.5}
-LIBRARIES = ("vowpalwabbit", "river", "mabwiser", "contextualbandits", "coba")
+from benchmarks.results import JOBS, TARGETS, Cell, Place, Results, limit, place_name, points, us
+from benchmarks.table import CLASSES, FEATURES, Row
 
 COLUMNS = (
     *("player", "rounds/s", "us a round", "floor, us", "ratio", "the floor is"),
     *("peak MiB", "state MiB", "mistakes", "of rounds", "x fastest peer"),
 )
 
-Place = tuple[str, int, int]
-
-
-class Cell(NamedTuple):
-    """A measured row of our own beside its floor."""
-
-    player: Player
-    row: Row
-    floor: Floor
-
-    @property
-    def ratio(self) -> float:
-        """Measured over floor."""
-        return (self.row.nanoseconds or 0.0) / self.floor.nanoseconds
-
-
-class Results:
-    """Rows and rates with what is looked up in them."""
-
-    def __init__(self, rows: list[Row], rates: Rates) -> None:
-        self.rows, self.rates = rows, rates
-        self.places = list(dict.fromkeys((row.stream, row.K, row.d) for row in rows))
-        self.by_key = {(row.player, row.stream, row.K, row.d): row for row in rows}
-
-    def row(self, player: Player, place: Place) -> Row | None:
-        """Return a player's row at (stream, K, d)."""
-        return self.by_key.get((player.label, *place))
-
-    def measured(self, player: Player, place: Place) -> Row | None:
-        """Return a player's row where it was measured."""
-        row = self.row(player, place)
-        return row if row is not None and row.nanoseconds else None
-
-    def cell(self, player: Player, place: Place) -> Cell | None:
-        """Return a player's measured row beside its floor."""
-        row, loop = self.measured(player, place), self.measured(OURS[0], place)
-        if row is None:
-            return None
-        d = row.d
-        stream_bytes = 8.0 * d * min(ROUNDS, STREAM_BYTES // (8 * d), row.rounds or 1)
-        nanoseconds = loop.nanoseconds if loop is not None and loop.nanoseconds else 0.0
-        return Cell(player, row, floor(player, row, self.rates, nanoseconds, stream_bytes))
-
-    def fastest_peer(self, job: str, place: Place, stepped: bool = False) -> Row | None:
-        """Return the fastest other library's row for a job at a place; `stepped`: of those called once a round."""
-        peers = [peer for peer in PEERS if peer.job == job and not (stepped and peer.kind == "driver")]
-        rows = [row for peer in peers if (row := self.measured(peer, place)) is not None]
-        return min(rows, key=lambda row: row.nanoseconds or 0.0, default=None)
-
-    def against(self, player: Player, place: Place, stepped: bool = False) -> float | None:
-        """Return how many times faster than the fastest peer of its job a player is."""
-        row, peer = self.measured(player, place), self.fastest_peer(player.job, place, stepped)
-        if not player.job or row is None or peer is None:
-            return None
-        return (peer.nanoseconds or 0.0) / (row.nanoseconds or 1.0)
-
 
 # ------------------------------------------------------------------------------------------------------------------ page
 
 
-def page(rows: list[Row], rates: Rates) -> str:
-    """Return the page in Markdown."""
+def page(rows: list[Row], rates: Rates, runs: dict[str, dict[str, str]] | None = None) -> str:
+    """Return the page in Markdown; `runs` tells of every run that measured rows what it ran on."""
     results = Results(rows, rates)
-    wide = [place for place in results.places if place in (("digits", 10, 65), ("logistic", 10, 64))]
-    parts: list[Iterable[str]] = [_head(), _rates(rates)]
+    wide = [place for place in results.places if place in SHOWN]
+    parts: list[Iterable[str]] = [head(results, runs or {}), _rates(rates)]
     parts += [_full(results, place) for place in (wide or results.places)]
     parts += [_grid(results), _peers(results), _growth(results), _missing(results)]
     return "\n".join(line for part in parts for line in part)
-
-
-def _head() -> Iterable[str]:
-    yield "# Speed beside the floor\n"
-    yield "Made by `python -m benchmarks`; every number is in speed.csv and speed-rates.csv. One core, BLAS and numba on one"
-    yield "thread, kernels compiled before, streams made before, CPU time. A row's rate is the median of blocks of rounds;"
-    yield "its mistakes are those of the rounds beside them, one seed. Peak memory is what the process's resident set rose"
-    yield "by from before the player was built (about 4 MiB of it are the block's trace and Python's own).\n"
-    yield "The floor is the larger of two: the operations of a round (`benchmarks/players.py`), each kind at the best rate"
-    yield "measured on this core for its size (the table below), plus, for agents, the loop: what uniform guessing takes;"
-    yield "and the bytes of the state and the context that a round must move, at the bandwidth of the cache or memory that"
-    yield "holds them. Ratio: measured over floor.\n"
-    yield "Where the rest goes is told from profiles at K = 10, d = 64: parts run alone, alternately, in one process.\n"
-    yield f"{datetime.date.today()}:\n"
-    yield from (f"* {name}: {value}" for name, value in machine.facts().items())
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if importlib.util.find_spec(name)]
-    absent = [name for name in LIBRARIES if not importlib.util.find_spec(name)]
-    yield f"* other libraries: {', '.join(versions) or 'none'}; not installed: {', '.join(absent) or 'none'}\n"
 
 
 def _rates(rates: Rates) -> Iterable[str]:
@@ -154,36 +71,36 @@ def _full(results: Results, place: Place) -> Iterable[str]:
                 yield f"| {player.label} | | | | | {row.why} | | | | | |"
             continue
         ours = player in OURS and cell is not None and player.id != "uniform"
-        beside = f"{_us(cell.floor.nanoseconds)} | {cell.ratio:.1f} | {cell.floor.bound}" if ours and cell else " | | "
+        beside = f"{us(cell.floor.nanoseconds)} | {cell.ratio:.1f} | {cell.floor.bound}" if ours and cell else " | | "
         found = results.against(player, place) if player in OURS else None
         times = "" if found is None else f"{found:,.1f}{'' if found >= TARGETS[player.job] else ' (below)'}"
         yield (
-            f"| {player.label} | {1e9 / row.nanoseconds:,.0f} | {_us(row.nanoseconds)} | {beside} | {_mib(row.peak)} | "
+            f"| {player.label} | {1e9 / row.nanoseconds:,.0f} | {us(row.nanoseconds)} | {beside} | {_mib(row.peak)} | "
             f"{_mib(row.state)} | {100 * (row.mistakes or 0):.2f} % | {row.rounds:,} | {times} |"
         )
     yield ""
-    far = [
-        (cell, limit)
-        for player in OURS[1:]
-        if (cell := results.cell(player, place)) and cell.ratio > (limit := _limit(player))
-    ]
+    far = [cell for player in OURS[1:] if (cell := results.cell(player, place)) and cell.ratio > limit(player)]
     if far:
         yield "Further from the floor than asked, and where the rest goes:\n"
-    for cell, limit in far:
-        why = cell.player.rest or cell.player.note or "NOT EXPLAINED"
-        yield f"* `{cell.player.label}`, {cell.ratio:.1f} times (asked: {limit:g}): {why}"
+    yield from (_rest(cell) for cell in far)
     if far:
         yield ""
 
 
-def _limit(player: Player) -> float:
-    """Return how many times its floor a player may take at K = 10, d = 64 without a word on the rest."""
-    return LIMITS.get(player.id, 3.0)
-
-
-def _us(nanoseconds: float) -> str:
-    us = nanoseconds / 1e3
-    return f"{us:,.3f}" if us < 1 else f"{us:,.2f}" if us < 100 else f"{us:,.0f}"
+def _rest(cell: Cell) -> str:
+    """Return where a round goes: deciding and learning as they were measured, the floor's parts, and words on the rest."""
+    row, parts = (
+        cell.row,
+        {name: value for name, value in cell.floor.parts.items() if value >= 0.02 * cell.floor.nanoseconds},
+    )
+    divided = ""
+    if row.deciding is not None and row.nanoseconds:
+        learning = max(row.nanoseconds - row.deciding, 0.0)
+        divided = f"deciding {us(row.deciding)} us and learning {us(learning)}; "
+    floor = ", ".join(f"{name} {us(value)}" for name, value in parts.items())
+    why = cell.player.rest or cell.player.note or "NOT EXPLAINED"
+    asked = f"{cell.ratio:.1f} times (asked: {limit(cell.player):g})"
+    return f"* `{cell.player.label}`, {asked}: {divided}the floor: {floor}. {why}"
 
 
 def _mib(size: int | None) -> str:
@@ -211,7 +128,7 @@ def _short(results: Results, player: Player, place: Place) -> str:
     if row is None or row.nanoseconds is None:
         return "" if row is None or row.why.startswith("K = ") else row.why
     ratio = f" ({cell.ratio:.1f})" if cell and player in OURS and player.id != "uniform" else ""
-    return _us(row.nanoseconds) + ratio
+    return us(row.nanoseconds) + ratio
 
 
 def _peers(results: Results) -> Iterable[str]:
@@ -223,7 +140,7 @@ def _peers(results: Results) -> Iterable[str]:
     yield "`vw cbify` is Vowpal Wabbit's own driver over its binary cache, without Python (as ours, a block of rounds in one"
     yield "call); in brackets the ratio to the fastest library that is called once a round.\n"
     for job, target in TARGETS.items():
-        yield f"| {JOBS[job]} (target {target:g}) | " + " | ".join(_place(p) for p in places) + " |"
+        yield f"| {JOBS[job]} (target {target:g}) | " + " | ".join(place_name(p) for p in places) + " |"
         yield "|---|" + "---:|" * len(places)
         for name, stepped in (("fastest: us a round", False), ("called once a round: us", True)):
             peers = [results.fastest_peer(job, place, stepped) for place in places]
@@ -243,13 +160,8 @@ def _times(results: Results, player: Player, place: Place) -> str:
     return f"{found:,.1f}{below}" + (f" ({stepped:,.0f})" if stepped is not None and stepped != found else "")
 
 
-def _place(place: Place) -> str:
-    stream, K, d = place
-    return f"{'digits ' if stream == 'digits' else ''}{K} x {d}"
-
-
 def _peer(row: Row | None) -> str:
-    return "" if row is None or row.nanoseconds is None else f"{row.player}: {_us(row.nanoseconds)}"
+    return "" if row is None or row.nanoseconds is None else f"{row.player}: {us(row.nanoseconds)}"
 
 
 def _growth(results: Results) -> Iterable[str]:
@@ -260,8 +172,7 @@ def _growth(results: Results) -> Iterable[str]:
     yield "| player | order | in d | operations | floor | in K | operations | floor | steeper |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|---|"
     for player in OURS[1:]:
-        points = _points(results, player)
-        growth = grow(points)
+        growth = grow(points(results, player))
         if growth.time == (None, None):
             continue
         columns = [growth.time[0], growth.operations[0], growth.floor[0]]
@@ -271,15 +182,6 @@ def _growth(results: Results) -> Iterable[str]:
     yield ""
 
 
-def _points(results: Results, player: Player) -> list[Point]:
-    cells = [results.cell(player, place) for place in results.places if place[0] == "logistic"]
-    return [
-        Point(c.row.K, c.row.d, c.row.nanoseconds or 0.0, c.floor.nanoseconds, player.cost(cell_of(c.row)).operations())
-        for c in cells
-        if c is not None
-    ]
-
-
 def _missing(results: Results) -> Iterable[str]:
     """Yield what was not measured, each with its reason, and which cells of the grid were not asked for."""
     yield "## Not measured\n"
@@ -287,11 +189,11 @@ def _missing(results: Results) -> Iterable[str]:
         yield f"* `{id_}`: {why}"
     whys = [(row.player, row) for row in results.rows if row.why and not row.why.startswith("K = ")]
     for player in dict.fromkeys(name for name, _ in whys):
-        cells = "; ".join(f"{_place((r.stream, r.K, r.d))}: {r.why}" for name, r in whys if name == player)
+        cells = "; ".join(f"{place_name((r.stream, r.K, r.d))}: {r.why}" for name, r in whys if name == player)
         yield f"* `{player}`: {cells}"
     grid = {("logistic", K, d) for K in CLASSES for d in FEATURES} - set(results.places)
     if grid:
-        yield f"* Not asked for: {', '.join(_place(place) for place in sorted(grid))}"
+        yield f"* Not asked for: {', '.join(place_name(place) for place in sorted(grid))}"
     yield ""
 
 
@@ -315,7 +217,7 @@ def _drawn(rows: list[Row], rates: Rates) -> Figure:
     times = [row.nanoseconds or 1.0 for _, row in shown]
     colours = [others if p in PEERS else ours for p, _ in shown]
     left.barh([p.label for p, _ in shown], [1e9 / t for t in times], color=colours, height=0.75)
-    left.set(xscale="log", xlabel="rounds per CPU second", title=f"{_place(places[0])} (orange: other libraries)")
+    left.set(xscale="log", xlabel="rounds per CPU second", title=f"{place_name(places[0])} (orange: other libraries)")
     left.set_ylim(-0.6, len(shown) - 0.4)
     left.grid(visible=False, axis="y")
     left.tick_params(axis="y", length=0, labelsize=8)

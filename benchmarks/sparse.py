@@ -17,6 +17,8 @@ import sys
 import time
 from typing import Any
 
+from benchmarks import kept
+
 AGENTS: list[tuple[str, dict[str, Any]]] = [
     ("banditron", {}),
     ("epsilon-greedy", {}),
@@ -40,16 +42,42 @@ WARM = 20 * BLOCK
 """Rounds before the clock starts: the matrices' pages are touched by then."""
 
 
-def main(*, rounds: int = 200_000, agent: str | None = None) -> None:
-    """Print the table, one process a line; with `agent`, a JSON pair of id and settings, be one of these processes."""
+def main(*, rounds: int = 200_000, agent: str | None = None, keep: bool = False) -> None:
+    """Print the table, one process a line; with `agent`, a JSON pair of id and settings, be one of these processes.
+
+    `keep` for the speed page.
+    """
     if agent is not None:
         print(_line(*json.loads(agent), rounds), flush=True)
         return
     print("| agent | rounds/s | with the stream | mistakes | peak MiB | state MiB | times its floor |")
     print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
+    found = []
     for pair in AGENTS:
         part = ["sparse", "--rounds", str(rounds), "--agent", json.dumps(pair)]
-        subprocess.run([sys.executable, "-m", "benchmarks", *part], check=True)
+        command = [sys.executable, "-m", "benchmarks", *part]
+        line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        print(line, end="", flush=True)
+        found.append(kept.cells(line))
+    if keep:
+        kept.keep("sparse", _told(found))
+
+
+def _told(found: list[list[str]]) -> str:
+    """Return the page's sentence: the slowest and the fastest, alone and with the stream, and the leanest's memory."""
+    by_rate = sorted(found, key=lambda row: _number(row[1]))
+    slow, fast = by_rate[0], by_rate[-1]
+    through = sorted(_number(row[2]) for row in found)
+    lean = min(found, key=lambda row: _number(row[5]))
+    return (
+        f"K = 4, d = 347,000, 80 non-zeros a row: {slow[1]} (`{slow[0]}`) to {fast[1]} (`{fast[0]}`) rounds a second, with the "
+        f"drawing of the stream {through[0]:,.0f} to {through[-1]:,.0f}; the state of `{lean[0]}` {lean[5]} MiB, one K x d "
+        f"matrix {8 * 4 * 347_000 / 2**20:.1f}, the process's rise with the stream's blocks {lean[4]}"
+    )
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _line(id_: str, settings: dict[str, Any], rounds: int) -> str:

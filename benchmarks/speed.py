@@ -1,7 +1,8 @@
 """Every agent and forecaster beside its floor: rounds per CPU second, peak memory, mistakes; other libraries; growth.
 
 `python -m benchmarks` measures digits and Logistic over K in {2, 10, 50} and d in {8, 64, 256, 1024} and writes
-docs/results/speed.md, speed.csv, speed-rates.csv and docs/images/speed.png. --only fastcb,vw and --sizes digits,10x64
+docs/results/speed.md, speed.csv, speed-rates.csv, speed-runs.json and
+docs/images/speed.png. --only fastcb,vw and --sizes digits,10x64
 choose lines and cells; --quick takes a tenth of the time; with any of these nothing is written unless --out FOLDER says
 where. --resume goes on from the speed.csv that is there; --redraw writes page and figure anew from it. --check counts
 the instructions of the compiled kernels and compares them with benchmarks/counts.csv, --update writes that file.
@@ -10,16 +11,19 @@ the instructions of the compiled kernels and compares them with benchmarks/count
 from __future__ import annotations
 
 import csv
-import importlib.util
+import datetime
+import json
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from banditlab.registry import registry
-from benchmarks import counts, machine, report, table, vw_driver
+from banditlab.errors import UsageError
+from benchmarks import counts, head, machine, report, table, vw_driver
 from benchmarks.costs import Player
 from benchmarks.machine import Curve, Rates
+from benchmarks.peers import installed, versions
 from benchmarks.players import OURS, PEERS
 from benchmarks.table import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm
 
@@ -47,8 +51,12 @@ def main(
     folder = Path(out) if out else DOCS if whole or redraw else None
     if resume and folder is None:
         raise SystemExit("--resume needs the folder to go on from: --out FOLDER")
+    if not hasattr(os, "fork"):
+        raise UsageError("every cell is measured in a fork of this process, which this system does not have")
     players, cells = chosen(only, no_peers), chosen_cells(sizes)
     known = read_rows(folder) if folder and (resume or redraw) else []
+    if redraw and not known:
+        raise SystemExit(f"--redraw: there is no speed.csv in {folder}/results")
     rates = read_rates(folder) if folder and redraw else machine.measure(0.001 if quick else machine.SECONDS)
     rows = known if redraw else run(players, cells, effort(seconds, quick), known, folder)
     if not redraw:
@@ -74,14 +82,14 @@ def named(only: str | None) -> list[str]:
 def chosen(only: str | None, no_peers: bool) -> list[Player]:
     """Return the players to measure; uniform guessing first, whose time is the loop of the others' floors."""
     ids = named(only)
-    peers = [] if no_peers else [player for player in PEERS if installed(player)]
+    peers = [] if no_peers else [player for player in PEERS if installed(player.id)]
+    for id_ in [] if no_peers else ids:
+        if id_ in {player.id for player in PEERS} - {player.id for player in peers}:
+            raise UsageError(f'{id_} needs a library that is not installed: pip install "banditlab[peers]"')
+    _, missing = versions()
+    if missing and not ids and not no_peers:
+        print(f'left out, not installed: {", ".join(missing)}: pip install "banditlab[peers]"', file=sys.stderr)
     return [p for p in OURS + peers if not ids or p.id in ids or p.id == "uniform"]
-
-
-def installed(player: Player) -> bool:
-    """Return whether the library of an adapter is installed."""
-    cls = registry().load("agents", player.id)
-    return all(importlib.util.find_spec(name) is not None for name in cls.requires)
 
 
 def chosen_cells(sizes: str | None) -> list[str]:
@@ -105,6 +113,7 @@ def stream(cell: str) -> Stream:
 def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row], folder: Path | None) -> list[Row]:
     """Measure every player on every cell, cell by cell; rows are kept in `folder` as they come."""
     start, rows = time.monotonic(), list(known)
+    begun = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     for player in players:
         if player.kind != "driver":
             warm(player)
@@ -116,12 +125,14 @@ def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row
         for player in players:
             if player.label not in done:
                 measured = vw_driver.measure if player.kind == "driver" else table.measure
-                rows.append(measured(player, here, effort))
+                row = table.too_slow(player, here, rows) or measured(player, here, effort)
+                rows.append(row._replace(run=begun))
                 say(start, shown(rows[-1]))
         digits.cache_clear()
         logistic.cache_clear()
         if folder:
             write_rows(folder, rows)
+            write_run(folder, begun)
     return rows
 
 
@@ -140,7 +151,7 @@ def shown(row: Row) -> str:
 
 def publish(rows: list[Row], rates: Rates, folder: Path | None) -> None:
     """Print the page and, where there is a folder, write page, tables and figure."""
-    page = report.page(rows, rates)
+    page = report.page(rows, rates, read_runs(folder or DOCS))
     print(page)
     if folder:
         write_rows(folder, rows)
@@ -168,7 +179,7 @@ def read_rows(folder: Path) -> list[Row]:
     if not file.exists():
         return []
     whole = {"K", "d", "rounds", "peak", "state"}
-    real = {"nanoseconds", "mistakes", "nonzero", "heavy"}
+    real = {"nanoseconds", "mistakes", "nonzero", "heavy", "deciding"}
     rows = []
     with file.open(newline="") as lines:
         for line in csv.DictReader(lines):
@@ -177,6 +188,21 @@ def read_rows(folder: Path) -> list[Row]:
             }
             rows.append(Row(**value))
     return rows
+
+
+def write_run(folder: Path, begun: str) -> None:
+    """Note in speed-runs.json what a run runs on and when it was last seen; runs without a row are dropped."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%H:%M:%S UTC")
+    named = {row.run for row in read_rows(folder)}
+    runs = {run: told for run, told in read_runs(folder).items() if run in named}
+    runs[begun] = {"until": now, **head.told()}
+    (folder / "results" / "speed-runs.json").write_text(json.dumps(runs, indent=1) + "\n")
+
+
+def read_runs(folder: Path) -> dict[str, dict[str, str]]:
+    """Return what is noted of every run, by when it began."""
+    file = folder / "results" / "speed-runs.json"
+    return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
 def write_rates(folder: Path, rates: Rates) -> None:

@@ -15,20 +15,42 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import kept
+
 SPEC = Path(__file__).parent.parent / "runs" / "long-stream.toml"
+STATUS = Path("/proc/self/status")
 DOORS = ("draw", "play", "Sweep", "banditlab run")
 
 
-def main(*, rounds: int = 100_000_000, door: str | None = None) -> None:
-    """Print the table, one line a process; with `door` be one of these processes."""
+def main(*, rounds: int = 100_000_000, door: str | None = None, keep: bool = False) -> None:
+    """Print the table, one line a process; with `door` be one of these processes; `keep` for the speed page."""
+    if not STATUS.exists():
+        raise SystemExit(f"python -m benchmarks stream: the peak of memory is read from {STATUS}, which is not here")
     if door is not None:
         _one(door, rounds)
         return
     print("| door | rounds | CPU s | s | rounds / CPU s | peak MiB |\n|---|---:|---:|---:|---:|---:|", flush=True)
+    found: dict[tuple[str, int], list[str]] = {}
     for name in DOORS:
         for length in (rounds // 10, rounds):
             command = [sys.executable, "-m", "benchmarks", "stream", "--rounds", str(length), "--door", name]
-            subprocess.run(command, check=True)
+            line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            print(line, end="", flush=True)
+            found[name, length] = kept.cells(line)
+    if keep:
+        kept.keep("stream", _told(found, rounds))
+
+
+def _told(found: dict[tuple[str, int], list[str]], rounds: int) -> str:
+    """Return the page's sentence: rounds a second and peak of the two doors that users take, with all rounds and a tenth."""
+    texts = []
+    for door in ("play", "banditlab run"):
+        _, _, cpu, _, rate, peak = found[door, rounds]
+        tenth = found[door, rounds // 10][-1]
+        texts.append(
+            f"through `{door}` {cpu} s of processor time, {rate} rounds a second, peak {peak} MiB ({tenth} at a tenth)"
+        )
+    return f"{rounds:,} rounds of banditron on Logistic-v0 (K = 5, d = 10), checkpoints only: {'; '.join(texts)}"
 
 
 def _one(door: str, rounds: int) -> None:
@@ -71,7 +93,7 @@ def _go(door: str, rounds: int, folder: str) -> None:
 
 def _peak() -> float:
     """Return the most resident memory this process has had, in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = STATUS.read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 

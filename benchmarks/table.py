@@ -34,6 +34,7 @@ from banditlab.errors import BanditlabError
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
+from benchmarks import split
 from benchmarks.costs import Player
 from benchmarks.players import PEERS, TWO_FORMS
 
@@ -70,7 +71,11 @@ class Effort(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A measured cell, or a cell that was not measured (`why`); what does not apply is None."""
+    """A measured cell, or a cell that was not measured (`why`); what does not apply is None.
+
+    deciding: nanoseconds of a round without learning, where `benchmarks.split` tells them apart. run: when the command
+    started that measured the cell.
+    """
 
     player: str
     kind: str
@@ -85,6 +90,8 @@ class Row(NamedTuple):
     nonzero: float | None = None
     why: str = ""
     heavy: float | None = None
+    deciding: float | None = None
+    run: str = ""
 
 
 @cache
@@ -171,18 +178,43 @@ def warm(player: Player) -> None:
     [(X, y)] = env.blocks(300, 300)
     forms: list[dict[str, Any]] = [{}, {"form": "dual"}] if player.id in TWO_FORMS else [{}]
     for form in forms:
-        block = blocks(build(player._replace(settings={**player.settings, **form}), env.problem))
+        made = build(player._replace(settings={**player.settings, **form}), env.problem)
+        block = blocks(made)
         for start in (0, 100, 200):
             block(as_contexts(X[start : start + 100]), y[start : start + 100])
+        if not form:
+            split.nanoseconds(made, as_contexts(X[:100]))
+
+
+def too_slow(player: Player, stream: Stream, rows: list[Row]) -> Row | None:
+    """Return the row of a cell that need not be tried: no smaller one of this player came to an end in time."""
+    K, d = place(stream)
+    slow = [
+        row for row in rows if row.player == player.label and row.why.startswith("over ") and row.stream == stream.name
+    ]
+    smaller = next((row for row in slow if row.K <= K and row.d <= d), None)
+    if smaller is None:
+        return None
+    why = f"{smaller.why.split(' at ')[0]} at {smaller.K} x {smaller.d}"
+    return Row(player.label, player.kind, stream.name, K, d, why=why)
 
 
 class Played(NamedTuple):
-    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state at the most."""
+    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state at the most.
+
+    deciding: nanoseconds of a round in which nothing is learnt (see `benchmarks.split`).
+    """
 
     rounds: int
     mistakes: int
     nanoseconds: float
     state: int
+    deciding: float | None = None
+
+
+def place(stream: Stream) -> tuple[int, int]:
+    """Return a stream's (K, d)."""
+    return stream.problem.n_classes, stream.problem.n_features
 
 
 def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, settle: int = 0) -> Played:
@@ -213,7 +245,8 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, s
             size *= 2
         over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
         if over and (not whole or passed >= T or spent >= effort.whole_pass):
-            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)))
+            alone = split.nanoseconds(player, stream.X) if place(stream) in split.PLACES else None
+            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)), alone)
         if t == T:
             state = max(state, held(player))  # some grow with the rounds
             del player, block  # its memory goes before the next takes as much
@@ -278,6 +311,7 @@ def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> di
         "peak": peak,
         "state": played.state,
         "heavy": None if player.watch is None else heavy(player, stream, played.rounds),
+        "deciding": played.deciding,
     }
 
 

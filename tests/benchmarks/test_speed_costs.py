@@ -74,6 +74,20 @@ def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
     assert cost.moved == K * d + K * d * (d + 1) / 2 + d * (d + 1) / 2
 
 
+def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_less(monkeypatch) -> None:
+    K, d = 10, 1024
+    alone = costs.per_class(Cell.dense(K, d), K, 0.0)
+    monkeypatch.setattr(costs, "LOOK_FROM", 3 * 2**19)
+    together = costs.per_class(Cell.dense(K, d), K, 0.0)
+    assert costs.stretch(K, d) == 64
+    assert together.gemv == 0.0
+    assert together.gemm == K * (d * d + 2 * 64 * d) + 3 * d * d + 2 * K * d
+    # read, written, and read once more for the 6.4 contexts that a model learns from in a stretch, instead of once a round
+    assert together.moved / alone.moved == pytest.approx(3 / 64, rel=0.1)
+    assert costs.per_class(Cell.dense(K, 64), K, 0.0).gemm == 0.0  # fits a near cache
+    assert costs.per_class(Cell(K, d, 80.0), K, 0.0).gemm == 0.0  # sparse contexts go one by one
+
+
 def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
     K, d = 10, 64
     cost = costs.folklore(Cell.dense(K, d))

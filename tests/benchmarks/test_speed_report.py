@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report, speed, table, vw_driver
+from benchmarks import kept, report, speed, table, vw_driver
 from benchmarks.machine import Curve, Rates
 from benchmarks.players import PEERS
-from benchmarks.report import Results
+from benchmarks.results import Results
 from benchmarks.table import Effort, Row
 
 FLAT = Curve((1.0, 1e12), (10.0, 10.0))
@@ -62,6 +62,58 @@ def test_the_page_marks_what_misses_its_target_grows_steeply_or_was_not_measured
     assert steep.startswith("| banditron gamma=0.1 | K d | 1.50 | 1.00 |")
     assert "* `linucb`: 10 x 256: over 60 s" in page
     assert "* Not asked for: 2 x 8" in page
+
+
+def test_the_head_tells_the_ratios_of_both_kinds_and_the_floors() -> None:
+    lines = report.page(rows(), RATES).splitlines()
+    second, stepped, harsher = [line for line in lines if line.startswith(("| first", "| a second-order"))][:3]
+    assert "| 10 | 9.0 (`linucb`) to 9.0 (`linucb`); 1 of 1 below; against `river-linucb`, 45.00 us |" in second
+    assert "| 15 | 300.0 (`banditron gamma=0.1`)" in stepped
+    assert f"against `{VW.label}`, 60.00 us" in stepped
+    assert "all agents meet the target in 2 of 2 cells" in stepped
+    assert f"25.0 (`banditron gamma=0.1`); against `{DRIVER.label}`, 5.00 us" in harsher
+    assert "3.1 (`banditron gamma=0.1`, 10 x 256); all agents meet the target in 1 of 2 cells" in harsher
+    [floors] = [line for line in lines if line.startswith("* **Floors**, 10 x 64")]
+    assert "beyond: `linucb`" not in floors
+    [growth] = [line for line in lines if line.startswith("* **Growth**")]
+    assert growth.endswith("1 unexplained")
+
+
+def test_the_page_says_which_run_measured_what() -> None:
+    first, again = "2026-11-22 00:30:00 UTC", "2026-11-22 01:30:00 UTC"
+    measured = [r._replace(run=again if r.player == "linucb" else first) for r in rows()]
+    page = report.page(measured, RATES, {first: {"processor": "made up"}})
+    assert "from 2 runs." in page
+    assert f"* Begun {first}: 4 cells of ours, 6 of other libraries\n  * processor: made up\n" in page
+    assert f"* Begun {again}: 1 cells of ours, 0 of other libraries" in page
+    assert "compares cells of two runs where the rows are not of one run" in page
+
+
+def test_a_round_that_is_far_from_its_floor_is_divided() -> None:
+    place = ("logistic", 10, 64)
+    slow = [r._replace(nanoseconds=2000.0, deciding=500.0) if r.player.startswith("banditron") else r for r in rows()]
+    [line] = [line for line in report.page(slow, RATES).splitlines() if line.startswith("* `banditron gamma=0.1`, ")]
+    banditron = next(p for p in report.OURS if p.id == "banditron")
+    cell = Results(slow, RATES).cell(banditron, place)
+    assert cell is not None
+    assert sum(cell.floor.parts.values()) == cell.floor.nanoseconds
+    assert "deciding 0.500 us and learning 1.50; the floor: matrix-vector products 0.128, element by element" in line
+    assert line.endswith("NOT EXPLAINED")
+
+
+def test_what_other_parts_keep_stands_in_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kept.read(tmp_path) == {}
+    monkeypatch.setattr("sys.argv", ["benchmarks", "sweep", "--runs", "100", "--keep"])
+    kept.keep("sweep", "many runs", tmp_path)
+    kept.keep("stream", "a long stream", tmp_path)
+    told = kept.read(tmp_path)
+    assert list(told) == ["stream", "sweep"]  # the page's order
+    lines = list(kept.lines(told))
+    assert len(lines) == len(kept.PARTS)
+    assert lines[0].endswith("): a long stream")
+    assert "(`python -m benchmarks sweep --runs 100`, " in lines[2]
+    assert lines[3] == "* **The comparator**: not measured yet; `python -m benchmarks comparator --keep`"
+    assert kept.cells("| a | 1,000 |  |\n") == ["a", "1,000", ""]
 
 
 def test_page_tables_and_figure_are_written(tmp_path: Path) -> None:

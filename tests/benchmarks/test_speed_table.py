@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -111,9 +113,25 @@ def test_cells_that_cannot_be_measured_say_why() -> None:
     assert table.measure(binary, stream, EFFORT).why == "K = 2 only"
 
 
+def test_what_was_too_slow_at_a_smaller_size_is_not_tried_again() -> None:
+    stream = table.logistic(3, 16)
+    slow = Row(BANDITRON.label, "agents", "logistic", 2, 16, why="over 90 s")
+    found = table.too_slow(BANDITRON, stream, [slow])
+    assert found is not None
+    assert (found.why, found.K, found.d) == ("over 90 s at 2 x 16", 3, 16)
+    again = table.too_slow(BANDITRON, table.logistic(4, 16), [found])
+    assert again is not None
+    assert again.why == "over 90 s at 3 x 16"
+    assert table.too_slow(BANDITRON, stream, [slow._replace(d=32)]) is None
+    assert table.too_slow(BANDITRON, stream, [slow._replace(why="state 21 GB")]) is None
+    assert table.too_slow(BANDITRON, stream, [slow._replace(player="other")]) is None
+
+
 def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
     rows = [
-        Row("a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, 33.5),
+        Row(
+            "a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, 33.5, "", None, 0.5, "2026-11-22 00:30:00 UTC"
+        ),
         Row("c", "agents", "x", 2, 8, why="K"),
     ]
     rates = Rates(*(Curve((1.0, 2.0 + i), (0.5, 3.0)) for i in range(len(Rates._fields))))
@@ -132,6 +150,7 @@ def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
         (["--sizes", "10by64"], "--sizes takes 'digits' and KxD (10x64), separated by commas, got '10by64'"),
         (["--sizes", "1x64"], "--sizes takes"),
         (["--resume", "--quick"], "--resume needs the folder to go on from: --out FOLDER"),
+        (["--redraw", "--out", "no-such-folder"], "--redraw: there is no speed.csv in no-such-folder/results"),
     ],
 )
 def test_a_wrong_argument_is_answered_in_one_line(arguments: list[str], said: str) -> None:
@@ -139,6 +158,48 @@ def test_a_wrong_argument_is_answered_in_one_line(arguments: list[str], said: st
         command(arguments)
     assert said in str(stopped.value)
     assert "\n" not in str(stopped.value)
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the other libraries, as where the extra is not installed."""
+    found = importlib.util.find_spec
+    others = ("vowpalwabbit", "river", "mabwiser", "contextualbandits", "coba")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in others else found(name))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["peers"], "python -m benchmarks peers: no other library is installed (vowpalwabbit, river, mabwiser, "),
+        (
+            ["--only", "vw", "--quick"],
+            "python -m benchmarks speed: vw needs a library that is not installed: pip install ",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("nothing_installed")
+def test_without_the_extra_a_part_that_needs_it_says_so_in_one_line(arguments: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command(arguments)
+    assert str(stopped.value).startswith(said)
+    assert "\n" not in str(stopped.value)
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_without_the_extra_the_other_players_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert speed.chosen(None, no_peers=False) == OURS
+    assert "left out, not installed: vowpalwabbit, river" in capsys.readouterr().err
+
+
+def test_the_vehicle_data_that_cannot_be_had_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unreachable(**_: Any) -> Any:
+        raise URLError("no network")
+
+    monkeypatch.setenv("BANDITLAB_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("benchmarks.estimator.fetch_openml", unreachable)
+    with pytest.raises(SystemExit, match=r"^python -m benchmarks estimator: vehicle \(OpenML 54\) is not in the cache"):
+        command(["estimator"])
 
 
 def test_every_part_has_a_main_with_settings() -> None:

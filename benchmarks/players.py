@@ -15,7 +15,8 @@ SHORT_ROWS = (
     "x is added to the K = 10 weights of a feature at a time, twelve with their padding, at half the speed of the long vectors "
     "that the floor counts"
 )
-WHERE_THE_BALL = f"nearly every update leaves the ball: the norm anew and the rescaling are as much work as the scores, neither counted; {SHORT_ROWS}"
+WHERE_THE_BALL = "nearly every update leaves the ball: the norm anew and the rescaling are not counted; " + SHORT_ROWS
+
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
     Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
@@ -123,8 +124,8 @@ FORECASTERS = [
     Player(
         "ftrl", "forecasters", {}, "m K d + K^2 d^2", costs.ftrl, lambda K, d: float(K * d) ** 2,
         note="a round grows with the m distinct contexts so far; new factors, (K d)^3, are not counted",
-        rest="new Cholesky factors of a Kd x Kd Hessian, of order (K d)^3, whenever the weights have moved far (some nine in the "
-        "first hundred rounds on Logistic), and the Hessians that they factor, of order m K^2 d^2, neither counted",
+        rest="new Cholesky factors of a Kd x Kd Hessian, of order (K d)^3, whenever the weights have moved far (some nine in "
+        "the first hundred rounds on Logistic), and the Hessians that they factor, of order m K^2 d^2, neither counted",
     ),
     Player(
         "aggregating", "forecasters", {}, "N K d", costs.members, lambda K, d: 2000.0 * K * d,

@@ -345,13 +345,25 @@ def _read_only(typingctx, array):  # type: ignore[no-untyped-def]
 read_only: Any = intrinsic(_read_only)
 
 
+@inline
+def no_look(state, X, t):  # type: ignore[no-untyped-def]
+    """Do nothing with the contexts to come."""
+
+
+look_kernel = no_look
+"""What `play_rounds` calls where nothing else is bound to the name."""
+
+
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
 
+    `look_kernel` is told before every round which context comes next, of which block, and at the end that none does.
     Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
+    n = y.shape[0]
     for t in range(y.shape[0]):
+        look_kernel(state, X, t)
         a, e = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
         hit = a == y[t]
         action[t] = a
@@ -359,9 +371,11 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored): 
         p_true[t] = p[y[t]]
         explored[t] = e
         if not is_answer(a, p):
-            return t
+            n = t
+            break
         learn_kernel(state, row(X, t), a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
-    return y.shape[0]
+    look_kernel(state, X, y.shape[0])
+    return n
 
 
 def forecast_rounds(state, X, y, z, logits):  # type: ignore[no-untyped-def]

@@ -19,7 +19,7 @@ import numpy as np
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-STATE_FORMAT = 2  # 2: inverses packed, running norms
+STATE_FORMAT = 3  # 2: inverses packed, running norms; 3: of per-class models in one piece, with room to look ahead
 
 
 class Player:

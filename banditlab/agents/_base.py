@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
-from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, is_answer, play_rounds
+from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, is_answer, no_look, play_rounds
 from banditlab.player import Player
 from banditlab.problem import Decision, Problem
 
@@ -122,6 +122,14 @@ class KernelAgent(Agent):
         """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""
         return type(self).act_kernel, type(self).learn_kernel
 
+    def look(self) -> Any:
+        """Return the kernel `look(state, X, t)` for this object's blocks, `no_look` where nothing is gained.
+
+        Before each round of a block it is told that context t of X comes next, at the end that none does (t = n): what it
+        has prepared for the rounds to come is then cleared away, and the state is what rounds one by one would leave.
+        """
+        return no_look
+
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
@@ -172,11 +180,12 @@ class KernelAgent(Agent):
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         p, payload = np.empty(K), np.empty(self.payload_size)
-        played = _loop(*self.kernels(), self.kernel_owner())(self.state, X, y, U, p, payload, *columns)
+        played = _loop(*self.kernels(), self.look(), self.kernel_owner())(self.state, X, y, U, p, payload, *columns)
         if played < len(y):
             checked(Decision(int(trace.action[played]), p), K, self)
 
 
 @cache
-def _loop(act: Any, learn: Any, owner: str) -> Any:
-    return bind(play_rounds, owner, act_kernel=act, learn_kernel=learn)
+def _loop(act: Any, learn: Any, look: Any, owner: str) -> Any:
+    name = owner if look is no_look else f"{owner} looking ahead"
+    return bind(play_rounds, name, act_kernel=act, learn_kernel=learn, look_kernel=look)

@@ -12,58 +12,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.forecasters._inverses import Inverses, inverses, move, read, recall
 from banditlab.forecasters._lane_math import aioli_roots
-from banditlab.forecasters._packed import (
-    Point,
-    downdate,
-    forms,
-    identities,
-    inner,
-    lay,
-    point,
-    product,
-    rows_times,
-    see,
-    step_along,
-    width,
-    zeros,
-)
+from banditlab.forecasters._packed import width, zeros
 from banditlab.forecasters._quadratic import aioli_root
 from banditlab.kernels import inline, njit
 
 
 class Models(NamedTuple):
-    """P (M, S), packed; H (M, D), the rows h_i; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,), v (D,), point.
+    """inverses, P_i and h_i; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,).
 
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """
 
-    P: NDArray[np.float64]
-    H: NDArray[np.float64]
+    inverses: Inverses
     c: NDArray[np.float64]
     w: NDArray[np.float64]
     m: NDArray[np.float64]
     q: NDArray[np.float64]
     z: NDArray[np.float64]
-    v: NDArray[np.float64]
-    point: Point
 
 
 def untaught(
     n_features: int, regularizations: NDArray[np.float64], curvatures: NDArray[np.float64], virtual_weight: float
 ) -> Models:
     """Return M models with A_0 = lambda_i I, i = 1 ... M."""
-    M, d = len(regularizations), n_features
+    M = len(regularizations)
     return Models(
-        P=identities(1.0 / regularizations, d),
-        H=zeros(M, width(d)),
+        inverses=inverses(1.0 / regularizations, n_features),
         c=np.array(curvatures, dtype=np.float64),
         w=np.array([virtual_weight]),
         m=zeros(width(M)),
         q=zeros(width(M)),
         z=zeros(width(M)),
-        v=zeros(width(d)),
-        point=point(d),
     )
 
 
@@ -79,38 +60,25 @@ def sigmoid(z):  # type: ignore[no-untyped-def]
 @inline
 def margins(models, x, z):  # type: ignore[no-untyped-def]
     """Write into z_0 ... z_{M-1} the margins the models predict at x; the answer is yes with sigmoid(z_i)."""
-    see(models.point, x)
-    rows_times(models.H, models.point.x, models.m)  # m_i = x'h_i
-    forms(models.P, models.point, models.q)  # q_i = x'P_i x
+    read(models.inverses, x, models.m, models.q)  # m_i = x'h_i, q_i = x'P_i x
     aioli_roots(models.m, models.q, models.w[0], models.z)
     for i in range(models.c.shape[0]):
         z[i] = models.z[i]
 
 
-@inline
-def recall(models, x, i):  # type: ignore[no-untyped-def]
-    """Return q = x'P_i x and m = x'h_i, leaving P_i x in v."""
-    v, own = models.v, models.point.x
-    lay(x, own)
-    product(models.P[i], own, v)
-    return inner(own, v), inner(own, models.H[i])
-
-
 @njit
 def margin(models, x, i):  # type: ignore[no-untyped-def]
-    """Return the margin model i predicts at x, and what `recall` returns."""
-    q, m = recall(models, x, i)
-    return aioli_root(m, q, models.w[0]), q, m
+    """Return the margin model i predicts at x, and m = x'h_i and q = x'P_i x."""
+    m, q = recall(models.inverses, x, i)
+    return aioli_root(m, q, models.w[0]), m, q
 
 
 @inline
-def teach(models, x, i, z, y, q, m):  # type: ignore[no-untyped-def]
-    """Teach model i the outcome y = +-1 at x, expanded at the margin z; `recall` has left v, q and m."""
-    v = models.v
+def teach(models, i, z, y, m, q):  # type: ignore[no-untyped-def]
+    """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
     curvature = models.c[i] * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)
     shift = curvature * z - 0.5 * g  # b += (eta g^2 z - g) x / 2
     down = 1.0 / (1.0 + curvature * q)
-    move = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + move v
-    step_along(models.H[i], move, v)
-    downdate(models.P[i], v, curvature * down)
+    step = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + step v
+    move(models.inverses, i, step, curvature * down)

@@ -21,7 +21,7 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._oracles import ORACLES
 from banditlab.agents._scores import argmax
 from banditlab.errors import UsageError
-from banditlab.kernels import bind, draw, inline, njit
+from banditlab.kernels import bind, draw, inline, njit, no_look
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive
 
@@ -103,6 +103,13 @@ def learn(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def
     state.rounds[0] += 1
 
 
+def look(state, X, t):  # type: ignore[no-untyped-def]
+    """Template: tell both oracles which context comes next; the one that lost is told that none does."""
+    n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
+    look_ahead_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+    look_ahead_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+
+
 class InverseGapAgent(KernelAgent):
     """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults."""
 
@@ -158,6 +165,10 @@ class InverseGapAgent(KernelAgent):
         """Return the kernels of this weighting over this oracle."""
         return _bound(type(self), self.oracle)
 
+    def look(self) -> Any:
+        """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
+        return _bound_look(type(self), self.oracle) if ORACLES[self.oracle].looks_ahead(self.state.oracle) else no_look
+
     def diagnostics(self) -> dict[str, Any]:
         """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one."""
         if self.payload_size == self.problem.n_classes:
@@ -177,3 +188,9 @@ def _bound(agent: type[InverseGapAgent], oracle: str) -> tuple[Any, Any]:
         bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel),
         bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel),
     )
+
+
+@cache
+def _bound_look(agent: type[InverseGapAgent], oracle: str) -> Any:
+    owner = f"{agent.__module__}.{agent.__qualname__} over {oracle}"
+    return bind(look, owner, look_ahead_kernel=ORACLES[oracle].look_kernel)

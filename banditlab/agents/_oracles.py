@@ -17,10 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._class_models import Models, margin, margins, recall, sigmoid, teach, untaught
+from banditlab.agents._class_models import Models, margin, margins, sigmoid, teach, untaught
 from banditlab.agents._scores import padded, scores, zero_weights
 from banditlab.bounds._curvature import tight_curvature
 from banditlab.errors import UsageError
+from banditlab.forecasters._inverses import look, recall
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh
 from banditlab.forecasters._settings import resolve
 from banditlab.kernels import inline, njit
@@ -32,6 +33,11 @@ def no_challenger(state, x, k, z, y):  # type: ignore[no-untyped-def]
     """Do nothing: the oracle has no challenger."""
 
 
+@inline
+def no_look_ahead(state, X, t, behind):  # type: ignore[no-untyped-def]
+    """Do nothing: the oracle gains nothing by knowing the contexts to come."""
+
+
 class Oracle(ABC):
     """One kind of oracle: its kernels, the settings it reads, and how a state is made of them."""
 
@@ -41,6 +47,8 @@ class Oracle(ABC):
     learn_kernel: ClassVar[Any]
     challenger_kernel: ClassVar[Any] = no_challenger
     """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
+    look_kernel: ClassVar[Any] = no_look_ahead
+    """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `_inverses.look`."""
 
     @staticmethod
     @abstractmethod
@@ -56,6 +64,11 @@ class Oracle(ABC):
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
         """Return the resolved settings of a second state to duel with the first, or None."""
         return None
+
+    @staticmethod
+    def looks_ahead(state: Any) -> bool:
+        """Whether `look_kernel` does anything for this state."""
+        return False
 
 
 # ----------------------------------------------------------------------------------------------------------------- AIOLI
@@ -74,8 +87,13 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
 
 @inline
 def aioli_learn(models, x, k, z, y):  # type: ignore[no-untyped-def]
-    q, m = recall(models, x, k)
-    teach(models, x, k, z, y, q, m)
+    m, q = recall(models.inverses, x, k)
+    teach(models, k, z, y, m, q)
+
+
+@njit
+def aioli_look(models, X, t, behind):  # type: ignore[no-untyped-def]
+    look(models.inverses, X, t, behind)
 
 
 HEARSAY = 1.0
@@ -92,9 +110,9 @@ def aioli_learn_all(models, x, k, z, y):  # type: ignore[no-untyped-def]
     for i in range(j + 1, z.shape[0]):
         if i != k and z[i] > z[j]:
             j = i
-    q, m = recall(models, x, j)
+    m, q = recall(models.inverses, x, j)
     if q <= HEARSAY:
-        teach(models, x, j, z[j], -1.0, q, m)
+        teach(models, j, z[j], -1.0, m, q)
 
 
 class AIOLIOracle(Oracle):
@@ -104,6 +122,7 @@ class AIOLIOracle(Oracle):
     margins_kernel = margins
     learn_kernel = aioli_learn
     challenger_kernel = aioli_learn_all
+    look_kernel = aioli_look
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
@@ -123,6 +142,11 @@ class AIOLIOracle(Oracle):
         """Return the settings with `challenger` times the regularization, None where that is 0."""
         factor = settings["challenger"]
         return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
+
+    @staticmethod
+    def looks_ahead(state: Models) -> bool:
+        """Whether the models are large."""
+        return state.inverses.ahead is not None
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
@@ -164,11 +188,16 @@ def grid_margins(state, x, z):  # type: ignore[no-untyped-def]
 def grid_learn(state, x, k, z, y):  # type: ignore[no-untyped-def]
     N = state.w.shape[1]
     for i in range(N):
-        own, q, m = margin(state.models, x, k * N + i)
-        teach(state.models, x, k * N + i, own, y, q, m)
+        own, m, q = margin(state.models, x, k * N + i)
+        teach(state.models, k * N + i, own, y, m, q)
         state.Z[i, 0], state.Z[i, 1] = own, 0.0
         log_softmax(state.Z[i])
     reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)
+
+
+@njit
+def grid_look(state, X, t, behind):  # type: ignore[no-untyped-def]
+    look(state.models.inverses, X, t, behind)
 
 
 class GridOracle(Oracle):
@@ -177,6 +206,7 @@ class GridOracle(Oracle):
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
     margins_kernel = grid_margins
     learn_kernel = grid_learn
+    look_kernel = grid_look
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
@@ -195,6 +225,11 @@ class GridOracle(Oracle):
             "grid_size": at_least("grid_size", given["grid_size"], 1),
             "grid_ratio": ratio,
         }
+
+    @staticmethod
+    def looks_ahead(state: GridState) -> bool:
+        """Whether the models are large."""
+        return state.models.inverses.ahead is not None
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> GridState:

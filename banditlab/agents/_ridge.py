@@ -12,27 +12,14 @@ Without limits w = A^{-1} b with b = sum target x.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.forecasters._packed import (
-    Point,
-    downdate,
-    forms,
-    identities,
-    inner,
-    lay,
-    point,
-    product,
-    rows_times,
-    see,
-    step_along,
-    width,
-    zeros,
-)
-from banditlab.kernels import inline, njit
+from banditlab.agents._base import KernelAgent
+from banditlab.forecasters._inverses import Inverses, inverses, look, move, read, recall
+from banditlab.kernels import inline, njit, no_look
 from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
@@ -42,43 +29,48 @@ AUTO_REGULARIZATION = 0.1
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    P (K, S), packed; H (K, D), the rows w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the
-    key of the agent's draws. Scratch, of the context at hand: point; z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,); v (D,).
+    inverses, P_k and h_k = w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the key of the agent's
+    draws. Scratch, of the context at hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
     """
 
-    P: NDArray[np.float64]
-    H: NDArray[np.float64]
+    inverses: Inverses
     settings: NDArray[np.float64]
     tally: NDArray[np.int64]
     z: NDArray[np.float64]
     q: NDArray[np.float64]
     noise: NDArray[np.float64]
-    v: NDArray[np.float64]
-    point: Point
 
 
 def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:
     """Return A_k = regularization I, w_k = 0 for every class."""
-    K, d = problem.n_classes, problem.n_features
+    K = problem.n_classes
     return State(
-        P=identities(np.full(K, 1.0 / regularization), d),
-        H=zeros(K, width(d)),
+        inverses=inverses(np.full(K, 1.0 / regularization), problem.n_features),
         settings=np.array(settings),
         tally=np.array([0, key]),
         z=np.zeros(K),
         q=np.zeros(K),
         noise=np.zeros(K),
-        v=zeros(width(d)),
-        point=point(d),
     )
+
+
+@njit
+def look_kernel(state, X, t):  # type: ignore[no-untyped-def]
+    look(state.inverses, X, t, state.settings[:0])
+
+
+class RidgeAgent(KernelAgent):
+    """Base of the three: where the regressions are large, a block looks at its contexts ahead."""
+
+    def look(self) -> Any:
+        """Return the kernel that prepares a stretch of rounds, for large problems."""
+        return no_look if self.state.inverses.ahead is None else look_kernel
 
 
 @inline
 def predict(state, x):  # type: ignore[no-untyped-def]
     """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
-    see(state.point, x)
-    rows_times(state.H, state.point.x, state.z)
-    forms(state.P, state.point, state.q)
+    read(state.inverses, x, state.z, state.q)
     for k in range(state.q.shape[0]):
         state.q[k] = max(state.q[k], 0.0)
 
@@ -86,18 +78,13 @@ def predict(state, x):  # type: ignore[no-untyped-def]
 @inline
 def regress(state, k, x, target, low, high):  # type: ignore[no-untyped-def]
     """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
-    P, w, v, own = state.P[k], state.H[k], state.v, state.point.x
     state.tally[0] += 1
-    lay(x, own)
-    product(P, own, v)
-    q, m = inner(own, v), inner(own, w)
+    m, q = recall(state.inverses, x, k)
     if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
-    move = (c - m) / q + (target - c) * down
-    step_along(w, move, v)
-    downdate(P, v, down)
+    move(state.inverses, k, (c - m) / q + (target - c) * down, down)
 
 
 @njit

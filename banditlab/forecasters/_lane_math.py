@@ -34,7 +34,8 @@ def aioli_roots(m, q, w, z):  # type: ignore[no-untyped-def]
     """Write into z_k the root of z = m_k - (w/2) q_k tanh(z/2), q_k below 0 taken for 0; all (n,), n a multiple of eight.
 
     `_quadratic.aioli_root`, which says why Newton is monotone here, for eight at a time: with e = e^z - 1,
-    tanh(z/2) = e/(e + 2), and 1 - tanh^2 = 4 (e + 1)/(e + 2)^2 leaves one division a step.
+    tanh(z/2) = e/(e + 2), and 1 - tanh^2 = 4 (e + 1)/(e + 2)^2 leaves one division a step. tanh lies within +-1, so that the
+    root lies within (w/2) q_k of m_k: an infinite m_k, or one that overflows on the way, has itself.
     """
     m, q, z = borrow(m), borrow(q), borrow(z)
     zero, one, two, top = all_lanes(0.0), all_lanes(1.0), all_lanes(2.0), all_lanes(40.0)
@@ -49,6 +50,7 @@ def aioli_roots(m, q, w, z):  # type: ignore[no-untyped-def]
             root = root + step
             if not any_above(step * step, root * 1e-16):
                 break
+        root = smaller(larger(root, goal - half), goal)  # of NaN and a bound the bound
         put(z, k, root)
         for i in range(k, k + WIDTH):
             z[i] = math.copysign(z[i], m[i])

@@ -28,6 +28,7 @@ class LanesType(nbtypes.Type):
 
 
 LANES = LanesType()
+ROWS = nbtypes.UniTuple(LANES, WIDTH)
 
 
 @register_model(LanesType)
@@ -108,6 +109,40 @@ def _totals(typingctx, a, b, c, e, f, g, h, k):  # type: ignore[no-untyped-def]
     return LANES(*[LANES] * 8), generate
 
 
+def _times_entry(context: Any, builder: Any, kind: Any, array: Any, i: Any, v: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.fmul(_spread(builder, builder.load(builder.gep(data, [i]))), v)
+
+
+def _plus_outer(typingctx, a, A, i, v):  # type: ignore[no-untyped-def]
+    """Return the rows a_r + A[i + r] v of eight rows a_r, A counted flat as `eight` does."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, A, i, v = args
+        for r in range(WIDTH):
+            term = _times_entry(context, builder, signature.args[1], A, builder.add(i, i.type(r)), v)
+            a = builder.insert_value(a, builder.fadd(builder.extract_value(a, r), term), r)
+        return a
+
+    return ROWS(ROWS, A, nbtypes.intp, LANES), generate
+
+
+def _combined(typingctx, a, A, i, step):  # type: ignore[no-untyped-def]
+    """Return the sum of A[i + r step] a_r over rows a_r, two, four or eight of them, added pairwise."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, A, i, step = args
+        terms = []
+        for r in range(signature.args[0].count):
+            terms.append(_times_entry(context, builder, signature.args[1], A, i, builder.extract_value(a, r)))
+            i = builder.add(i, step)
+        while len(terms) > 1:
+            terms = [builder.fadd(terms[r], terms[r + 1]) for r in range(0, len(terms), 2)]
+        return terms[0]
+
+    return LANES(a, A, nbtypes.intp, nbtypes.intp), generate
+
+
 def _selected(sign: str) -> Any:
     def choose(typingctx, v, w):  # type: ignore[no-untyped-def]
         """Return, lane by lane, v where the comparison v, w holds, else w."""
@@ -151,6 +186,8 @@ put: Any = intrinsic(_put)
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
 totals: Any = intrinsic(_totals)
+plus_outer: Any = intrinsic(_plus_outer)
+combined: Any = intrinsic(_combined)
 smaller: Any = _selected("<")
 larger: Any = _selected(">")
 any_above: Any = intrinsic(_any_above)

@@ -52,7 +52,7 @@ def test_equals_two_single_sets_and_a_count(stream, cls, ridge, challenger, bett
             z[decision.action] = -np.inf
             other = int(np.argmax(z))
             full = np.append(x, 0.5)
-            if full @ dense(sides[1].state.oracle.P[other], len(full)) @ full <= 1.0:
+            if full @ dense(sides[1].state.oracle.inverses.P[other], len(full)) @ full <= 1.0:
                 heard += 1
                 sides[1].learn(x, alone[1]._replace(action=other), False)
                 sides[1].state.rounds[0] -= 1  # one round, two lessons
@@ -82,8 +82,8 @@ def test_the_loser_is_left_as_it_is(stream):
     assert agent.diagnostics()["duel_winner"] == 0
     loser = copy.deepcopy(agent.state.rival)
     agent.play_block(X[500:], y[500:], Trace.empty(100))
-    assert np.array_equal(loser.P, agent.state.rival.P)
-    assert np.array_equal(loser.H, agent.state.rival.H)
+    assert np.array_equal(loser.inverses.P, agent.state.rival.inverses.P)
+    assert np.array_equal(loser.inverses.H, agent.state.rival.inverses.H)
 
 
 def test_feedback_that_arrives_after_the_decision(stream):
@@ -95,8 +95,8 @@ def test_feedback_that_arrives_after_the_decision(stream):
     before, points = copy.deepcopy(agent.state), agent.state.points.copy()
     agent.learn(X[500], late, True)
     assert np.array_equal(points, agent.state.points)
-    assert np.array_equal(before.rival.P, agent.state.rival.P)
-    assert not np.array_equal(before.oracle.P, agent.state.oracle.P)
+    assert np.array_equal(before.rival.inverses.P, agent.state.rival.inverses.P)
+    assert not np.array_equal(before.oracle.inverses.P, agent.state.oracle.inverses.P)
 
 
 def test_settings():

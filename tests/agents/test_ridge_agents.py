@@ -166,9 +166,9 @@ def test_inverses_do_not_drift():
         own = X[trace.action == k]
         A = 0.1 * np.eye(d) + own.T @ own
         assert len(own) > 1000
-        assert np.abs(dense(agent.state.P[k], d) @ A - np.eye(d)).max() < 1e-6
+        assert np.abs(dense(agent.state.inverses.P[k], d) @ A - np.eye(d)).max() < 1e-6
         b = own.T @ trace.correct[trace.action == k].astype(float)
-        np.testing.assert_allclose(agent.state.H[k], np.linalg.solve(A, b), atol=1e-8)
+        np.testing.assert_allclose(agent.state.inverses.H[k], np.linalg.solve(A, b), atol=1e-8)
 
 
 # -------------------------------------------------------------------------------------------------------------- LinTS
@@ -264,7 +264,9 @@ def test_lints_plays_the_best_of_its_draw_and_draws_anew(stream):
         actions.add(decision.action)
     assert len(actions) > 1
     before = [agent.state.z[:4].copy() for x in X[:2] if sample_scores(agent.state, x) is None]
-    noise = [(z - slow_z) for z, slow_z in zip(before, [agent.state.H[:, -6:] @ x for x in X[:2]], strict=True)]
+    noise = [
+        (z - slow_z) for z, slow_z in zip(before, [agent.state.inverses.H[:, -6:] @ x for x in X[:2]], strict=True)
+    ]
     assert np.abs(noise[0] / noise[1] - 1).min() > 1e-6  # contexts of one round meet different draws
 
 
@@ -352,7 +354,7 @@ def test_the_slab_binds_somewhere(stream):
     agent, outside = make(Confidit, 3, 5, alpha=-0.5), 0
     for x, label in zip(X, y):
         decision = agent.act(x)
-        outside += not 0.5 <= agent.state.H[decision.action, -5:] @ x <= 1.0
+        outside += not 0.5 <= agent.state.inverses.H[decision.action, -5:] @ x <= 1.0
         agent.learn(x, decision, decision.action == label)
     assert outside > 10
 
@@ -383,8 +385,8 @@ def test_a_context_of_zeros_teaches_nothing(cls):
     before = copy.deepcopy(agent.state)
     x = as_contexts(np.zeros(4))
     agent.learn(x, agent.act(x), True)
-    assert np.array_equal(before.P, agent.state.P)
-    assert np.array_equal(before.H, agent.state.H)
+    assert np.array_equal(before.inverses.P, agent.state.inverses.P)
+    assert np.array_equal(before.inverses.H, agent.state.inverses.H)
     assert np.isfinite(agent.act(x).probabilities).all()
 
 
@@ -394,9 +396,9 @@ def test_only_the_played_class_learns(stream, cls):
     agent = make(cls, 3, 4)
     before = copy.deepcopy(agent.state)
     agent.learn(X[0], agent.act(X[0])._replace(action=1), True)
-    changed = [not np.array_equal(before.P[k], agent.state.P[k]) for k in range(3)]
+    changed = [not np.array_equal(before.inverses.P[k], agent.state.inverses.P[k]) for k in range(3)]
     assert changed == [False, True, False]
-    assert before.H[[0, 2]].tolist() == agent.state.H[[0, 2]].tolist()
+    assert before.inverses.H[[0, 2]].tolist() == agent.state.inverses.H[[0, 2]].tolist()
 
 
 def test_settings_resolve():
@@ -404,7 +406,7 @@ def test_settings_resolve():
     assert make(LinTS, 3, 4, radius=2.0).regularization == pytest.approx(0.4)
     agent = make(Confidit, 3, 4)
     assert (agent.alpha, agent.eta) == (1.0, 3.0)
-    assert dense(agent.state.P, 4)[0, 0, 0] == 0.25
+    assert dense(agent.state.inverses.P, 4)[0, 0, 0] == 0.25
     assert all(make(cls, 3, 4).bound(10) is None for cls in (LinUCB, LinTS, Confidit))
 
 

@@ -146,6 +146,15 @@ def test_eight_roots_are_the_roots(w):
             )
 
 
+def test_an_infinite_margin_is_its_own_root():
+    m = np.array([np.inf, -np.inf, 1e300, -1e200, 1e160, 50.0, np.nan, 3.0])
+    z = np.empty(8)
+    aioli_roots(m, np.full(8, 20.0), 1.0, z)
+    expected = [aioli_root(margin, 20.0, 1.0) for margin in m]
+    assert expected[:2] == [np.inf, -np.inf]
+    np.testing.assert_allclose(z, expected, rtol=1e-12)
+
+
 def test_roots_do_not_depend_on_their_neighbours_beyond_rounding():
     m, q, z = np.array([0.3, *[50.0] * 7]), np.array([4.0, *[1e4] * 7]), np.empty(8)
     aioli_roots(m, q, 2.0, z)

@@ -58,8 +58,8 @@ class SquareCB(InverseGapAgent):
 
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
     scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
-    150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set of
-    1.5 MiB or more is read once in 32 or 64 rounds of a block (`_ahead.py`): the same play, to rounding.
+    150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
+    of 1.5 MiB or more is read once in 32 or 64 rounds of a block (`_ahead.py`): the same play, to rounding.
 
     Parameters
     ----------

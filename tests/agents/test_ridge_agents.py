@@ -341,11 +341,11 @@ def test_the_projection_is_the_nearest_point_of_the_slab():
                 if low <= other @ x <= high:
                     assert (other - w) @ A @ (other - w) >= (best - w) @ A @ (best - w) - 1e-9
             ridge = ridge_state(Problem(d, 2, 1.0), 1.0)
-            pack(np.linalg.inv(A), ridge.P[0])
-            ridge.H[0, -d:] = w
+            pack(np.linalg.inv(A), ridge.inverses.P[0])
+            ridge.inverses.H[0, -d:] = w
             regress(ridge, 0, as_contexts(x), 0.7, low, high)
             direct = np.linalg.solve(A + np.outer(x, x), A @ best + 0.7 * x)
-            np.testing.assert_allclose(ridge.H[0, -d:], direct, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(ridge.inverses.H[0, -d:], direct, rtol=0, atol=1e-9)
 
 
 def test_the_slab_binds_somewhere(stream):

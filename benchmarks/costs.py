@@ -160,8 +160,8 @@ def per_class(c: Cell, forms: float, exps: float) -> Cost:
     return linear(c).plus(work).plus(Cost(moved=forms * 0.5 * s * (c.d + 1.0) + half))
 
 
-LOOK_FROM = math.inf
-"""Bytes of the d x d matrices from which on a block's contexts are looked at together (see `ahead`): none does yet."""
+LOOK_FROM = 1.5 * 2**20
+"""Bytes of the d x d matrices from which on a block's contexts are looked at together (see `ahead`)."""
 
 
 def stretch(models: float, d: int) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from banditlab.forecasters import _inverses
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks import costs, growth, table
@@ -76,8 +78,10 @@ def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
 
 def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_less(monkeypatch) -> None:
     K, d = 10, 1024
+    assert costs.LOOK_FROM == _inverses.LARGE
+    monkeypatch.setattr(costs, "LOOK_FROM", math.inf)
     alone = costs.per_class(Cell.dense(K, d), K, 0.0)
-    monkeypatch.setattr(costs, "LOOK_FROM", 3 * 2**19)
+    monkeypatch.setattr(costs, "LOOK_FROM", _inverses.LARGE)
     together = costs.per_class(Cell.dense(K, d), K, 0.0)
     assert costs.stretch(K, d) == 64
     assert together.gemv == 0.0
@@ -107,7 +111,7 @@ def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
 )
 def test_orders_are_those_of_the_docstrings(cost: Callable[[Cell], Cost], in_d: int, in_K: int) -> None:
     once, wide, many = (cost(Cell.dense(K, d)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000)))
-    assert np.log2(wide / once) == pytest.approx(in_d, abs=0.02)
+    assert np.log2(wide / once) == pytest.approx(in_d, abs=0.03)  # products of contexts, n d, beside d^2
     assert np.log2(many / once) == pytest.approx(in_K, abs=0.02)
 
 

@@ -178,7 +178,7 @@ def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
     the columns to come are moved.
     """
     half, d = 0.5 * c.d * (c.d + 1.0), float(c.d)
-    products = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, exp=exps, stream=0.5 * n * n, size=d * d)
+    products = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, exp=exps, stream=n * n / 3.0, size=d * d)
     again = 2.0 + math.ceil(n / (8.0 * models))
     means = Cost(gemm=2.0 * c.K * c.d, moved=c.K * c.d / n)
     return products.plus(means).plus(Cost(moved=models * half * again / n))

@@ -43,9 +43,7 @@ def deciding(player: Any) -> Callable[[Floats], Any] | None:
     )
     if isinstance(player, KernelAgent) and type(player).play_block is KernelAgent.play_block:
         act, _ = player.kernels()
-        kernels = {"act_kernel": act, "learn_kernel": learn_nothing}
-        if hasattr(player, "look"):  # contexts looked at together: not in problems this small
-            kernels["look_kernel"] = player.look()
+        kernels = {"act_kernel": act, "learn_kernel": learn_nothing, "look_kernel": player.look()}
         play = bind(play_rounds, f"{owner} {player.kernel_owner()}", **kernels)
         p, payload = np.empty(K), np.empty(player.payload_size)
 

@@ -153,7 +153,7 @@ def per_class(c: Cell, forms: float, exps: float) -> Cost:
     Large problems with dense contexts: `ahead`.
     """
     n = stretch(forms, c.d)
-    if n > 0 and c.nonzero >= 0.2 * c.d:
+    if n > 0 and c.nonzero >= min(0.2 * c.d, 64.0):
         return ahead(c, forms, exps, n)
     s, half = c.nonzero, 0.5 * c.d * (c.d + 1)
     work = Cost(gemv=forms * s * (c.d + 1.0) + 2.0 * s * c.d, stream=2.0 * half, exp=exps, size=c.d * c.d)
@@ -191,8 +191,9 @@ def packed(d: int) -> float:
 
 
 def halves(K: int, d: int) -> float:
-    """A symmetric matrix per class, and the weights."""
-    return K * packed(d) + weights(K, d)
+    """A symmetric matrix per class, and the weights; room to look n contexts ahead."""
+    n = stretch(K, d)
+    return K * packed(d) + weights(K, d) + n * (K * (n + 4.0) + 3.0 * d)
 
 
 def inverse_gap(c: Cell) -> Cost:

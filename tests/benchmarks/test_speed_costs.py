@@ -89,7 +89,14 @@ def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_l
     # read, written, and read once more for the 6.4 contexts that a model learns from in a stretch, instead of once a round
     assert together.moved / alone.moved == pytest.approx(3 / 64, rel=0.1)
     assert costs.per_class(Cell.dense(K, 64), K, 0.0).gemm == 0.0  # fits a near cache
-    assert costs.per_class(Cell(K, d, 80.0), K, 0.0).gemm == 0.0  # sparse contexts go one by one
+    assert costs.per_class(Cell(K, d, 40.0), K, 0.0).gemm == 0.0  # sparse contexts go one by one
+
+
+def test_declared_state_holds_the_room_to_look_ahead() -> None:
+    K, d = 10, 512
+    made = table.build(of("linucb"), Problem(d, K, 1.0, 20_000))
+    kept = sum(table.array_bytes(value) for value in table.owners(made))
+    assert 8.0 * of("linucb").state(K, d) == pytest.approx(kept, rel=0.01)
 
 
 def test_folklore_counts_the_products_of_the_woodbury_step() -> None:

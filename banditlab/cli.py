@@ -89,7 +89,10 @@ def compare(
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Out = None,
     jobs: Jobs = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds a run; by default max(5 n, 5,000).")] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds a run; by default max(5 n, 5,000): n rows are passed several times."),
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
     format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
     separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,

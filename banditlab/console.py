@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import rich.console
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.table import Column, Table
 
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.engine.store import Store, check_format, finished_runs
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
+WIDE = 100  # columns of a terminal whose progress line has room for a rate
 
 
 class Console:
@@ -44,7 +45,7 @@ class Console:
         except KeyboardInterrupt:
             self.out.print("interrupted; finished runs are stored, and the same command does the rest")
             return 130
-        self._say_result(result)
+        self._say_result(result, folder)
         if report and result.present + result.played:
             self.report(folder)
         return self._say_failures(result)
@@ -71,6 +72,15 @@ class Console:
             f"{_many(sweep.spec.rounds, 'round')} each",
             soft_wrap=True,
         )
+        for label, rows in plan.rows.items():
+            self.out.print(escape(_passes(label, rows, sweep.spec.rounds)), soft_wrap=True)
+        if sweep.balls:
+            balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
+            self.out.print(
+                f"and for each of {_many(len(plan.streams()), 'stream')} the comparators: the best logistic models in "
+                f"hindsight, norm bounds {balls}",
+                soft_wrap=True,
+            )
         for pair in plan.skipped:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             self.out.print(escape(line), soft_wrap=True)
@@ -78,14 +88,13 @@ class Console:
     def _with_bar(self, sweep: Sweep, folder: Path, jobs: int) -> Result:
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[done]}"),
+            TimeElapsedColumn(table_column=Column(min_width=len("0:00:00"))),
             TextColumn("{task.fields[left]}"),
         )
         with Bar(*columns, console=self.out) as bar:
-            line = bar.add_task("starting", total=None, rate="", left="")
+            line = bar.add_task("starting", total=None, done="", left="")
 
             def watch(progress: Progress) -> None:
                 bar.update(
@@ -93,20 +102,22 @@ class Console:
                     description=escape(progress.stage),
                     total=progress.runs + progress.streams,
                     completed=progress.runs_done + progress.streams_done,
-                    rate=f"{_rate(progress)} rounds/s",
-                    left="" if progress.seconds_ahead is None else f"about {progress.seconds_ahead:.0f} s left",
+                    done=_done(progress, rate=self.out.width >= WIDE),
+                    left=_left(progress),
                 )
 
             return sweep.run(folder, jobs=jobs, watch=watch)
 
-    def _say_result(self, result: Result) -> None:
+    def _say_result(self, result: Result, folder: Path) -> None:
         if result.redone:
             n = len(result.redone)
             have = "was cut in half and has" if n == 1 else "were cut in half and have"
             self.out.print(f"notice: {_many(n, 'stored file')} {have} been done again")
         were = "was" if result.present == 1 else "were"
         self.out.print(
-            f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s"
+            f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
+            f"results in {escape(str(folder))}",
+            soft_wrap=True,
         )
 
     def _say_failures(self, result: Result) -> int:
@@ -174,15 +185,33 @@ class _PlainLines:
         if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
-            left = f", about {progress.seconds_ahead:.0f} s left" if progress.seconds_ahead is not None else ""
-            self.out.print(
-                f"{progress.seconds:5.0f} s  {done:,} of {total:,}  {_rate(progress)} rounds/s  "
-                f"{progress.failed} failed{left}  {escape(progress.stage)}"
-            )
+            parts = (f"{progress.seconds:5.0f} s", _done(progress), _left(progress), progress.stage)
+            self.out.print(escape("  ".join(filter(None, parts))), soft_wrap=True)
 
 
-def _rate(progress: Progress) -> str:
-    return f"{progress.rounds_done / max(progress.seconds, 1e-9):,.0f}"
+def _done(progress: Progress, *, rate: bool = True) -> str:
+    """Return how much is done, runs and comparators apart; nothing while kernels are compiled."""
+    if progress.playing_since is None:
+        return ""
+    shown = f"{progress.runs_done:,}/{_many(progress.runs, 'run')}"
+    if progress.streams:
+        shown += f", {progress.streams_done:,}/{_many(progress.streams, 'stream')} compared"
+    if progress.failed:
+        shown += f", {progress.failed:,} failed"
+    return f"{shown}, {progress.rounds_per_second:,.0f} rounds/s" if rate else shown
+
+
+def _left(progress: Progress) -> str:
+    """Return how long the rest should take, where there is a rest and anything to judge it by."""
+    ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
+    return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"
+
+
+def _passes(label: str, rows: int, rounds: int) -> str:
+    """Say how often a data set's rows are shown."""
+    if rounds <= rows:
+        return f"{label}: {_many(rows, 'row')}, {rounds:,} of them shown once, in random order"
+    return f"{label}: {_many(rows, 'row')}, each shown about {rounds / rows:.3g} times, in a new random order each pass"
 
 
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
@@ -213,7 +242,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     n = len(sweep.plan.streams()) * len(sweep.balls) * len(sweep.spec.checkpoint_rounds())
     console.out.print(
         f"estimate: {_minutes(total)} core-minutes of play ({_minutes(total / jobs)} minutes with -j {jobs}), "
-        f"and {_many(n, 'comparator')}, not estimated",
+        f"and {_many(n, 'comparator')} (one for each stream, norm bound and checkpoint), not estimated",
         soft_wrap=True,
     )
 

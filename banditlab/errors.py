@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -37,9 +38,20 @@ CLOSE = 0.6
 def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
     """Return "; did you mean 'x'?" if a known name is close, then the list of all of them, each once.
 
-    The list is sorted, or in the order given where that order means something (`keep_order`).
+    An environment's name may be given without its room and version: "Sparse" is close to "banditlab/Sparse-v0". The list
+    is sorted, or in the order given where that order means something (`keep_order`).
     """
     names = list(dict.fromkeys(known)) if keep_order else sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=CLOSE)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    likeness = {known: max(_likeness(name, known), _likeness(_bare(name), _bare(known))) for known in names}
+    best = max(names, key=likeness.__getitem__, default="")
+    hint = f"; did you mean {best!r}?" if best and likeness[best] >= CLOSE else ""
     return f"{hint} (known: {', '.join(names) or 'none'})"
+
+
+def _likeness(name: str, known: str) -> float:
+    return difflib.SequenceMatcher(None, known, name).ratio()
+
+
+def _bare(name: str) -> str:
+    """Return "sparse" of "banditlab/Sparse-v0"."""
+    return re.sub(r"-v\d+$", "", name.rpartition("/")[2].lower())

@@ -20,6 +20,7 @@ from sklearn.datasets import load_iris
 from banditlab import __version__, cli, console
 from banditlab.annotations import shown_types
 from banditlab.compare import plain_name
+from banditlab.engine import Progress
 from banditlab.registry import registry
 
 SPEC = """
@@ -83,7 +84,7 @@ def refused(banditlab):
 
 def in_a_process(*arguments, cwd):
     """Run the command line in a process of its own; return (exit code, what it printed)."""
-    command = [sys.executable, "-m", "banditlab.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "banditlab", *map(str, arguments)]
     environment = os.environ | {"COLUMNS": "200"}
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=environment)
     text = done.stdout + done.stderr
@@ -102,6 +103,9 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     report = here / "results" / "tiny" / "report.html"
     assert str(Path("results/tiny/report.html")) in text
     assert report.stat().st_size > 10_000
+    assert "and for each of 2 streams the comparators: the best logistic models in hindsight, norm bounds 3\n" in text
+    assert "6/6 runs, 2/2 streams compared, " in text
+    assert "Table" not in text
     code, text = banditlab("run", "tiny.toml", "-j", 1)
     assert (code, "6 runs were there already, 0 played now" in text) == (0, True)
     code, text = banditlab("status", "results/tiny")
@@ -109,6 +113,7 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     report.unlink()
     code, text = banditlab("run", "tiny.toml", "-j", 1, "--no-report")
     assert (code, "6 runs were there already" in text, "banditron" in text) == (0, True, False)
+    assert text.splitlines()[-1].endswith(f"; results in {Path('results/tiny')}")
     assert not report.exists()
     code, text = banditlab("report", "results/tiny")
     assert (code, report.exists()) == (0, True)
@@ -124,6 +129,32 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     (here / "old" / "runs.json").write_text(json.dumps(plan))
     code, text = banditlab("status", "old")
     assert (code, "6 of 7 runs done" in text) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "shown"),
+    [(100, "150 rows, 100 of them shown once, "), (150, "150 of them"), (100_000, "each shown about 667 times, ")],
+)
+def test_how_often_rows_are_shown_is_said(rounds, shown):
+    assert shown in console._passes("table", 150, rounds)
+
+
+def test_nothing_is_said_of_time_left_before_anything_is_known():
+    progress = Progress(runs=100, streams=2, run_cost=50.0, stage="compiling fastcb (1 of 3)")
+    assert (console._done(progress), console._left(progress)) == ("", "")
+    progress.playing_since = progress.began
+    assert (console._done(progress, rate=False), console._left(progress)) == ("0/100 runs, 0/2 streams compared", "")
+    # comparators that took no time say nothing about the runs
+    progress.streams_done, progress.stream_seconds = 2, 0.01
+    assert console._left(progress) == ""
+    # runs that take twice what was estimated, on two workers
+    progress.runs_done, progress.run_cost_done, progress.run_seconds, progress.jobs = 10, 5.0, 10.0, 2
+    assert console._left(progress) == "about 45 s left"
+    progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
+    assert console._left(progress) == "about 50 s left"
+    assert console._done(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
+    progress.runs_done, progress.streams_done = 100, 2
+    assert console._left(progress) == ""
 
 
 def test_dry_run_estimates_and_stores_nothing(banditlab, here):
@@ -217,6 +248,11 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["list", "agent"], "did you mean 'agents'"),
         (["list", "nonsense"], "nothing is listed as 'nonsense' (known: agents, boosters, bounds, envs, "),
         (["describe", "folklor"], "did you mean 'folklore'"),
+        (["describe", "Sparse"], "did you mean 'banditlab/Sparse-v0'"),
+        (["describe", "digits-v0"], "did you mean 'banditlab/Digits-v0'"),
+        (["describe", "SynNonsep"], "did you mean 'banditlab/SynNonSep-v0'"),
+        (["check", "Digit"], "did you mean 'banditlab/Digits-v0'"),
+        (["run", "tiny.toml", "--set", "environment.0.id=logistic"], "did you mean 'banditlab/Logistic-v0'"),
         (["check", "nowhere.py"], "nowhere.py"),
         (["check", "tiny.toml"], "banditlab: tiny.toml: is not a Python file"),
         (["check", "fastbc"], "did you mean 'fastcb'"),
@@ -269,6 +305,7 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
+    assert "path=my iris.csv): 150 rows, each shown about 2 times, in a new random order each pass\n" in text
     assert "fastcb" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")

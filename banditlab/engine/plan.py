@@ -101,6 +101,8 @@ class Plan:
     spec: Spec
     runs: list[Run] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    """How many rows the data sets among the environments have, by label: more rounds are several passes."""
 
     def streams(self) -> dict[str, Run]:
         """Return one run of each stream, by stream id; of an adaptive environment every run is a stream."""
@@ -146,6 +148,8 @@ def _make_plan(spec: Spec, where: str) -> Plan:
     players = list(_described_players(spec, where))
     seen: dict[str, str] = {}
     for env_description, env_label, env in _environments(spec, where):
+        if isinstance(rows := getattr(env.unwrapped, "n_rows", None), int):
+            plan.rows[env_label] = rows
         for description, written, label in players:
             probe = Run(
                 environment=env_description,

@@ -33,20 +33,31 @@ Watcher = Callable[["Progress"], None]
 
 @dataclass
 class Progress:
-    """Where a sweep stands; handed to the watcher after every task."""
+    """Where a sweep stands; handed to the watcher before every player that is compiled and after every task."""
 
     runs: int
     streams: int
+    """Streams whose comparators are to be computed."""
     runs_done: int = 0
     streams_done: int = 0
     rounds_done: int = 0
     failed: int = 0
-    stage: str = "warming up"
-    cost: float = 0.0
-    """Estimated core-seconds of all tasks, and of those that are done."""
-    cost_done: float = 0.0
+    stage: str = "compiling or loading kernels"
+    jobs: int = 1
+    run_cost: float = 0.0
+    """Estimated core-seconds of all runs, and of those that are done."""
+    run_cost_done: float = 0.0
+    run_seconds: float = 0.0
+    """Core-seconds that the runs and the comparators that are done took."""
+    stream_seconds: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     playing_since: float | None = None
+    """When the first task began; None while kernels are compiled."""
+
+    @property
+    def rounds_per_second(self) -> float:
+        """Rounds a second since the first task began."""
+        return 0.0 if self.playing_since is None else self.rounds_done / (time.perf_counter() - self.playing_since)
 
     @property
     def seconds(self) -> float:
@@ -55,10 +66,16 @@ class Progress:
 
     @property
     def seconds_ahead(self) -> float | None:
-        """Estimated seconds to go: the tasks' estimated costs, scaled by how long those that are done took."""
-        if self.playing_since is None or self.cost_done < 0.05 * self.cost:
+        """Estimated seconds to go, runs and comparators each by what those that are done took.
+
+        None as long as next to nothing is done, and so throughout compiling, which no run's time says anything about.
+        """
+        if self.playing_since is None:
             return None
-        return (time.perf_counter() - self.playing_since) * (self.cost - self.cost_done) / self.cost_done
+        run = self.run_seconds / self.run_cost_done if self.run_cost_done else 1.0
+        stream = self.stream_seconds / self.streams_done if self.streams_done else COMPARATOR_SECONDS
+        ahead = run * (self.run_cost - self.run_cost_done) + stream * (self.streams - self.streams_done)
+        return None if self.run_seconds + self.stream_seconds < 0.05 * ahead else ahead / self.jobs
 
 
 @dataclass
@@ -128,8 +145,10 @@ class Sweep:
         tell(progress)
         costs = warm_up(missing, progress, tell)
         tasks = self._tasks(str(store.folder), missing, streams, costs, jobs)
-        progress.cost = sum(_cost(task, costs) for task in tasks)
-        progress.playing_since = time.perf_counter()
+        progress.run_cost = sum(_seconds(run, costs) for run in missing)
+        progress.jobs = max(1, min(jobs, len(tasks)))
+        progress.stage, progress.playing_since = "playing", time.perf_counter()
+        tell(progress)
         for outcomes, task in _work(tasks, min(jobs, len(tasks)), store):
             _count(progress, task, outcomes, _cost(task, costs))
             tell(progress)
@@ -235,14 +254,15 @@ def _cost(task: Task, costs: dict[str, float]) -> float:
 
 
 def _count(progress: Progress, task: Task, outcomes: list[Outcome], cost: float) -> None:
-    progress.stage = "playing"
-    progress.cost_done += cost
+    progress.run_cost_done += 0.0 if task.comparators else cost
     for outcome in outcomes:
         progress.failed += bool(outcome.failure)
         if task.comparators:
             progress.streams_done += 1
+            progress.stream_seconds += outcome.seconds
         else:
             progress.runs_done += 1
+            progress.run_seconds += outcome.seconds
             progress.rounds_done += outcome.rounds
 
 
@@ -266,25 +286,25 @@ def warm_up(
     kernels are played here only if asked for: there is nothing to compile, and a plug-in may do anything.
     """
     costs: dict[str, float] = {}
+    variants: dict[str, Run] = {}
     for run in runs:
-        key = _variant(run)
-        if key in costs:
-            continue
+        variants.setdefault(_variant(run), run)
+    for i, (key, run) in enumerate(variants.items(), start=1):
         costs[key] = UNKNOWN_SECONDS_A_ROUND * run.rounds
         try:
             env = run.build_environment()
             player = run.build_player(env)
             if not (uncompiled or is_compiled(player)):
                 continue
+            if progress is not None:  # before it, not after: a minute may pass
+                progress.stage = f"compiling {run.label} ({i} of {len(variants)})"
+                tell(progress)
             rounds = min(run.rounds, WARM_ROUNDS)
             play(env, player, seed=run.environment_seed(), rounds=min(rounds, 2))
             played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
             costs[key] = played.seconds[-1] / rounds * run.rounds
         except (Exception, SystemExit):  # what fails here fails in its run, where it is recorded with its traceback
             continue
-        if progress is not None:
-            progress.stage = f"compiling {run.label}"
-            tell(progress)
     return costs
 
 

@@ -96,6 +96,17 @@ def _fails_late(self, X, y, trace, play=Banditron.play_block):
         raise RuntimeError("late")
 
 
+def test_a_player_is_named_before_it_is_compiled(small, tmp_path, monkeypatch):
+    told, compiled = [], []
+    monkeypatch.setattr("banditlab.engine.sweep.play", lambda env, player, **_: compiled.append((player.id, told[-1])))
+    small().run(tmp_path, watch=lambda progress: told.append((progress.stage, progress.playing_since)))
+    assert compiled[0] == ("banditron", ("compiling banditron (1 of 2)", None))
+    assert compiled[-1] == ("uniform", ("compiling uniform (2 of 2)", None))
+    stages = list(dict.fromkeys(stage for stage, _ in told))
+    assert stages[0] == "compiling or loading kernels"
+    assert stages[-2:] == ["playing", "storing"]
+
+
 def test_running_again_does_nothing(small, tmp_path):
     small().run(tmp_path)
     before = tables(tmp_path)

@@ -198,7 +198,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("  \n\n", {}, "the file is empty"),
         ("x,y,c\n", {}, "the table has no data rows"),
         (SMALL, {"label": ""}, r"give label \(--label\), the column to predict \(known: x, y, c\)"),
-        (SMALL, {"label": "C"}, r"label \(--label\): there is no column 'C' \(known: x, y, c\)"),
+        (SMALL, {"label": "C"}, r"label \(--label\): there is no column 'C'; did you mean 'c'\? \(known: x, y, c\)"),
         (SMALL.replace("c\n", "species\n"), {"label": "specis"}, "did you mean 'species'"),
         (
             SMALL,

@@ -1,0 +1,8 @@
+"""`python -m banditlab` is the command line `banditlab`."""
+
+from __future__ import annotations
+
+from banditlab.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -271,7 +271,7 @@ def print_status(folder: Path) -> int:
     if not plan_file.exists():
         raise UsageError(f"{folder}: not a results folder (no runs.json); make one with `banditlab run`")
     check_format(folder)
-    plan = json.loads(plan_file.read_text())
+    plan = json.loads(plan_file.read_text("utf-8"))
     done = finished_runs(folder)
     failed = {file.stem for file in folder.glob("failed/*.json")}
     wanted = plan["runs"]
@@ -282,7 +282,7 @@ def print_status(folder: Path) -> int:
     others = _many(len(done - set(wanted)), "run")
     out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):
-        record = json.loads((folder / "failed" / f"{run_id}.json").read_text())
+        record = json.loads((folder / "failed" / f"{run_id}.json").read_text("utf-8"))
         line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
         out.print(escape(line), soft_wrap=True)
     return 0 if n_done == len(wanted) and not n_failed else 1

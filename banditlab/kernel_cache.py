@@ -58,6 +58,7 @@ class EntryFiles:
         entry = pickle.dumps(numba.__version__) + dumps((self.stamp, key, data))
         fresh = file.with_name(f"{uuid.uuid4().hex[:16]}.tmp")
         with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)  # cleared away since, see `banditlab.cache_folders`
             try:
                 fresh.write_bytes(entry)
                 os.replace(fresh, file)
@@ -66,7 +67,7 @@ class EntryFiles:
 
     def flush(self) -> None:
         """Forget every entry of the function."""
-        for file in self.folder.iterdir():
+        for file in self.folder.iterdir() if self.folder.is_dir() else ():
             if file.name.startswith(f"{self.name}.") and file.suffix == ".nbe":
                 file.unlink(missing_ok=True)
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.cache_folders import folder_for
 from banditlab.errors import UsageError
 from banditlab.rows import CSR, SparseRow, SparseRows, is_sparse, n_rows
 
@@ -43,7 +44,8 @@ def _point_cache() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ:
         import platformdirs
 
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("banditlab")) / "numba" / source_digest())
+        root = Path(platformdirs.user_cache_dir("banditlab")) / "numba"
+        os.environ["NUMBA_CACHE_DIR"] = str(folder_for(root, source_digest()))
     import numba
 
     # numba may have been imported before us

@@ -20,8 +20,10 @@ ALLOWED: dict[str, set[str]] = {
     "validation": {"errors"},
     "losses": {"errors", "problem"},
     "rows": {"errors"},
-    "kernels": {"errors", "rows", "kernel_cache"},
+    "kernels": {"errors", "rows", "kernel_cache", "cache_folders"},
     "kernel_cache": set(),
+    "cache_folders": set(),
+    "system": set(),
     "player": {"errors", "problem", "validation", "losses"},
     "registry": {"errors", "player"},
     "bounds": {"bounds"},
@@ -32,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "envs": {"envs", "problem", "losses", "errors", "validation", "rows"},
     "checks": BASE | {"checks", "registry", "agents"},
     "analysis": {"analysis", "errors"},
-    "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "annotations"},
+    "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "annotations", "system"},
     "scaffold": {"errors", "registry"},
 }
 """What each room may import of the package. Rooms that are not listed may import everything but `cli`."""

@@ -132,6 +132,14 @@ def test_a_full_disk_costs_the_entry_only(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(files(tmp_path)) == 1
 
 
+def test_a_folder_cleared_away_comes_back_with_the_next_entry(tmp_path: Path) -> None:
+    entries = EntryFiles(str(tmp_path / "state" / "module"), "f", "stamp")
+    entries.flush()
+    assert entries.load("int64") is None
+    entries.save("int64", 1)
+    assert entries.load("int64") == 1
+
+
 def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(self: Any) -> None:
         raise PermissionError(13, "read-only")

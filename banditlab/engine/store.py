@@ -29,10 +29,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
+from banditlab.system import locked, make_readable
 
 FORMAT = 1
-_UMASK = os.umask(0)  # the only way to read it is to set it
-os.umask(_UMASK)
 Rows = dict[str, list[Any]]
 RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
 
@@ -132,7 +131,7 @@ class Store:
         """Return the records of those of the given runs that failed."""
         failed = self._failed()
         files = [self.folder / "failed" / f"{run_id}.json" for run_id in run_ids if run_id in failed]
-        return [json.loads(file.read_text()) for file in files]
+        return [json.loads(file.read_text("utf-8")) for file in files]
 
     def _failed(self) -> set[str]:
         return {name.removesuffix(".json") for name in os.listdir(self.folder / "failed")}
@@ -159,10 +158,7 @@ class Store:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the folder's lock; the operating system drops it if this process dies."""
-        import fcntl
-
-        with open(self.folder / ".lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locked(self.folder / ".lock"):
             yield
 
 
@@ -227,7 +223,7 @@ def check_format(folder: Path) -> None:
     if not file.exists():
         return
     try:
-        found = tomllib.loads(file.read_text()).get("store", {}).get("format")
+        found = tomllib.loads(file.read_text("utf-8")).get("store", {}).get("format")
     except tomllib.TOMLDecodeError:
         found = None
     if found != FORMAT:
@@ -319,7 +315,7 @@ def _write_bytes(file: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out:
-            os.fchmod(out.fileno(), 0o666 & ~_UMASK)  # mkstemp makes private files; results are as readable as others
+            make_readable(out.fileno())
             out.write(data)
             out.flush()
             os.fsync(out.fileno())

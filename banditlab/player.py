@@ -11,6 +11,7 @@ import json
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -47,6 +48,9 @@ class Player:
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
+    state_order: ClassVar[tuple[int, int]] = (1, 1)
+    """(a, b): at its defaults the state is at least K^a d^b / 2 numbers."""
+
     excluded_checks: ClassVar[dict[str, str]] = {}
     """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
 
@@ -59,6 +63,21 @@ class Player:
         """Return the keyword-only parameters of the constructor, by name."""
         parameters = inspect.signature(cls.__init__).parameters.values()
         return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least, asked before anything is built."""
+        a, b = cls.state_order
+        return 4.0 * problem.n_classes**a * problem.n_features**b
+
+    @classmethod
+    def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        """Return whether blocks of sparse contexts have to be made dense for it, asked before anything is built.
+
+        So it is where there are kernels, and none that take them. A class whose constructor decides overrides this.
+        """
+        compiled = hasattr(cls, "forecast_block") or getattr(cls, "compiled", False)
+        return compiled and not getattr(cls, "sparse", False)
 
     def params(self) -> dict[str, Any]:
         """Return the resolved settings, those of a wrapped player included (a name both know as `forecaster.name`)."""

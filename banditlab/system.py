@@ -46,6 +46,16 @@ def locked(file: Path) -> Iterator[None]:
             msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
 
 
+def memory() -> int | None:
+    """Return how many bytes of memory this process may hope for, None where the system does not say."""
+    found = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError):  # of a container; "max" where there is no limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text("utf-8")))
+    return min((size for size in found if size > 0), default=None)
+
+
 def make_readable(number: int) -> None:
     """Give an open file that `tempfile` made, which is private, the permission bits any other new file has."""
     if hasattr(os, "fchmod"):  # elsewhere there are no such bits

@@ -101,6 +101,19 @@ def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "tiny" / "results.parquet").exists()
 
 
+def test_memory_is_the_machines_or_the_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = system.memory()
+    assert found is None or 2**27 < found < 2**60
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**24}
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    for text, expected in (("max\n", 2**36), (f"{2**33}\n", 2**33), (f"{2**40}\n", 2**36)):
+        monkeypatch.setattr(Path, "read_text", lambda self, encoding, text=text: text)
+        assert system.memory() == expected
+    monkeypatch.delattr(os, "sysconf")
+    monkeypatch.setattr(Path, "read_text", lambda self, encoding: "max")
+    assert system.memory() is None
+
+
 @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no permission bits here")
 def test_a_stored_file_is_as_readable_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "any").touch()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from banditlab.errors import UsageError, nearest
-from banditlab.forecasters._base import Forecaster
+from banditlab.forecasters._base import Forecaster, KernelForecaster
 from banditlab.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -42,3 +43,26 @@ def build_forecaster(
     """
     cls: type[Forecaster] = registry().load("forecasters", forecaster)
     return cls(problem, rng.spawn(1)[0], **forecaster_settings(outer, cls, given))
+
+
+class AroundForecaster(Player):
+    """What an agent answers as the forecaster does that its setting `forecaster` names."""
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the forecaster's state takes at least, asked before anything is built."""
+        inner, given = cls._forecaster_of(settings)
+        return inner.least_bytes(problem, given)
+
+    @classmethod
+    def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        """Return whether blocks of sparse contexts have to be made dense for it, asked before anything is built."""
+        inner, given = cls._forecaster_of(settings)
+        return issubclass(inner, KernelForecaster) and inner.needs_dense(problem, given)
+
+    @classmethod
+    def _forecaster_of(cls, settings: Mapping[str, Any]) -> tuple[type[Forecaster], dict[str, Any]]:
+        own = cls.own_settings()
+        given = {name: value for name, value in settings.items() if name not in own}
+        inner = registry().load("forecasters", settings.get("forecaster", own["forecaster"].default))
+        return inner, forecaster_settings(cls, inner, given)

@@ -78,6 +78,7 @@ class Confidit(RidgeAgent):
     group = "practice"
     summary = "second-order perceptron per class with upper confidence bounds"
     reference = "Crammer and Gentile, ICML 2011"
+    state_order = (1, 2)
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel

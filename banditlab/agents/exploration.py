@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import Agent, Floats, Trace, checked
-from banditlab.agents._wrapping import build_forecaster
+from banditlab.agents._wrapping import AroundForecaster, build_forecaster
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
@@ -103,7 +103,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
     return n
 
 
-class Exploration(Agent):
+class Exploration(AroundForecaster, Agent):
     """Any forecaster made a bandit agent by exploring with probability gamma.
 
     Problem: bandit multiclass, adversarial stream.

@@ -116,6 +116,7 @@ class FastCB(InverseGapAgent):
     summary = "inverse-gap weighting that explores less where it is surely right; an oracle per class"
     version = 3
     reference = "Foster and Krishnamurthy, NeurIPS 2021, with AIOLI (COLT 2020) as oracle"
+    state_order = (1, 2)
     weights_kernel = inverse_gap
 
     def __init__(

@@ -85,6 +85,7 @@ class LinTS(RidgeAgent):
     group = "practice"
     summary = "one ridge regression of the bit per class and Thompson sampling"
     reference = "Agrawal and Goyal, ICML 2013, Algorithm 1, one regression per class"
+    state_order = (1, 2)
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel

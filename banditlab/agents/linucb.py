@@ -68,6 +68,7 @@ class LinUCB(RidgeAgent):
     group = "practice"
     summary = "one ridge regression of the bit per class with upper confidence bounds"
     reference = "Li, Chu, Langford and Schapire, WWW 2010, Algorithm 1"
+    state_order = (1, 2)
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel

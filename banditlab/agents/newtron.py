@@ -120,6 +120,7 @@ class Newtron(KernelAgent):
     group = "theory"
     summary = "online Newton steps that learn from hits and from errors, in a Frobenius ball"
     reference = "Hazan and Kale, NIPS 2011"
+    state_order = (1, 2)
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.agents._label import LabelAgent
-from banditlab.agents._wrapping import build_forecaster
+from banditlab.agents._wrapping import AroundForecaster, build_forecaster
 from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
 from banditlab.forecasters._quadratic import softmax_into
 from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit, row
@@ -44,7 +44,7 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):  # typ
     return y.shape[0]
 
 
-class Sampled(LabelAgent):
+class Sampled(AroundForecaster, LabelAgent):
     """Any forecaster as a player that is told the label: it plays a draw from its forecast.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference

@@ -142,6 +142,7 @@ class SOBA(LinearScores, KernelAgent):
     group = "practice"
     summary = "second-order Banditron, full matrix"
     reference = "Beygelzimer, Orabona and Zhang, ICML 2017"
+    state_order = (2, 2)
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 

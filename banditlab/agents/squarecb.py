@@ -105,6 +105,7 @@ class SquareCB(InverseGapAgent):
     summary = "inverse-gap weighting of probabilities; an oracle per class"
     version = 3
     reference = "Foster and Rakhlin, ICML 2020, with AIOLI (COLT 2020) as oracle"
+    state_order = (1, 2)
     weights_kernel = inverse_gap
 
     def __init__(

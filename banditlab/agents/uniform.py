@@ -40,6 +40,7 @@ class Uniform(KernelAgent):
     group = "baseline"
     summary = "guesses uniformly at random"
     reference = "-"
+    state_order = (0, 0)
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     sparse = True

@@ -120,7 +120,12 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
     """Return the player of a description for a problem."""
-    return registry().load(description["kind"], description["id"])(problem, rng, **description["settings"])
+    return player_class(description)(problem, rng, **description["settings"])
+
+
+def player_class(description: Mapping[str, Any]) -> Any:
+    """Return the class of the player of a description."""
+    return registry().load(description["kind"], description["id"])
 
 
 # ------------------------------------------------------------------------------------------------------ signature and types

@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
+from banditlab.engine.describe import (
+    build_environment,
+    build_player,
+    describe_environment,
+    describe_player,
+    player_class,
+)
 from banditlab.engine.play import refuse_contexts
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
@@ -19,6 +25,9 @@ from banditlab.errors import IncompatibleError, UsageError
 from banditlab.player import Player
 from banditlab.problem import Problem
 from banditlab.rows import refuse_dense
+from banditlab.system import memory
+
+GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -165,24 +174,36 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 adaptive=not hasattr(env.unwrapped, "blocks"),
             )
             shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
-            try:
-                refuse_contexts(probe.build_player(env), env)
-            except IncompatibleError as error:
-                plan.skipped.append({"environment": env_label, "player": shown, "reason": str(error)})
-                continue
-            except UsageError as error:
-                raise UsageError(f"{shown}: {error}") from error
-            except MemoryError as error:  # no repetition could build it either
-                reason = f"its state does not fit in memory: {error}"
+            reason = _why_not(probe, env, shown)
+            if reason:
                 plan.skipped.append({"environment": env_label, "player": shown, "reason": reason})
                 continue
-            except (Exception, SystemExit):  # a plug-in's own failure: its runs fail and are recorded, the others go on
-                pass
             if probe.run_id in seen:
                 raise UsageError(f"{shown} on {env_label} is asked for twice")
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan
+
+
+def _why_not(run: Run, env: Any, shown: str) -> str:
+    """Return why no repetition of a run can be, or "". The class is asked first: nothing is allocated for a skip."""
+    cls, problem, settings = player_class(run.player), run.problem(env), run.player["settings"]
+    try:
+        if getattr(env.unwrapped, "sparse", False) and cls.needs_dense(problem, settings):
+            refuse_dense(problem.n_features)
+        least, there = cls.least_bytes(problem, settings), memory()
+        if there is not None and least > there:
+            raise MemoryError(f"{least / GIB:,.0f} GiB at least, of {there / GIB:,.0f} there are")
+        refuse_contexts(run.build_player(env), env)
+    except IncompatibleError as error:
+        return str(error)
+    except MemoryError as error:
+        return f"its state does not fit in memory: {error}"
+    except UsageError as error:
+        raise UsageError(f"{shown}: {error}") from error
+    except (Exception, SystemExit):  # a plug-in's own failure: its runs fail and are recorded, the others go on
+        pass
+    return ""
 
 
 def _described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import UsageError
+from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters._base import Floats, KernelForecaster, Kernels
 from banditlab.forecasters._blocks import BATCH, Blocks
-from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many
+from banditlab.forecasters._span import Span, Spanned, extend, locate, locate_many, stands_out
 from banditlab.kernels import as_rows, bind, borrow, read_only, stretch
+from banditlab.problem import Problem
 from banditlab.rows import CSR, is_sparse, n_rows
 from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
 SMALL = 2**26
 """Bytes up to which "auto" takes the primal form at once."""
+MOST = 4.0
+"""GiB that a learner takes which has no setting for it."""
 FIRST = 16
 """Coordinates there is room for at first."""
+
+
+def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
+    """Return whether a learner with these settings begins in the span of the contexts it has learnt."""
+    size = Blocks.size(problem.n_classes, problem.n_features)
+    return form == "dual" or (form == "auto" and size > min(SMALL, max_memory * GIB))
+
+
+def refuse_primal(who: str, size: float, problem: Problem, advice: str) -> None:
+    """Raise an IncompatibleError where a learner that has the primal form only takes more than MOST GiB."""
+    if size > MOST * GIB:
+        at = f"K = {problem.n_classes}, d = {problem.n_features:,}"
+        raise IncompatibleError(f"{who} {size / GIB:,.1f} GiB at {at}, above {MOST:g}: {advice}")
 
 
 def predict_in_span(state, x, z):  # type: ignore[no-untyped-def]
@@ -81,8 +97,24 @@ class QuadraticForecaster(KernelForecaster):
         return min(FIRST, d) if self._begins_dual() else d
 
     def _begins_dual(self) -> bool:
-        size = Blocks.size(self.problem.n_classes, self.problem.n_features)
-        return self.form == "dual" or (self.form == "auto" and size > min(SMALL, self.max_memory * GIB))
+        return begins_dual(self.form, self.max_memory, self.problem)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at first, asked before anything is built."""
+        if cls._would_begin_dual(problem, settings):
+            return 8.0 * problem.n_features
+        return float(Blocks.size(problem.n_classes, problem.n_features))
+
+    @classmethod
+    def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        """Return whether blocks of sparse contexts have to be made dense for it: in the primal form."""
+        return not cls._would_begin_dual(problem, settings)
+
+    @classmethod
+    def _would_begin_dual(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        form, most = (settings.get(name, cls.own_settings()[name].default) for name in ("form", "max_memory"))
+        return begins_dual(form, most, problem)
 
     def _begin(self, state: Any) -> None:
         """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
@@ -147,6 +179,8 @@ class QuadraticForecaster(KernelForecaster):
         while start < rounds:
             free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
             stop = rounds if len(ahead) <= free else int(ahead[free])
+            if stop == start:  # no room for anything new, and none is needed for what is not
+                stop = next((int(t) for t in ahead if stands_out(self.state.span, X, t)), rounds)
             if stop == start:
                 raise UsageError(self._full(self._next_room(), self.state.span.width))
             yield slice(start, stop)

@@ -25,7 +25,7 @@ from scipy.linalg import solve_triangular
 from banditlab.forecasters._blocks import BATCH
 from banditlab.forecasters._quadratic import dot
 from banditlab.forecasters._stored import Stored, begin, finish, keep, products, products_many, seen_by, take
-from banditlab.kernels import borrow, njit
+from banditlab.kernels import borrow, njit, row
 
 INDEPENDENT = 1e-8
 """A context is taken to lie in the span where it stands out by less than this part of its length and of those of the
@@ -164,8 +164,8 @@ def solve_row(l, i, W):  # type: ignore[no-untyped-def]
 
 
 @njit
-def extend(span, x):  # type: ignore[no-untyped-def]
-    """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
+def coordinates(span, x):  # type: ignore[no-untyped-def]
+    """Write the coordinates of x (d,) into xi, corrected once; return whether x stands out from the span."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)
@@ -186,12 +186,24 @@ def extend(span, x):  # type: ignore[no-untyped-def]
     # what is left, by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
     outside = math.sqrt(finish(span.X, x, r, span.v))
     if r == xi.shape[0]:
-        return
-    xi[r] = outside
-    if xi[r] <= INDEPENDENT * reach:
-        xi[r] = 0.0
-        return
-    keep(span.X, x, r)
-    for i in range(r + 1):
-        L[r, i] = xi[i]
-    span.rank[0] = r + 1
+        return False
+    xi[r] = outside if outside > INDEPENDENT * reach else 0.0
+    return outside > INDEPENDENT * reach
+
+
+@njit
+def extend(span, x):  # type: ignore[no-untyped-def]
+    """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
+    span, x = borrow(span), borrow(x)
+    if coordinates(span, x):
+        r = span.rank[0]
+        keep(span.X, x, r)
+        for i in range(r + 1):
+            span.L[r, i] = span.xi[i]
+        span.rank[0] = r + 1
+
+
+@njit
+def stands_out(span, X, t):  # type: ignore[no-untyped-def]
+    """Return whether context t of X would be added to the span."""
+    return coordinates(span, row(X, t))

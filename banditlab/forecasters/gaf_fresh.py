@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from banditlab.forecasters._base import Floats, Forecaster
+from banditlab.forecasters._blocks import Blocks
+from banditlab.forecasters._forms import refuse_primal
 from banditlab.forecasters._gaussian_logits import Nodes
 from banditlab.forecasters.gaf import GAF, needed_generator, sampled_bound, smoothing_of
 from banditlab.problem import Problem
@@ -36,6 +38,8 @@ class GAFFresh(Forecaster):
     ------
     UsageError
         A setting out of its range, or no generator.
+    IncompatibleError
+        A covariance of more than 4 GiB.
 
     References
     ----------
@@ -65,6 +69,8 @@ class GAFFresh(Forecaster):
         self.samples = at_least("samples", samples, 1)
         self.smoothing = smoothing_of(smoothing, K, self.samples)
         self._draws = needed_generator(rng, "gaf-fresh").spawn(1)[0]
+        advice = "give fewer features, or take gaf, whose dual form needs the span of the contexts learnt only"
+        refuse_primal("gaf-fresh: its covariance takes", Blocks.size(K, problem.n_features), problem, advice)
         settings: dict[str, Any] = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
         self._gaf = GAF(problem, None, nodes="cubature", smoothing=self.smoothing, form="primal", **settings)
         nodes = Nodes.of(np.zeros((self.samples, K)), np.full(self.samples, 1.0 / self.samples))

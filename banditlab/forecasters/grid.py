@@ -12,6 +12,8 @@ from banditlab.bounds.grid import grid
 from banditlab.errors import UsageError
 from banditlab.forecasters import aioli, folklore
 from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._blocks import Blocks
+from banditlab.forecasters._forms import GIB, MOST, refuse_primal
 from banditlab.forecasters._mixture import log_softmax, mix, reweigh
 from banditlab.forecasters._stack import member, stack, view
 from banditlab.kernels import borrow, njit, overwrite
@@ -121,7 +123,7 @@ class BGrid(KernelForecaster):
     UsageError
         A setting out of its range, or norm_bound beyond the grid.
     IncompatibleError
-        member = "aioli" for more than two classes.
+        member = "aioli" for more than two classes; members that take more than 4 GiB together.
 
     References
     ----------
@@ -162,11 +164,22 @@ class BGrid(KernelForecaster):
         largest = self.norm_bounds[-1]
         if self.norm_bound > largest * (1.0 + 1e-12):
             raise UsageError(f"norm_bound must lie within the grid, at most {largest:g}, got {self.norm_bound:g}")
+        self._refuse_size()
         cls: Any = aioli.AIOLI if self.member == "aioli" else folklore.FOLKLORE
         # members of one shape: they stand stacked
         settings = {"curvature": curvature} if self.member == "aioli" else {"curvature": curvature, "form": "primal"}
         self._members = [cls(problem, None, norm_bound=B, **settings) for B in self.norm_bounds]
         self.state = self._stacked()
+
+    def _refuse_size(self) -> None:
+        K, d = self.problem.n_classes, self.problem.n_features
+        each = 8.0 * d * d if self.member == "aioli" else Blocks.size(K, d)
+        fit = int(MOST * GIB / each)
+        advice = f"give size as {fit} or less" if fit else "give fewer features"
+        if self.member == "folklore":
+            advice += ", or take folklore, whose dual form needs the span of the contexts learnt only"
+        members = f"its {self.size} members take" if self.size > 1 else "its member takes"
+        refuse_primal(f"b-grid: {members}", self.size * each, self.problem, advice)
 
     @property
     def norm_bounds(self) -> list[float]:

@@ -97,6 +97,7 @@ class KernelAIOLI(Forecaster):
     group = "theory"
     summary = "binary: AIOLI with a kernel; memory grows with the square of the rounds"
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
+    state_order = (0, 0)
     bound_unit = "nats"
     excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps every context and their Gram matrix's factor"}
 

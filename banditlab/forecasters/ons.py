@@ -112,6 +112,7 @@ class ONS(KernelForecaster):
     group = "theory"
     summary = "Online Newton Step: logarithmic regret, with a factor e^(2BR)"
     reference = "Hazan, Agarwal and Kale, Machine Learning 2007, Figure 2"
+    state_order = (2, 2)
     bound_unit = "nats"
     predict_kernel = predict_kernel
     update_kernel = update_kernel

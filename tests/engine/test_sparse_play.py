@@ -168,13 +168,51 @@ def test_a_pair_that_cannot_be_is_a_skip_with_its_reason():
     assert "no kernels for sparse contexts" in plan.skipped[0]["reason"]
 
 
-def test_a_player_whose_state_fits_in_no_memory_is_a_skip():
-    from banditlab.engine.plan import make_plan
+def planned(monkeypatch, agents, **environment):
+    """Return the plan of one environment's sweep, and the players that were built for it."""
+    from banditlab.engine import plan as module
 
-    endless = {"id": "banditlab/Sparse-v0", "n_features": 3_000_000}
-    plan = make_plan(spec(environment=[endless], agent=[{"id": "banditron"}, {"id": "linucb"}]))
-    assert [run.label for run in plan.runs] == ["banditron"]
-    assert plan.skipped[0]["reason"].startswith("its state does not fit in memory: Unable to allocate")
+    built = []
+
+    def build(description, *rest):
+        built.append(description["id"])
+        return build_player(description, *rest)
+
+    build_player = module.build_player
+    monkeypatch.setattr(module, "build_player", build)
+    made = module.make_plan(spec(environment=[environment], agent=[{"id": id_} | rest for id_, rest in agents.items()]))
+    return made, built
+
+
+def test_nothing_is_built_for_a_skip(monkeypatch):
+    """At d = 347,000 a state of K d^2 numbers would be 10^12 bytes and more."""
+    dual, primal = {"forecaster": "folklore", "gamma": 0.1}, {"forecaster": "ons"}
+    agents = {"banditron": {}, "linucb": {}, "soba": {"gamma": 0.1}, "exploration": dual, "sampled": primal}
+    plan, built = planned(monkeypatch, agents, id="banditlab/Sparse-v0", n_features=347_000, nonzeros=80)
+    assert [run.label for run in plan.runs] == ["banditron", "exploration(folklore)"]
+    assert built == ["banditron", "exploration"]
+    assert [pair["reason"].split(",")[0] for pair in plan.skipped] == ["no kernels for sparse contexts"] * 3
+
+
+def test_a_player_whose_state_fits_in_no_memory_is_a_skip(monkeypatch):
+    agents = {"banditron": {}, "soba": {"gamma": 0.1}}
+    wide = {"id": "banditlab/Logistic-v0", "n_features": 20_000, "n_classes": 10}
+    plan, built = planned(monkeypatch, agents, **wide)
+    assert built == [run.label for run in plan.runs] == ["banditron"]
+    reason = plan.skipped[0]["reason"]
+    assert reason.startswith("its state does not fit in memory: 149 GiB at least, of ")
+    assert reason.endswith(" there are")
+
+
+def test_where_memory_is_not_known_a_state_that_cannot_be_built_is_a_skip(monkeypatch):
+    def out_of_memory(**arrays):
+        raise MemoryError("Unable to allocate 149 GiB")
+
+    monkeypatch.setattr("banditlab.engine.plan.memory", lambda: None)
+    monkeypatch.setattr("banditlab.agents.soba.State", out_of_memory)
+    plan, built = planned(monkeypatch, {"banditron": {}, "soba": {"gamma": 0.1}}, id="banditlab/Logistic-v0")
+    assert built == ["banditron", "soba"]
+    assert plan.skipped[0]["reason"] == "its state does not fit in memory: Unable to allocate 149 GiB"
 
 
 def test_a_stream_is_kept_by_the_bytes_of_its_rows():

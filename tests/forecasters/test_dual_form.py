@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from banditlab.agents import Trace
 from banditlab.agents.exploration import Exploration
@@ -223,6 +224,35 @@ def test_memory_is_capped_by_one_line() -> None:
     np.testing.assert_allclose(other.predict_many(X), before, atol=1e-12)
     with pytest.raises(UsageError, match=r"form = 'primal' takes 41\.8 GiB at K = 10, d = 10,000"):
         FOLKLORE(Problem(10_000, 10, 1.0), None, form="primal")
+
+
+@pytest.mark.parametrize("width", [None, 40])
+@pytest.mark.parametrize("cls", [FOLKLORE, GAF])
+def test_at_the_memory_limit_contexts_in_the_span_are_still_learnt(cls: type, width: int | None) -> None:
+    """They need no new room: only the first that stands out is refused, and the rounds before it are learnt."""
+    X, y = stream(60)
+    capped, free = (
+        cls(Problem(1200, 3, 1.0), np.random.default_rng(0), norm_bound=5.0, form="dual", max_memory=most)
+        for most in (1e-3, 4.0)
+    )
+    if width is not None:
+        X = csr_array(X)
+    with pytest.raises(UsageError, match="max_memory"):
+        capped.forecast_block(X, y, np.empty((60, 3)))
+    rank = int(capped.state.span.rank[0])
+    free.forecast_block(X[:rank], y[:rank], np.empty((rank, 3)))
+    again = [5, 0, rank - 1, 5, 5]
+    old, labels = X[again], y[again]
+    for player in (capped, free):
+        player.forecast_block(old, labels, np.empty((5, 3)))
+        player.update(old.toarray()[0] if width is not None else old[0], 2)
+    assert capped.state.span.rank[0] == rank == capped.state.span.room - 1
+    np.testing.assert_allclose(capped.predict_many(X), free.predict_many(X), atol=1e-12)
+    mixed, labels = X[[3, 1, rank, 2]], y[[3, 1, rank, 2]]
+    with pytest.raises(UsageError, match="max_memory"):
+        capped.forecast_block(mixed, labels, np.empty((4, 3)))
+    free.forecast_block(mixed[:2], labels[:2], np.empty((2, 3)))
+    np.testing.assert_allclose(capped.predict_many(X), free.predict_many(X), atol=1e-12)
 
 
 def test_a_zero_context_teaches_nothing() -> None:

@@ -84,7 +84,7 @@ def test_players_in_the_primal_form_only_name_what_can_be_changed() -> None:
         f"b-grid: its 9 members take 15.1 GiB at K = 10, d = 2,000, above 4: give size as 2 or less{dual}"
     )
     with pytest.raises(IncompatibleError, match=r"its member takes 6\.7 GiB .*: give fewer features, or take folklore"):
-        BGrid(Problem(4000, 10, 1.0), None, size=1)
+        BGrid(Problem(4000, 10, 1.0), None, norm_bound=0.25, size=1)
     with pytest.raises(IncompatibleError, match=r"its 9 members take 26\.8 GiB .*: give size as 1 or less$"):
         BGrid(Problem(20_000, 2, 1.0), None, member="aioli")
     assert BGrid(Problem(40, 3, 1.0), None).size == 9

@@ -1,4 +1,4 @@
-"""What papers_000.py and papers_000_long.py share: names, the worse sign's regret, slopes, and how lines are drawn."""
+"""What papers_000.py, papers_000_long.py and papers_001.py share: regrets, the worse sign, slopes, how lines are drawn."""
 
 import math
 
@@ -59,8 +59,8 @@ def regrets(folder):
 
 
 def regrets_of(names):
-    """Return `regrets` of those of the results folders papers-000-NAME that are there, and say which are not."""
-    folders = [results_folder() / f"papers-000-{name}" for name in names]
+    """Return `regrets` of those of the results folders that are there, and say which are not."""
+    folders = [results_folder() / name for name in names]
     missing = [folder.name for folder in folders if not folder.is_dir()]
     print(f"left out, not run yet: {', '.join(missing)}" if missing else f"all {len(folders)} folders are there")
     return pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)

@@ -45,7 +45,7 @@ BALLS = [1, 3, 10, 30, 50]
 
 
 # %%
-runs = regrets_of(["lower-bound", *(f"b{B}" for B in BALLS), "aggregating", "mala"])
+runs = regrets_of([f"papers-000-{name}" for name in ("lower-bound", *(f"b{B}" for B in BALLS), "aggregating", "mala")])
 table = worse(runs)
 LAST = int(table["round"].max())
 final = table[table["round"] == LAST]

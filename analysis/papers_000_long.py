@@ -39,7 +39,7 @@ from banditlab.analysis.statistics import growth_exponent
 # best W of the ball in hindsight (certified comparators).
 
 # %%
-runs = regrets_of(["long-b1", "long-b10", "long-b50", "axes"])
+runs = regrets_of([f"papers-000-{name}" for name in ("long-b1", "long-b10", "long-b50", "axes")])
 table = worse(runs)
 final = table[table["round"] == table["horizon"]]
 keep(final, "papers-000-long-regret", digits=6)
@@ -101,7 +101,7 @@ keep(pd.DataFrame(gains), "papers-000-long-nats-per-factor-e")
 # hardest for those, and the slope between horizons: growth of the worst moment, whether or not the regret falls after.
 
 # %%
-shorter = worse(regrets_of([f"b{B}" for B in (1, 10, 50)]))
+shorter = worse(regrets_of([f"papers-000-b{B}" for B in (1, 10, 50)]))
 both = pd.concat([shorter, long], ignore_index=True)
 both = both[both.groupby(["B", "K"])["horizon"].transform("nunique") > 1]
 peaks = both.loc[both.groupby(["B", "K", "forecaster", "horizon"])["regret"].idxmax()]

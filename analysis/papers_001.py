@@ -25,10 +25,10 @@ import math
 import numpy as np
 import pandas as pd
 import result_pages
+from hard_data import regrets_of
 
-from banditlab.analysis import load, relative
 from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
-from banditlab.analysis.places import kept, results_folder
+from banditlab.analysis.places import kept
 from banditlab.analysis.statistics import growth_exponent
 from banditlab.comparators import best_in_ball, collapse
 from banditlab.envs import LowerBound
@@ -133,23 +133,6 @@ print(slopes.to_string(index=False))
 
 
 # %%
-def regrets(folder):
-    """Return one row per run of a results folder at its last round: forecaster, chi, regret, bound."""
-    results = load(folder)
-    table = relative(results)
-    table = table[table["round"] == results.last_round]
-    return pd.DataFrame(
-        {
-            "n": results.last_round,
-            "forecaster": table["label"],
-            "chi": table["environment"].str.extract(r"chi=(-?1)", expand=False).astype(int),
-            "regret": table["log_loss"] - table["loss"],
-            "certificate": table["certificate"],
-            "bound": table["bound"],
-        }
-    )
-
-
 def worse(runs):
     """Return, per n and forecaster, the mean regret of the worse sign, its standard error, the other sign's mean."""
     rows = []
@@ -172,11 +155,8 @@ def worse(runs):
     return pd.DataFrame(rows)
 
 
-root = results_folder()
-folders = [root / f"papers-001-figure-2-n{n}" for n in HORIZONS]
-missing = [folder.name for folder in folders if not folder.is_dir()]
-print("all five folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
-runs = pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)
+runs = regrets_of([f"papers-001-figure-2-n{n}" for n in HORIZONS])
+runs = runs[runs["round"] == runs["horizon"]].rename(columns={"horizon": "n"})
 table = worse(runs)
 table.round(3).to_csv(kept("results/papers-001-figure-2.csv"), index=False)
 print(table.round(2).to_string(index=False))

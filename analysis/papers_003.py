@@ -26,9 +26,9 @@ import pandas as pd
 import result_pages
 from result_pages.papers_003 import NAMES
 
-from banditlab.analysis import load
+from banditlab.analysis.datasets import OPENML
 from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled, styles
-from banditlab.analysis.places import kept, results_folder
+from banditlab.analysis.places import kept, stored
 from banditlab.envs import OpenML
 from banditlab.forecasters import folklore, gaf, ogd, ons
 from banditlab.losses import logistic_loss
@@ -74,11 +74,8 @@ def settings(runs, label, rows):
     return ", ".join(texts)
 
 
-root = results_folder()
-folders = {name: root / f"papers-003-figure-1-{name}" for name in CLASSES}
-missing = [folder.name for folder in folders.values() if not folder.is_dir()]
-print("all three folders are there" if not missing else f"left out, not run yet: {', '.join(missing)}")
-results = {name: load(folder) for name, folder in folders.items() if folder.is_dir()}
+found = {name: stored(f"papers-003-figure-1-{name}") for name in CLASSES}
+results = {name: result for name, result in found.items() if result is not None}
 chosen = {name: {label: best(r.runs, label) for label in NAMES} for name, r in results.items()}
 
 
@@ -246,7 +243,7 @@ def rescaled(data_id, orders):
 
 
 if "vehicle" in results and results["vehicle"].environments[0].startswith("banditlab/OpenML"):
-    again = rescaled(54, orders=5)
+    again = rescaled(OPENML["vehicle"], orders=5)
     again.round(4).to_csv(kept("results/papers-003-vehicle-rescaled.csv"), index=False)
     print(again.round(4).to_string(index=False))
 else:

@@ -33,11 +33,11 @@ import result_pages
 from scipy.stats import ttest_rel
 
 from banditlab.analysis import load
+from banditlab.analysis.datasets import data_name
 from banditlab.analysis.look import FAINT, INK, name_ticks, new_figure, save, styled, styles
-from banditlab.analysis.places import kept, place, results_folder
+from banditlab.analysis.places import kept, place, results_folder, stored
 from banditlab.analysis.statistics import difference, holm, mean_interval
 
-SETS = {54: "vehicle", 36: "segment", 21: "car", 26: "nursery", 24: "mushroom", 11: "balance-scale"}
 OURS = "fastcb"  # the agent we recommend
 PEERS = ["vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"]
 TWINS = {"linucb": "mabwiser-linucb, twin", "lints": "mabwiser-lints, twin"}
@@ -45,25 +45,17 @@ MATRIX = [OURS, "squarecb", "linucb", "lints", "confidit", "epsilon-greedy-direc
 LEVEL = 0.05
 
 
-def set_name(text):
-    """Return the short name of the data set that an environment's label or block names."""
-    number, file = re.search(r"data_id=(\d+)", text), re.search(r"path=.*?([^/\\,)\"]+?)(-train)?\.\w", text)
-    return SETS[int(number[1])] if number else file[1] if file else "digits"
-
-
 root = results_folder()
 
 
 def final(name):
     """Return the last row of every run in a results folder, or None where there is none."""
-    if not (root / name).is_dir():
-        print(f"left out, not run yet: {name}")
+    results = stored(name)
+    if results is None:
         return None
-    results = load(root / name)
-    print(f"{name}: {results.planned - results.missing} of {results.planned} runs, {len(results.failures)} failures")
     runs = results.runs[results.runs["round"] == results.last_round].copy()
     runs["label"] = runs["label"].str.replace("(folklore)", "", regex=False)
-    return runs.assign(data=runs["environment"].map(set_name), share=runs["mistakes"] / runs["round"])
+    return runs.assign(data=runs["environment"].map(data_name), share=runs["mistakes"] / runs["round"])
 
 
 def together(names):
@@ -192,7 +184,7 @@ def environment_block(spec, name):
     """Return the block of a data set, without the folder of its file."""
     lines = [[f"{key} = {value!r}".replace("'", '"') for key, value in block.items()] for block in spec]
     lines = [[re.sub(r'(?<=^path = ").*[/\\]', "", line) for line in block] for block in lines]
-    return next("\n".join(block) for block in lines if set_name(" ".join(block).replace(" = ", "=")) == name)
+    return next("\n".join(block) for block in lines if data_name(" ".join(block).replace(" = ", "=")) == name)
 
 
 def tuned_spec(name, block, chosen, likeness):
@@ -355,7 +347,8 @@ save(figure(), path)
 print(f"saved {path}")
 
 # %% [markdown]
-# ## The page
+# ## The pages
 
 # %%
 result_pages.fill("real-data")
+result_pages.fill("which-agent")

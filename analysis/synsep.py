@@ -26,9 +26,8 @@ import pandas as pd
 import result_pages
 from result_pages import synsep as page
 
-from banditlab.analysis import load
 from banditlab.analysis.look import name_ticks, new_figure, save, shared_legend, styled, styles
-from banditlab.analysis.places import keep, kept, results_folder
+from banditlab.analysis.places import keep, kept, stored
 
 NAMES = page.NAMES | {
     "obama-lite": "OBAMA-lite, Laplace",
@@ -65,13 +64,10 @@ def ours(environment):
 
 def errors(*folders):
     """Return one row per run and checkpoint of the folders that are there: per cent of mistakes so far."""
-    root, parts = results_folder(), []
-    for folder in folders:
-        if not (root / folder / "spec.toml").is_file():
-            print(f"left out, not run yet: {folder}")
+    parts = []
+    for results in map(stored, folders):
+        if results is None:
             continue
-        results = load(root / folder)
-        print(f"{folder}: {results.planned - results.missing} of {results.planned} runs")
         runs = results.runs
         parts.append(
             pd.DataFrame(
@@ -264,7 +260,8 @@ for name, figure in {"": figure_rates, "-second-order": figure_second_order, "-s
     print(f"saved {path}")
 
 # %% [markdown]
-# ## The page
+# ## The pages
 
 # %%
 result_pages.fill("synsep")
+result_pages.fill("which-agent")

@@ -365,7 +365,8 @@ for name, figure in {"": figure_rates, "-excess": figure_excess}.items():
     print(f"saved {path}")
 
 # %% [markdown]
-# ## The page
+# ## The pages
 
 # %%
 result_pages.fill("theory")
+result_pages.fill("which-agent")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from banditlab.analysis.tables import Results, load
+
 
 def place(variable: str, default: str) -> Path:
     """Return the folder that an environment variable names, or the default; of the folder above if it is there only."""
@@ -23,6 +25,17 @@ def place(variable: str, default: str) -> Path:
 def results_folder() -> Path:
     """Return the folder that holds one results folder per spec."""
     return place("BANDITLAB_RESULTS", "runs/results")
+
+
+def stored(name: str) -> Results | None:
+    """Return the results folder NAME and print how many of its runs are there; None, with a line, where it has not been run."""
+    folder = results_folder() / name
+    if not (folder / "spec.toml").is_file():
+        print(f"left out, not run yet: {name}")
+        return None
+    results = load(folder)
+    print(f"{name}: {results.planned - results.missing} of {results.planned} runs, {len(results.failures)} failures")
+    return results
 
 
 def kept(name: str) -> Path:

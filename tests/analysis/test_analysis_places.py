@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from banditlab.analysis.places import keep, kept, place, results_folder
+from banditlab.analysis.places import keep, kept, place, results_folder, stored
 
 
 @pytest.fixture
@@ -45,3 +47,19 @@ def test_a_kept_table_has_significant_digits(lab: Path, capsys: pytest.CaptureFi
     keep(pd.DataFrame({"who": ["a"], "value": [0.00123456]}), "small", digits=3)
     assert (lab / "docs" / "results" / "small.csv").read_text(encoding="utf-8").split() == ["who,value", "a,0.00123"]
     assert capsys.readouterr().out.split() == ["who", "value", "a", "0.00123"]
+
+
+def test_what_is_stored_is_read_and_counted(
+    new_folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = new_folder(repetitions=3)
+    for repetition in range(2):
+        folder.add_run("someone", repetition, 5.0)
+    folder.write()
+    monkeypatch.setenv("BANDITLAB_RESULTS", str(folder.out.parent))
+    results = stored(folder.out.name)
+    assert results is not None
+    assert len(results.runs)
+    assert capsys.readouterr().out == f"{folder.out.name}: 2 of {results.planned} runs, 0 failures\n"
+    assert stored("nothing") is None
+    assert capsys.readouterr().out == "left out, not run yet: nothing\n"

@@ -13,7 +13,9 @@ from banditlab.analysis.pages import fill_page, page_parts
 
 LAB = Path(__file__).parents[2]
 RESULTS = LAB / "docs" / "results"
-MARKED = sorted(page.stem for page in RESULTS.glob("*.md") if page_parts(page.read_text(encoding="utf-8")))
+MARKED = {
+    page.stem: page for page in sorted((LAB / "docs").rglob("*.md")) if page_parts(page.read_text(encoding="utf-8"))
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +30,15 @@ def result_pages() -> Iterator[ModuleType]:
 
 
 def test_every_page_with_markers_has_a_module_and_the_other_way_round(result_pages: ModuleType) -> None:
-    assert sorted(result_pages.PAGES) == MARKED
+    where = {name: LAB / "docs" / folder / f"{name}.md" for name, folder in result_pages.PAGES.items()}
+    assert where == MARKED
     modules = {path.stem for path in (LAB / "analysis" / "result_pages").glob("[!_]*.py")}
-    assert set(result_pages.PAGES.values()) == modules
+    assert {name.replace("-", "_") for name in where} == modules
 
 
 @pytest.mark.parametrize("name", MARKED)
 def test_the_page_is_what_the_committed_tables_make(name: str, result_pages: ModuleType) -> None:
-    page = page_parts((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
+    page = page_parts(MARKED[name].read_text(encoding="utf-8"))
     made = result_pages.parts_of(name, RESULTS)
     assert set(page) == set(made)
     for marker, text in made.items():
@@ -46,13 +49,13 @@ def test_the_page_is_what_the_committed_tables_make(name: str, result_pages: Mod
 def test_a_page_whose_numbers_were_changed_is_mended(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result_pages: ModuleType
 ) -> None:
-    before = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
-    folder = tmp_path / "results"
-    folder.mkdir()
+    before = MARKED[name].read_text(encoding="utf-8")
+    page = tmp_path / MARKED[name].relative_to(LAB / "docs")
+    (tmp_path / "results").mkdir()
     for table in RESULTS.glob("*.csv"):
-        (folder / table.name).write_bytes(table.read_bytes())
-    (folder / f"{name}.md").write_text(before, encoding="utf-8")
-    fill_page(folder / f"{name}.md", dict.fromkeys(page_parts(before), "changed"))
+        (tmp_path / "results" / table.name).write_bytes(table.read_bytes())
+    page.write_text(before, encoding="utf-8")
+    fill_page(page, dict.fromkeys(page_parts(before), "changed"))
     monkeypatch.setenv("BANDITLAB_FIGURES", str(tmp_path))
     result_pages.fill(name)
-    assert (folder / f"{name}.md").read_text(encoding="utf-8") == before
+    assert page.read_text(encoding="utf-8") == before

@@ -1,0 +1,70 @@
+"""docs/which-agent.md: the figures behind its advice, from the studies of real data, SynSep and the theorems."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from result_pages.real_data import OURS, SCALE, by_set
+
+PROVED = ["exploration", "gaptron", "rdue", "obama-lite"]
+SMALL_GAMMA = 2.0**-10
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the figures in the page's sentences, by marker."""
+    return {**on_real_data(results), **on_synsep(results), **in_theory(results)}
+
+
+def span(values: "pd.Series[float]", digits: int) -> str:
+    """Return "0.5 to 12.0"."""
+    return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
+
+
+def on_real_data(results: Path) -> dict[str, str]:
+    """Return what the eight sets say of the recommended agent, and of the theorems' settings."""
+    defaults, tuned = (by_set(pd.read_csv(results / f"real-data-{name}.csv")) for name in ("defaults", "tuned"))
+    peers = pd.read_csv(results / "real-data-best-peer.csv").set_index("data")
+    ahead = peers[peers["high"] < 0]
+    first = defaults.drop(index=SCALE).idxmin()
+    nursery = peers.loc["nursery"]
+    vehicle = defaults.loc[OURS, "vehicle"] - tuned.loc[["linucb", "river-linucb"], "vehicle"]
+    score = pd.read_csv(results / "real-data-win-tie-loss.csv", index_col=0).loc["epsilon-greedy-direct", "vw"]
+    wins, ties, losses = str(score).split("/")
+    return {
+        "fewest": str((first == OURS).sum()),
+        "ahead-by": span(-ahead["difference"], 1),
+        "ahead-on": f"{len(ahead)} of {len(peers)}",
+        "nursery": f"{nursery['difference']:+.2f}, 95 %: {nursery['low']:+.2f} to {nursery['high']:+.2f}",
+        "tuning-gains": span(defaults.loc[OURS] - tuned.loc[OURS], 1),
+        "vehicle-linucb": f"{vehicle['linucb']:.1f}",
+        "vehicle-river": f"{vehicle['river-linucb']:.1f}",
+        "at-theory": span(defaults.loc[PROVED].stack(), 0) + " %",
+        "direct-to-vw": f"{wins} wins, {ties} ties, {losses} losses",
+    }
+
+
+def on_synsep(results: Path) -> dict[str, str]:
+    """Return the shares of mistakes of a million rounds, and of `fastcb` in a tenth of them."""
+    curves, best, second = (pd.read_csv(results / f"synsep{name}.csv") for name in ("", "-best", "-second-order"))
+    direct = curves[(curves["agent"] == "epsilon-greedy-direct") & (curves["gamma"] <= SMALL_GAMMA)]
+    direct = direct.set_index("environment")["error %"]
+    noisy = best[best["environment"] == "SynNonSep"].set_index("agent")["error %"]
+    fastcb = second.set_index(["environment", "agent"])["error %"]["SynNonSep", "fastcb"]
+    return {
+        "direct": span(direct["SynSep"], 2) + " %",
+        "direct-noisy": span(direct["SynNonSep"], 2) + " %",
+        "rdue-noisy": f"{noisy['rdue']:.1f} %",
+        "fastcb-noisy": f"{fastcb:.1f} %",
+    }
+
+
+def in_theory(results: Path) -> dict[str, str]:
+    """Return from which T the bounds say something at K = 10, B = 10, and by what factor promises are kept."""
+    thresholds = pd.read_csv(results / "theory-thresholds.csv").query("K == 10 and B == 10").set_index("agent")
+    since = thresholds["bound below T from"]
+    mistakes = pd.read_csv(results / "theory-mistakes.csv").query("T == 100000").dropna(subset="bound")
+    agents = ["obama-lite", "gaptron-wide", "exploration", "gaptron", "rdue"]
+    return {
+        **{f"since-{agent}": f"{float(f'{since[agent]:.1e}'):,.0f}" for agent in agents},
+        "factor": span(mistakes["promise / mistakes"], 1),
+    }

@@ -200,16 +200,13 @@ def too_slow(player: Player, stream: Stream, rows: list[Row]) -> Row | None:
 
 
 class Played(NamedTuple):
-    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state at the most.
-
-    deciding: nanoseconds of a round in which nothing is learnt (see `benchmarks.split`).
-    """
+    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state, the last player."""
 
     rounds: int
     mistakes: int
     nanoseconds: float
     state: int
-    deciding: float | None = None
+    player: Any
 
 
 def place(stream: Stream) -> tuple[int, int]:
@@ -245,8 +242,7 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, s
             size *= 2
         over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
         if over and (not whole or passed >= T or spent >= effort.whole_pass):
-            alone = split.nanoseconds(player, stream.X) if place(stream) in split.PLACES else None
-            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)), alone)
+            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)), player)
         if t == T:
             state = max(state, held(player))  # some grow with the rounds
             del player, block  # its memory goes before the next takes as much
@@ -311,7 +307,7 @@ def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> di
         "peak": peak,
         "state": played.state,
         "heavy": None if player.watch is None else heavy(player, stream, played.rounds),
-        "deciding": played.deciding,
+        "deciding": split.nanoseconds(played.player, stream.X) if place(stream) in split.PLACES else None,
     }
 
 

@@ -22,6 +22,7 @@ PARTS = {
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "forecasters": "microseconds a round of the full-information learners against matrix products",
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
+    "boosters": "what boosters of 100 trees cost beside their trees",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
     "peers": "our agents and other libraries' methods on identical digits streams",

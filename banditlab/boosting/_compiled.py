@@ -117,13 +117,14 @@ def absorb_template(rule, room, counts, y, rounds):  # type: ignore[no-untyped-d
     """Count edges and mistakes, adapt the votes, and write the weights of the example into room.w."""
     rule, room, counts = borrow(rule), borrow(room), borrow(counts)
     votes, choices, S = parts(room.payload, room.p.shape[0])
+    root = math.sqrt(rounds)
     for i in range(votes.shape[0]):
         l, row = int(votes[i]), room.costs[i, y]
         counts.got[i] += row[l]
         counts.best[i] += row[y]
         room.w[i] = min(1.0, -row[y] / counts.tops[i]) * counts.scales[i]
         counts.mistakes[i] += choices[i] != y
-        adapt_kernel(rule, i, l, y, rounds, S, room.costs)  # type: ignore[name-defined]  # noqa: F821
+        adapt_kernel(rule, i, l, y, root, S, room.costs)  # type: ignore[name-defined]  # noqa: F821
 
 
 def recall_template(rule, room, loss, zero, y):  # type: ignore[no-untyped-def]
@@ -179,7 +180,7 @@ def loops(owner: str, hand: Any, step: Any, adapt: Any, recall: Any) -> Loops:
     """Return the templates bound to a rule's kernels; `owner` names them.
 
     hand(costs (K, K), room) returns the costs a learner is handed; step(rule, i, l, S, costs) writes s^{i+1} and the gradients
-    there; adapt(rule, i, l, y, rounds, S, costs) learns; recall(rule, i, l, s) does what `step` did that `adapt` reads.
+    there; adapt(rule, i, l, y, sqrt(rounds), S, costs) learns; recall(rule, i, l, s) does what `step` did that `adapt` reads.
     """
     respond = bind(respond_template, owner, hand_kernel=hand, step_kernel=step)
     absorb = bind(absorb_template, owner, adapt_kernel=adapt)

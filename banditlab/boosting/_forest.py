@@ -111,7 +111,7 @@ def tuning_of(forest, j):  # type: ignore[no-untyped-def]
     return _floats_at(forest.trees[j, TUNING], 1, 6)[0]
 
 
-@njit
+@inline
 def estimate(forest, i, x, q):  # type: ignore[no-untyped-def]
     """Write learner i's estimate at x into q (K,)."""
     members = forest.trees.shape[0] // (forest.draws.shape[0] - 1)

@@ -64,8 +64,9 @@ def class_costs(loss, s, C):  # type: ignore[no-untyped-def]
     Each row is 0 or above and its sum at most 1, the class that FOLKLORE's paper restricts weak learners' costs to.
     """
     K = s.shape[0]
+    share = 1.0 / K
     for r in range(K):
         gradient(loss, s, r, C[r])
         own = C[r, r]
         for l in range(K):
-            C[r, l] = (C[r, l] - own) / K
+            C[r, l] = (C[r, l] - own) * share

@@ -97,13 +97,13 @@ def tied(values, best, count, u):  # type: ignore[no-untyped-def]
 @njit
 def most_probable(q, u):  # type: ignore[no-untyped-def]
     """Return the index of the largest entry of q (K,), of equals one drawn with the uniform u."""
-    best, count = -np.inf, 0
+    best, count, first = -np.inf, 0, 0
     for l in range(q.shape[0]):
         if q[l] > best:
-            best, count = q[l], 1
+            best, count, first = q[l], 1, l
         elif q[l] == best:
             count += 1
-    return tied(q, best, count, u)
+    return first if count == 1 else tied(q, best, count, u)
 
 
 @njit

@@ -13,7 +13,7 @@ from banditlab.boosting._experts import ExpertBooster
 from banditlab.boosting._losses import CODES, EXPONENTIAL, LOGISTIC, SQUARE_HINGE, cost_matrix, gradient
 from banditlab.boosting._weak import Floats
 from banditlab.bounds.boosting import olm_best_expert, olm_square_hinge_best_expert
-from banditlab.kernels import njit
+from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
@@ -64,12 +64,12 @@ class Rule(NamedTuple):
     limits: Floats
 
 
-@njit
+@inline
 def hand_kernel(costs, room):  # type: ignore[no-untyped-def]
     return costs
 
 
-@njit
+@inline
 def vote_kernel(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
     for k in range(S.shape[1]):
         S[i, k] = S[i - 1, k] if i > 0 else 0.0
@@ -77,14 +77,14 @@ def vote_kernel(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
     change_costs(rule.codes[0], S[i], l, costs[i], costs[i + 1])
 
 
-@njit
-def descend_kernel(rule, i, l, y, rounds, S, costs):  # type: ignore[no-untyped-def]
+@inline
+def descend_kernel(rule, i, l, y, root, S, costs):  # type: ignore[no-untyped-def]
     """Line 13 for learner i, as `descend` does; the exact derivative is an entry of the next learner's costs."""
     slope, how, (rate, limit) = costs[i + 1, y, l], rule.codes[1], rule.limits
     if how != EXACT and l == y:
         step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
         slope = derivative(rule.codes[0], how, S[i], step, l, y, S[i])
-    moved = rule.alpha[i] - rate / math.sqrt(rounds) * rule.falls[i] * slope
+    moved = rule.alpha[i] - rate / root * rule.falls[i] * slope
     rule.alpha[i] = max(-limit, min(limit, moved))
 
 

@@ -61,7 +61,7 @@ def log_mass(s, l):  # type: ignore[no-untyped-def]
     return top + math.log(mass)
 
 
-@njit
+@inline
 def look_kernel(states, i, s, l, seen):  # type: ignore[no-untyped-def]
     """Write what Algorithm 3 makes of votes s (K,) and a prediction l into seen (6,); return the mass of the other classes.
 
@@ -76,7 +76,7 @@ def look_kernel(states, i, s, l, seen):  # type: ignore[no-untyped-def]
     return others
 
 
-@njit
+@inline
 def predict_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
     """Write the prediction of regression i at (s, l) into out (K,), which may be s."""
     others = look_kernel(states, i, s, l, seen)
@@ -88,7 +88,7 @@ def predict_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
     out[l] = zeta + t
 
 
-@njit
+@inline
 def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
     """Update regression i on whether the prediction was right, at what `look_kernel` has seen."""
     Q, h = states.Q[i], states.h[i]
@@ -119,18 +119,19 @@ class Rule(NamedTuple):
     seen: NDArray[np.float64]
 
 
-@njit
+@inline
 def hand_costs(costs, room):  # type: ignore[no-untyped-def]
     """Write (C.1) into room (K, K): the gradients' rows shifted to 0 at the label and divided by K, as `class_costs`."""
     K = costs.shape[0]
+    share = 1.0 / K
     for r in range(K):
         own = costs[r, r]
         for l in range(K):
-            room[r, l] = (costs[r, l] - own) / K
+            room[r, l] = (costs[r, l] - own) * share
     return room
 
 
-@njit
+@inline
 def vote(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
     if i == 0:
         for k in range(S.shape[1]):
@@ -140,8 +141,8 @@ def vote(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
         softmax_costs(S[i], costs[i + 1])
 
 
-@njit
-def adapt(rule, i, l, y, rounds, S, costs):  # type: ignore[no-untyped-def]
+@inline
+def adapt(rule, i, l, y, root, S, costs):  # type: ignore[no-untyped-def]
     update_kernel(rule.states, i, y == l, rule.seen[i])
 
 

@@ -1,0 +1,366 @@
+"""What boosters of 100 trees cost beside their trees: `docs/results/boosting-speed.md`.
+
+Over compiled trees a booster plays once while what its learners are handed is written down: costs before every prediction,
+weights before every update. A kernel then takes equal trees through the same predictions and updates, without a booster,
+and must leave them equal to the last bit; the rest of the booster's time is its own. Over river's trees the time inside
+`predict_proba_one` and `learn_one` is the trees', the rest, timers included, the booster's own. Processor time, both in turn,
+medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once, see there).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import statistics
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents import Trace
+from banditlab.boosting._compiled import follow, parts
+from banditlab.boosting._forest import Forest, ask, estimate, teach
+from banditlab.boosting._weak import Floats
+from banditlab.boosting.regression import hand_costs
+from banditlab.envs.openml import OpenML
+from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.problem import Problem
+from banditlab.registry import registry
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/results/boosting-speed.md"
+SETS = {"balance-scale": 625, "nursery": 2_000}
+"""Rounds that are played of each set over compiled trees."""
+RIVER_ROUNDS = 200
+BOOSTERS = ("adaboost-olm", "adaboost-olm++")
+REPEATS = 7
+
+
+class Set(NamedTuple):
+    """A stream of a data set, and the settings of its booster and trees in the tables."""
+
+    problem: Problem
+    X: Floats
+    y: NDArray[np.int64]
+    settings: dict[str, Any]
+
+
+class Row(NamedTuple):
+    """Microseconds for each learner and round: its tree, tree and choice (None: not apart), the whole booster."""
+
+    data: str
+    trees: str
+    booster: str
+    weights: str
+    tree: float
+    learner: float | None
+    whole: float
+
+
+def read_set(name: str, rounds: int) -> Set:
+    """Return the first rounds of a set's first order."""
+    spec = tomllib.loads((ROOT / f"runs/boosting-tables-{name}.toml").read_text())
+    [given] = spec["environment"]
+    env = OpenML(**{key: value for key, value in given.items() if key != "id"}, horizon=spec["rounds"])
+    env.reset(seed=0)
+    [(X, y)] = env.blocks(rounds, rounds)
+    [settings] = [b for b in spec["booster"] if b["id"] == "adaboost-olm" and "derivative" not in b]
+    return Set(env.problem, as_contexts(X), y, {key: value for key, value in settings.items() if key != "id"})
+
+
+def build(data: Set, id_: str, settings: dict[str, Any]) -> Any:
+    """Return a booster of 100 trees."""
+    return registry().load("boosters", id_)(data.problem, np.random.default_rng(1), **settings)
+
+
+# ---------------------------------------------------------------------------------------------------------- compiled trees
+
+
+@njit(cache=False)
+def trees_alone(forest, V, y, costs, weights, chooses, cursor, sink):  # type: ignore[no-untyped-def]
+    """Take the trees through predictions and updates; return whether it ended, see `play_template`."""
+    forest, V, y, costs, weights, sink = (
+        borrow(forest),
+        borrow(V),
+        borrow(y),
+        borrow(costs),
+        borrow(weights),
+        borrow(sink),
+    )
+    t, j = cursor[0], cursor[1]
+    N = weights.shape[1]
+    while t < y.shape[0]:
+        if j < 0:
+            for i in range(N):
+                if chooses:
+                    sink[0] += ask(forest, i, V[t], costs[t, i])
+                else:
+                    estimate(forest, i, V[t], forest.q)
+                    sink[0] += forest.q[0]
+            j = 0
+        j = teach(forest, j, V[t], y[t], weights[t])
+        if j < forest.trees.shape[0]:
+            cursor[0], cursor[1] = t, j
+            return False
+        t, j = t + 1, -1
+    return True
+
+
+class Script(NamedTuple):
+    """What the learners of a booster were handed: costs (T, N, K, K) before predictions, weights (T, N) of updates."""
+
+    costs: Floats
+    weights: Floats
+
+
+def write_down(booster: Any, data: Set) -> Script:
+    """Play the rounds one by one and return the script; what the booster hands on is what its kernels left in its room."""
+    T, N, K = len(data.y), booster.n_learners, data.problem.n_classes
+    script = Script(np.zeros((T, N, K, K)), np.zeros((T, N)))
+    for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
+        decision = booster.act(x)
+        room = booster._grove.room
+        for i in range(N):
+            shown = script.costs[t, i]
+            shown[:] = hand_costs(room.costs[i], shown) if booster.id == "adaboost-olm++" else room.costs[i]
+        booster.learn(x, decision, label)
+        script.weights[t] = room.w
+    return script
+
+
+def replay(booster: Any, data: Set, script: Script, chooses: bool) -> float:
+    """Return the processor seconds of a booster's fresh trees through a script."""
+    forest: Forest = booster._forest()
+    V, cursor, sink = booster._grove.views(data.X), np.array([0, -1]), np.zeros(1)
+    start = time.process_time()
+    while not trees_alone(forest, V, data.y, *script, chooses, cursor, sink):
+        booster._grove.grow(int(cursor[1]))
+    return time.process_time() - start
+
+
+def play(booster: Any, data: Set) -> float:
+    """Return the processor seconds of a fresh booster's rounds, in one block."""
+    trace = Trace.empty(len(data.y))
+    start = time.process_time()
+    booster.play_block(data.X, data.y, trace)
+    return time.process_time() - start
+
+
+def same_trees(one: Any, other: Any) -> bool:
+    """Whether two boosters' trees are equal to the last bit."""
+    pairs = zip(one.learners, other.learners, strict=True)
+    return all(np.array_equal(a, b) for one, other in pairs for a, b in zip(one.state, other.state, strict=True))
+
+
+def compiled_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats: int) -> Row:
+    """Measure a booster over compiled trees."""
+    script = write_down(build(data, id_, settings), data)
+    times = []
+    for _ in range(repeats + 1):  # the first one compiles
+        tree, learner, whole = (build(data, id_, settings) for _ in range(3))
+        for booster in (tree, learner, whole):
+            booster._forest()
+        times.append((replay(tree, data, script, False), replay(learner, data, script, True), play(whole, data)))
+        if not (same_trees(tree, whole) and same_trees(learner, whole)):
+            raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
+    unit = 1e6 / (len(data.y) * whole.n_learners)
+    found = [unit * statistics.median(column) for column in zip(*times[1:], strict=True)]
+    return Row(name, "compiled", id_, str(settings["weight_scale"]), *found)
+
+
+# ------------------------------------------------------------------------------------------------------------ river's trees
+
+
+def river_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats: int) -> Row:
+    """Measure a booster over river's trees: the rounds of a block, and the same calls of equal trees in a plain loop."""
+    recorded = build(data, id_, settings)
+    weights = np.zeros((len(data.y), recorded.n_learners))
+    for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
+        recorded.learn(x, recorded.act(x), label)
+        weights[t] = recorded._w * recorded._scales
+    times = []
+    for _ in range(repeats):
+        alone, whole = (build(data, id_, settings) for _ in range(2))
+        views, trees = [alone.view(x) for x in data.X], [learner._tree for learner in alone.learners]
+        start = time.process_time()
+        for view, label, row in zip(views, data.y.tolist(), weights.tolist(), strict=True):
+            for tree in trees:
+                tree.predict_proba_one(view)
+            for tree, weight in zip(trees, row, strict=True):
+                if weight > 0.0:
+                    tree.learn_one(view, label, w=weight)
+        times.append((time.process_time() - start, play(whole, data)))
+        if [tree.n_nodes for tree in trees] != [learner._tree.n_nodes for learner in whole.learners]:
+            raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
+    unit = 1e6 / (len(data.y) * whole.n_learners)
+    tree, all_ = (unit * statistics.median(column) for column in zip(*times, strict=True))
+    return Row(name, "river", id_, str(settings["weight_scale"]), tree, None, all_)
+
+
+# ----------------------------------------------------------------------------------------------------------------- the page
+
+
+def settings_of(data: Set, trees: str, weights: float | str) -> dict[str, Any]:
+    """Return what the tables give trees and booster; river's trees have no prior, largest share or spread."""
+    if trees == "compiled":
+        return data.settings | {"weight_scale": weights}
+    shared = {key: value for key, value in data.settings.items() if key in ("one_hot", "ordered")}
+    return shared | {"weight_scale": weights, "weak_learner": "hoeffding-tree"}
+
+
+def measure(repeats: int) -> list[Row]:
+    """Return all rows."""
+    rows = []
+    measures: dict[str, Callable[..., Row]] = {"compiled": compiled_row, "river": river_row}
+    for trees, row in measures.items():
+        for name, rounds in SETS.items():
+            data = read_set(name, rounds if trees == "compiled" else RIVER_ROUNDS)
+            for id_ in BOOSTERS:
+                for weights in ("random", 1.0):
+                    rows.append(
+                        row(name, data, id_, settings_of(data, trees, weights), repeats if trees == "compiled" else 3)
+                    )
+                    print(line(rows[-1]), flush=True)
+    return rows
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent."""
+    return f"{100.0 * share:.0f} %"
+
+
+def line(row: Row) -> str:
+    """Return a row of the table of shares."""
+    chosen = row.tree if row.learner is None else row.learner
+    cells = [row.data, f"`{row.booster}`", "random" if row.weights == "random" else "1", f"{row.tree:.3g}"]
+    if row.learner is not None:
+        cells += [f"{row.learner - row.tree:.2g}"]
+    cells += [f"{row.whole - chosen:.2g}", f"{row.whole:.3g}", percent(1.0 - row.tree / row.whole)]
+    if row.learner is not None:
+        cells += [percent(1.0 - row.learner / row.whole)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def page(rows: list[Row], parts_of: list[tuple[str, float, float]], repeats: int) -> str:
+    """Return the page."""
+    compiled = [line(row) for row in rows if row.trees == "compiled"]
+    river = [line(row) for row in rows if row.trees == "river"]
+    profile = [f"| {name} | {one:.0f} | {other:.0f} |" for name, one, other in parts_of]
+    head = HEAD.format(repeats=repeats, balance=SETS["balance-scale"], nursery=SETS["nursery"])
+    last = RIVER.format(rounds=RIVER_ROUNDS, version=importlib.metadata.version("river"))
+    return "\n".join([head, *compiled, MIDDLE, *profile, last, *river, ""])
+
+
+HEAD = """# What boosters cost beside their trees
+
+Written by `python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
+{repeats} runs, the booster and its trees alone in turn. Microseconds for each learner and round.
+
+## Compiled trees
+
+`compiled-hoeffding-tree`: trees and their tuning as in the specs of the tables, `weight_scale = "random"` or 1 (the default);
+balance-scale (K = 3, {balance} rows) and the first {nursery:,} rows of nursery (K = 5, 8 nominal or ordered columns). "Tree" is
+equal trees alone, taken through the same estimates and updates and equal to the last bit afterwards; "choice" is the rest
+of a weak learner's prediction, argmin of the expected costs with a uniform for ties; "own" is the booster: costs, votes, steps,
+experts, hedge, the block's bookkeeping.
+
+| set | booster | weights | tree, us | choice, us | own, us | all, us | all but the tree | booster's own share |
+|---|---|---|---:|---:|---:|---:|---:|---:|"""
+
+MIDDLE = """
+Where the booster's own time goes, nanoseconds for each learner and round (balance-scale, weights 1, each piece by itself in
+a loop over what a run left; in a round they overlap):
+
+| piece | `adaboost-olm` | `adaboost-olm++` |
+|---|---:|---:|"""
+
+RIVER = """
+What a learner answers decides what the next one is asked, so that the pieces of a round run one after another: a learner's
+step of OLM is 2 (K - 1) logistic functions and as many divisions, that of OLM++ a root in one unknown and K exponentials,
+a logarithm and K divisions for the votes and their softmax. Nothing of it grows with the trees: where they cost little, as
+with weights of 1, which a leaf collects for a whole grace period before it looks for a split, that is a large share of
+little.
+
+## River's trees
+
+`hoeffding-tree`, river {version}, {rounds} rounds of the same sets; "tree" is `predict_proba_one` and `learn_one` of equal
+trees in a plain loop, "own" everything else.
+
+| set | booster | weights | tree, us | own, us | all, us | booster's own share |
+|---|---|---|---:|---:|---:|---:|"""
+
+
+# ------------------------------------------------------------------------------------------------- the pieces of a round
+
+
+@njit(cache=False)
+def asks(forest, V, costs, sink):  # type: ignore[no-untyped-def]
+    """Ask every learner in every round, at the costs of one."""
+    forest, V, costs = borrow(forest), borrow(V), borrow(costs)
+    for t in range(V.shape[0]):
+        for i in range(costs.shape[0] - 1):
+            sink[0] += ask(forest, i, V[t], costs[i])
+
+
+@njit(cache=False)
+def follows(forest, room, mistakes, rounds):  # type: ignore[no-untyped-def]
+    """Let every expert answer and mix the answers."""
+    forest, room, mistakes = borrow(forest), borrow(room), borrow(mistakes)
+    _, choices, S = parts(room.payload, room.p.shape[0])
+    for _ in range(rounds):
+        follow(forest, S, choices, mistakes, room.fading, room.v, room.p)
+
+
+@njit(cache=False)
+def responds(kernel, forest, rule, room, mistakes, V):  # type: ignore[no-untyped-def]
+    """Answer every round, the state held fixed."""
+    for t in range(V.shape[0]):
+        kernel(forest, rule, room, mistakes, V[t])
+
+
+@njit(cache=False)
+def absorbs(kernel, rule, room, counts, y):  # type: ignore[no-untyped-def]
+    """Count and adapt in every round, at one round's votes."""
+    for t in range(y.shape[0]):
+        kernel(rule, room, counts, y[t], t + 1)
+
+
+def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
+    """Return the nanoseconds of each piece for each learner and round."""
+    booster = build(data, id_, settings_of(data, "compiled", 1.0))
+    play(booster, data)
+    forest = booster._forest()
+    loops, rule, room, counts = booster._played(forest)
+    V, unit = booster._grove.views(data.X), 1e9 / (len(data.y) * booster.n_learners)
+
+    def best(function: Any, *arguments: Any) -> float:
+        function(*arguments)
+        return unit * min(timed(function, *arguments) for _ in range(REPEATS))
+
+    asked = best(asks, forest, V, room.costs, np.zeros(1))
+    followed = best(follows, forest, room, counts.mistakes, len(data.y))
+    answered = best(responds, loops.respond, forest, rule, room, counts.mistakes, V)
+    return [
+        ("votes s^i and the costs at them", answered - asked - followed),
+        ("experts' answers, hedge", followed),
+        ("edges, weights, mistakes, step", best(absorbs, loops.absorb, rule, room, counts, data.y)),
+        ("(the learners' prediction: leaf, choice under costs, tie)", asked),
+    ]
+
+
+def timed(function: Any, *arguments: Any) -> float:
+    """Return the processor seconds of a call."""
+    start = time.process_time()
+    function(*arguments)
+    return time.process_time() - start
+
+
+def main(*, repeats: int = REPEATS) -> None:
+    """Measure and write the page."""
+    rows = measure(repeats)
+    one, other = (pieces(read_set("balance-scale", SETS["balance-scale"]), id_) for id_ in BOOSTERS)
+    table = [(name, a, b) for (name, a), (_, b) in zip(one, other, strict=True)]
+    PAGE.write_text(page(rows, table, repeats), encoding="utf-8")

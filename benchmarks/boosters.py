@@ -36,7 +36,10 @@ SETS = {"balance-scale": 625, "nursery": 2_000}
 """Rounds that are played of each set over compiled trees."""
 RIVER_ROUNDS = 200
 BOOSTERS = ("adaboost-olm", "adaboost-olm++")
-REPEATS = 7
+REPEATS = 9
+RIVER_REPEATS = 3
+STRETCH, RIVER_STRETCH = 125, 10
+"""Rounds that are played, or replayed, at a time."""
 
 
 class Set(NamedTuple):
@@ -131,22 +134,33 @@ def write_down(booster: Any, data: Set) -> Script:
     return script
 
 
-def replay(booster: Any, data: Set, script: Script, chooses: bool) -> float:
-    """Return the processor seconds of a booster's fresh trees through a script."""
+def replayed(booster: Any, data: Set, script: Script, chooses: bool) -> Callable[[slice], None]:
+    """Return what takes a booster's fresh trees through some rounds of a script."""
     forest: Forest = booster._forest()
     V, cursor, sink = booster._grove.views(data.X), np.array([0, -1]), np.zeros(1)
-    start = time.process_time()
-    while not trees_alone(forest, V, data.y, *script, chooses, cursor, sink):
-        booster._grove.grow(int(cursor[1]))
-    return time.process_time() - start
+
+    def rounds(part: slice) -> None:
+        cursor[:] = 0, -1
+        given = V[part], data.y[part], script.costs[part], script.weights[part]
+        while not trees_alone(forest, *given, chooses, cursor, sink):
+            booster._grove.grow(int(cursor[1]))
+
+    return rounds
 
 
-def play(booster: Any, data: Set) -> float:
-    """Return the processor seconds of a fresh booster's rounds, in one block."""
+def played(booster: Any, data: Set) -> Callable[[slice], None]:
+    """Return what plays some rounds of a booster as a block."""
     trace = Trace.empty(len(data.y))
-    start = time.process_time()
-    booster.play_block(data.X, data.y, trace)
-    return time.process_time() - start
+    return lambda part: booster.play_block(data.X[part], data.y[part], trace.part(part))
+
+
+def in_turn(rounds: int, size: int, ways: list[Callable[[slice], None]]) -> list[float]:
+    """Return the processor seconds of each way through the rounds, a stretch of `size` rounds of each in turn."""
+    times = [0.0] * len(ways)
+    for start in range(0, rounds, size):
+        for i, way in enumerate(ways):
+            times[i] += timed(way, slice(start, min(start + size, rounds)))
+    return times
 
 
 def same_trees(one: Any, other: Any) -> bool:
@@ -161,9 +175,8 @@ def compiled_row(name: str, data: Set, id_: str, settings: dict[str, Any], repea
     times = []
     for _ in range(repeats + 1):  # the first one compiles
         tree, learner, whole = (build(data, id_, settings) for _ in range(3))
-        for booster in (tree, learner, whole):
-            booster._forest()
-        times.append((replay(tree, data, script, False), replay(learner, data, script, True), play(whole, data)))
+        ways = [replayed(tree, data, script, False), replayed(learner, data, script, True), played(whole, data)]
+        times.append(in_turn(len(data.y), STRETCH, ways))
         if not (same_trees(tree, whole) and same_trees(learner, whole)):
             raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
     unit = 1e6 / (len(data.y) * whole.n_learners)
@@ -185,14 +198,16 @@ def river_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats:
     for _ in range(repeats):
         alone, whole = (build(data, id_, settings) for _ in range(2))
         views, trees = [alone.view(x) for x in data.X], [learner._tree for learner in alone.learners]
-        start = time.process_time()
-        for view, label, row in zip(views, data.y.tolist(), weights.tolist(), strict=True):
-            for tree in trees:
-                tree.predict_proba_one(view)
-            for tree, weight in zip(trees, row, strict=True):
-                if weight > 0.0:
-                    tree.learn_one(view, label, w=weight)
-        times.append((time.process_time() - start, play(whole, data)))
+
+        def calls(part: slice, views: Any = views, trees: Any = trees) -> None:
+            for view, label, row in zip(views[part], data.y[part].tolist(), weights[part].tolist(), strict=True):
+                for tree in trees:
+                    tree.predict_proba_one(view)
+                for tree, weight in zip(trees, row, strict=True):
+                    if weight > 0.0:
+                        tree.learn_one(view, label, w=weight)
+
+        times.append(in_turn(len(data.y), RIVER_STRETCH, [calls, played(whole, data)]))
         if [tree.n_nodes for tree in trees] != [learner._tree.n_nodes for learner in whole.learners]:
             raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
     unit = 1e6 / (len(data.y) * whole.n_learners)
@@ -220,9 +235,8 @@ def measure(repeats: int) -> list[Row]:
             data = read_set(name, rounds if trees == "compiled" else RIVER_ROUNDS)
             for id_ in BOOSTERS:
                 for weights in ("random", 1.0):
-                    rows.append(
-                        row(name, data, id_, settings_of(data, trees, weights), repeats if trees == "compiled" else 3)
-                    )
+                    times = repeats if trees == "compiled" else RIVER_REPEATS
+                    rows.append(row(name, data, id_, settings_of(data, trees, weights), times))
                     print(line(rows[-1]), flush=True)
     return rows
 
@@ -257,7 +271,8 @@ def page(rows: list[Row], parts_of: list[tuple[str, float, float]], repeats: int
 HEAD = """# What boosters cost beside their trees
 
 Written by `python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
-{repeats} runs, the booster and its trees alone in turn. Microseconds for each learner and round.
+{repeats} runs (three for river's trees), stretches of the booster's rounds and of its trees alone in turn. Microseconds for
+each learner and round.
 
 ## Compiled trees
 
@@ -279,8 +294,8 @@ a loop over what a run left; in a round they overlap):
 
 RIVER = """
 What a learner answers decides what the next one is asked, so that the pieces of a round run one after another: a learner's
-step of OLM is 2 (K - 1) logistic functions and as many divisions, that of OLM++ a root in one unknown and K exponentials,
-a logarithm and K divisions for the votes and their softmax. Nothing of it grows with the trees: where they cost little, as
+step of OLM is 2 (K - 1) logistic functions, each an exponential and a division; that of OLM++ a logarithm, a root in one
+unknown and a logistic function. Nothing of it grows with the trees: where they cost little, as
 with weights of 1, which a leaf collects for a whole grace period before it looks for a split, that is a large share of
 little.
 
@@ -331,7 +346,7 @@ def absorbs(kernel, rule, room, counts, y):  # type: ignore[no-untyped-def]
 def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
     """Return the nanoseconds of each piece for each learner and round."""
     booster = build(data, id_, settings_of(data, "compiled", 1.0))
-    play(booster, data)
+    played(booster, data)(slice(0, len(data.y)))
     forest = booster._forest()
     loops, rule, room, counts = booster._played(forest)
     V, unit = booster._grove.views(data.X), 1e9 / (len(data.y) * booster.n_learners)

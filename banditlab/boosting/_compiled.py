@@ -41,10 +41,11 @@ class Room(NamedTuple):
     fading: Floats
 
     @classmethod
-    def of(cls, N: int, K: int, loss: int) -> Room:
-        """Return the room of a booster that measures edges with the gradients of `loss`."""
+    def of(cls, N: int, loss: int, zero: Floats) -> Room:
+        """Return the room of N learners whose edges are measured with the gradients of `loss`; zero (K,) is s^0."""
+        K = len(zero)
         costs, fading = np.zeros((N + 1, K, K)), np.zeros(NEVER)
-        cost_matrix(loss, np.zeros(K), costs[0])
+        cost_matrix(loss, zero, costs[0])
         fade(fading)
         return cls(np.zeros(N * (K + 2)), costs, np.zeros((K, K)), np.zeros(K), np.zeros(N), np.zeros(N), fading)
 
@@ -212,21 +213,13 @@ def change_costs(loss, s, l, before, after):  # type: ignore[no-untyped-def]
 
 
 @inline
-def softmax_costs(s, C):  # type: ignore[no-untyped-def]
-    """Write the gradients of -log softmax(s)_r into C (K, K), one exponential for each class."""
-    K = s.shape[0]
-    top, mass = s[0], 0.0
-    for l in range(1, K):
-        top = max(top, s[l])
-    for l in range(K):
-        C[0, l] = math.exp(s[l] - top)
-        mass += C[0, l]
-    for l in range(K):
-        C[0, l] /= mass
-    for r in range(K - 1, -1, -1):
+def share_costs(p, C):  # type: ignore[no-untyped-def]
+    """Write the gradients of -log softmax(s)_r into C (K, K), p (K,) = softmax(s)."""
+    K = p.shape[0]
+    for r in range(K):
         total = 0.0
         for l in range(K):
-            C[r, l] = C[0, l]
+            C[r, l] = p[l]
             if l != r:
-                total += C[r, l]
+                total += p[l]
         C[r, r] = -total

@@ -88,7 +88,7 @@ class ExpertBooster(Booster):
         self.edges = Edges.zero(N)
         self.mistakes = np.zeros(N)
         self._costs = np.zeros((K, K))
-        self._zero, self._g = np.zeros((2, K))
+        self._zero, self._g = np.zeros(K), np.zeros(K)  # s^0
         self._w, self._v = np.zeros((2, N))
 
     @abstractmethod
@@ -115,7 +115,7 @@ class ExpertBooster(Booster):
     def _played(self, forest: Forest) -> Played:
         """Return what the compiled loops take of this booster beside the trees; the room is kept for the next round."""
         if self._grove.room is None:
-            self._grove.room = Room.of(self.n_learners, self.problem.n_classes, self.loss_code)
+            self._grove.room = Room.of(self.n_learners, self.loss_code, self._zero)
         loops, rule = self._rule()
         counts = Counts(*self.edges, self.mistakes, self._tops, self._scales)
         return Played(loops, rule, self._grove.room, counts)

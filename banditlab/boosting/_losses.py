@@ -9,7 +9,8 @@ import math
 
 from banditlab.kernels import inline, njit
 
-LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX = range(4)
+LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX, SHARES = range(5)
+"""SHARES is SOFTMAX where not the votes but their softmax is given."""
 CODES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "square-hinge": SQUARE_HINGE}
 LARGEST_EXPONENT = 300.0
 """Votes further apart than this cost no more under the exponential loss: sums over rounds stay finite."""
@@ -40,6 +41,11 @@ def gradient(loss, s, r, g):  # type: ignore[no-untyped-def]
             mass += g[l]
         for l in range(K):
             g[l] /= mass
+            if l != r:
+                total += g[l]
+    elif loss == SHARES:
+        for l in range(K):
+            g[l] = s[l]
             if l != r:
                 total += g[l]
     else:

@@ -145,11 +145,13 @@ class HoeffdingTree(Tuned):
     def estimate(self, context: Any, q: Floats) -> None:
         """Write the leaf's estimate into q (K,)."""
         features = context if isinstance(context, dict) else self.view(context)
-        q[:] = 0.0
-        for label, share in self._tree.predict_proba_one(features).items():
-            q[label] = share
-        if not q.any():
-            q[:] = 1.0  # nothing is known
+        found = self._tree.predict_proba_one(features)
+        if any(found.values()):
+            q.fill(0.0)
+            for label, share in found.items():
+                q[label] = share
+        else:
+            q.fill(1.0)  # nothing is known
 
     def update(self, context: Any, label: int, weight: float) -> None:
         """Learn an example; at weight 0 nothing happens."""

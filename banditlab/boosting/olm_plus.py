@@ -9,7 +9,7 @@ import numpy as np
 
 from banditlab.boosting._compiled import Loops
 from banditlab.boosting._experts import ExpertBooster
-from banditlab.boosting._losses import SOFTMAX, class_costs
+from banditlab.boosting._losses import SHARES, class_costs
 from banditlab.boosting._weak import Floats
 from banditlab.boosting.regression import FORECASTERS, BoostingRegression, Rule
 from banditlab.bounds.boosting import olm_plus_best_expert
@@ -68,7 +68,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     id = "adaboost-olm++"
     summary = "adaptive boosting: votes by improper logistic regression, hedge over the numbers of learners"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithms 3 and 4"
-    loss_code = SOFTMAX
+    loss_code = SHARES
 
     def __init__(
         self,
@@ -97,13 +97,14 @@ class AdaBoostOLMPlus(ExpertBooster):
             norm_bound=self.regression_bound,
         )
         self._tops = np.ones(self.n_learners)
+        self._zero[:] = 1.0 / problem.n_classes  # votes are kept as their softmax
 
     def _start(self, C: Floats) -> None:
-        class_costs(SOFTMAX, self._zero, C)
+        class_costs(SHARES, self._zero, C)
 
     def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
-        self._regressions.predict_into(i, S[i - 1] if i > 0 else self._zero, l, S[i])
-        class_costs(SOFTMAX, S[i], C)
+        self._regressions.predict_shares(i, S[i - 1] if i > 0 else self._zero, l, S[i])
+        class_costs(SHARES, S[i], C)
 
     def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
         self._regressions.update_all(S, votes, y)

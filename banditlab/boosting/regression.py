@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting._compiled import Loops, loops, softmax_costs
+from banditlab.boosting._compiled import Loops, loops, share_costs
 from banditlab.bounds.boosting import boosting_regression
 from banditlab.forecasters._quadratic import aioli_root
 from banditlab.forecasters.aioli import AIOLI, surrogate
@@ -62,30 +62,56 @@ def log_mass(s, l):  # type: ignore[no-untyped-def]
 
 
 @inline
-def look_kernel(states, i, s, l, seen):  # type: ignore[no-untyped-def]
-    """Write what Algorithm 3 makes of votes s (K,) and a prediction l into seen (6,); return the mass of the other classes.
+def look(states, i, half, seen):  # type: ignore[no-untyped-def]
+    """Write what regression i makes of a half-margin, which is clipped, into seen (6,).
 
-    seen: the clipped half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x.
+    seen: the half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x.
     """
     Q, h, clip = states.Q[i], states.h[i], states.constants[3]
-    others = log_mass(s, l)
-    half = min(clip, max(-clip, 0.5 * (s[l] - others)))
+    half = min(clip, max(-clip, half))
     v0, v1 = Q[0] * half - Q[1], Q[1] * half - Q[2]
     m, q = h[0] * half - h[1], v0 * half - v1
     seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = half, aioli_root(m, q, states.constants[1]), m, q, v0, v1
-    return others
 
 
-@inline
-def predict_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
-    """Write the prediction of regression i at (s, l) into out (K,), which may be s."""
-    others = look_kernel(states, i, s, l, seen)
+@njit
+def votes_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
+    """Write the prediction of regression i at votes s (K,) and a class l into out (K,): Algorithm 3 as it stands."""
+    others = log_mass(s, l)
+    look(states, i, 0.5 * (s[l] - others), seen)
     reciprocal, half, t, q = states.constants[2], seen[0], seen[1], seen[3]
     # FOLKLORE's two logits differ by t and their sum is minus the off-diagonal entry of its At
     zeta = 0.5 * (0.125 * q - 0.25 * (half * half + 1.0) * reciprocal - t) if reciprocal > 0.0 else 0.0
     for k in range(s.shape[0]):
         out[k] = s[k] + zeta - others
     out[l] = zeta + t
+
+
+@inline
+def look_kernel(states, i, p, l, seen):  # type: ignore[no-untyped-def]
+    """Write what regression i makes of a class l and votes whose softmax is p (K,) into seen; return the others' share."""
+    others = 0.0
+    for k in range(p.shape[0]):
+        if k != l:
+            others += p[k]
+    look(states, i, 0.5 * math.log(p[l] / others), seen)
+    return others
+
+
+@inline
+def predict_kernel(states, i, p, l, seen, out):  # type: ignore[no-untyped-def]
+    """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before.
+
+    The class l gets sigmoid(t), the others what is left, in the proportions they had.
+    """
+    others = look_kernel(states, i, p, l, seen)
+    e = math.exp(-abs(seen[1]))
+    larger = 1.0 / (1.0 + e)
+    own, rest = (larger, e * larger) if seen[1] >= 0.0 else (e * larger, larger)
+    K = p.shape[0]
+    for k in range(K):  # where the others have vanished nothing is known of their proportions
+        out[k] = rest / others * p[k] if others > 0.0 else rest / (K - 1)
+    out[l] = own
 
 
 @inline
@@ -104,11 +130,11 @@ def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn_kernel(states, S, zero, votes, y, seen):  # type: ignore[no-untyped-def]
-    """Update every regression on (s^{i-1}, l^i, y): row i - 1 of S (N, K) is s^i, and `zero` (K,) is s^0."""
-    for i in range(S.shape[0]):
+def learn_kernel(states, P, zero, votes, y, seen):  # type: ignore[no-untyped-def]
+    """Update every regression on (s^{i-1}, l^i, y): row i - 1 of P (N, K) is softmax(s^i), and `zero` (K,) that of s^0."""
+    for i in range(P.shape[0]):
         l = int(votes[i])
-        look_kernel(states, i, S[i - 1] if i > 0 else zero, l, seen)
+        look_kernel(states, i, P[i - 1] if i > 0 else zero, l, seen)
         update_kernel(states, i, y == l, seen)
 
 
@@ -135,10 +161,10 @@ def hand_costs(costs, room):  # type: ignore[no-untyped-def]
 def vote(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
     if i == 0:
         for k in range(S.shape[1]):
-            S[0, k] = 0.0
+            S[0, k] = 1.0 / S.shape[1]
     predict_kernel(rule.states, i, S[max(i - 1, 0)], l, rule.seen[i], S[i])
     if i + 1 < S.shape[0]:
-        softmax_costs(S[i], costs[i + 1])
+        share_costs(S[i], costs[i + 1])
 
 
 @inline
@@ -199,21 +225,21 @@ class BoostingRegression:
         one = FORECASTERS[forecaster](Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
         self._one = one
         self.states = Regressions.of(self.n_copies, one, self.clip)
-        self._seen, self._zero = np.zeros(6), np.zeros(self.n_classes)
-
-    def predict_into(self, i: int, s: NDArray[np.float64], l: int, out: NDArray[np.float64]) -> None:
-        """Write copy i's prediction at votes s (K,) and class l into out (K,): arrays and range are not checked."""
-        predict_kernel(self.states, i, s, l, self._seen, out)
+        self._seen, self._even = np.zeros(6), np.full(self.n_classes, 1.0 / self.n_classes)
 
     def predict(self, i: int, s: Any, l: int) -> NDArray[np.float64]:
         """Return copy i's prediction s_hat (K,) at votes s (K,) and class l; no copy changes."""
         out, votes = np.empty(self.n_classes), as_vector("the votes", s, self.n_classes)
-        self.predict_into(i, votes, as_class("the class", l, self.n_classes), out)
+        votes_kernel(self.states, i, votes, as_class("the class", l, self.n_classes), self._seen, out)
         return out
 
-    def update_all(self, S: NDArray[np.float64], votes: NDArray[np.float64], y: int) -> None:
-        """Update copy i on votes S[i - 1] (0 for the first copy), class votes[i] and the label y, for every i."""
-        learn_kernel(self.states, S, self._zero, votes, y, self._seen)
+    def predict_shares(self, i: int, p: NDArray[np.float64], l: int, out: NDArray[np.float64]) -> None:
+        """Write softmax(s_hat) into out (K,) for votes whose softmax is p (K,): arrays and range are not checked."""
+        predict_kernel(self.states, i, p, l, self._seen, out)
+
+    def update_all(self, P: NDArray[np.float64], votes: NDArray[np.float64], y: int) -> None:
+        """Update copy i on the votes whose softmax is P[i - 1], even ones for the first copy, class votes[i] and label y."""
+        learn_kernel(self.states, P, self._even, votes, y, self._seen)
 
     def rule(self) -> tuple[Loops, Rule]:
         """Return what compiled rounds of AdaBoost.OLM++ are made of: its loops, and the regressions as they take them."""

@@ -81,15 +81,17 @@ def test_the_forecasters_of_this_package_answer_the_same(forecaster, cls):
     rng, clip = np.random.default_rng(2), 4.0
     ours = BoostingRegression(1, 3, clip=clip, forecaster=forecaster)
     inner = cls(Problem(2, 2, 1.0 + clip), None, norm_bound=2.0)
-    direct = Direct(clip, forecaster, 2.0)
+    direct, shares = Direct(clip, forecaster, 2.0), np.zeros(3)
     for s, l, y in random_rounds(rng, 400, 3, size=2.0):
         x, others = direct.context(s, l)
         zeta = inner.predict(x)
         expected = s + zeta[1] - others
         expected[l] = zeta[0]
         np.testing.assert_allclose(ours.predict(0, s, l), expected, atol=1e-9)
+        ours.predict_shares(0, softmax(s), l, shares)
+        np.testing.assert_allclose(shares, softmax(expected), rtol=1e-9)
         inner.update(x, int(y != l))
-        ours._zero[:] = s
+        ours._even[:] = softmax(s)
         ours.update_all(np.zeros((1, 3)), np.array([float(l)]), y)
 
 
@@ -106,8 +108,11 @@ def test_a_direct_minimisation_predicts_the_same(forecaster):
         expected = softmax(direct.predict(s, l))
         np.testing.assert_allclose(softmax(ours.predict(0, s, l)), expected, atol=2e-6)
         direct.update(s, l, y)
-        # the booster's form: S[i] are the votes after learner i, and the first regression sees the votes 0
-        ours._zero[:] = s
+        shares = np.zeros(3)
+        ours.predict_shares(0, softmax(s), l, shares)
+        np.testing.assert_allclose(shares, softmax(ours.predict(0, s, l)), rtol=1e-12)
+        # the booster's form: row i is the softmax of the votes after learner i, and the first one sees even ones
+        ours._even[:] = softmax(s)
         ours.update_all(np.zeros((1, 3)), np.array([float(l)]), y)
 
 
@@ -116,7 +121,7 @@ def regret(copy_, rounds, i=0):
     total = 0.0
     for s, l, y in rounds:
         total -= log_softmax(copy_.predict(i, s, l))[y]
-        copy_._zero[:] = s
+        copy_._even[:] = softmax(s)
         copy_.update_all(np.zeros((copy_.n_copies, copy_.n_classes)), np.full(copy_.n_copies, float(l)), y)
     losses = [
         -sum(log_softmax(s + alpha * np.eye(len(s))[l])[y] for s, l, y in rounds) for alpha in np.linspace(-2, 2, 81)
@@ -140,7 +145,7 @@ def test_the_regret_is_within_the_bound(forecaster, share):
 
 def test_margins_beyond_the_clip_count_as_the_clip():
     ours = BoostingRegression(1, 3, clip=1.0)
-    ours._zero[:] = 0.3
+    ours._even[:] = 1 / 3
     for _ in range(3):
         ours.update_all(np.zeros((1, 3)), np.zeros(1), 0)
     far, further = (ours.predict(0, np.array([big, 0.0, 1.0]), 0) for big in (50.0, 5000.0))
@@ -152,6 +157,18 @@ def test_margins_beyond_the_clip_count_as_the_clip():
     assert np.isfinite(low).all()
 
 
+def test_shares_that_vanish_come_back():
+    ours, p = BoostingRegression(1, 3, clip=2.0), np.zeros(3)
+    ours.predict_shares(0, np.array([1.0, 0.0, 0.0]), 0, p)
+    assert p[1] == p[2] > 0.0
+    assert p.sum() == pytest.approx(1.0)
+    ours.predict_shares(0, np.array([0.75, 0.0, 0.25]), 1, p)
+    assert p[1] > 0.0
+    assert p[0] / p[2] == pytest.approx(3.0)
+    ours.update_all(np.zeros((1, 3)), np.zeros(1), 1)
+    assert np.isfinite(ours.states.h).all()
+
+
 def test_copies_learn_for_themselves_and_copies_of_it_go_on():
     rng = np.random.default_rng(4)
     ours = BoostingRegression(3, 3, clip=3.0, forecaster="aioli")
@@ -161,16 +178,16 @@ def test_copies_learn_for_themselves_and_copies_of_it_go_on():
         before = [np.zeros(3), S[0], S[1]]
         for i, single in enumerate(singles):
             np.testing.assert_array_equal(ours.predict(i, before[i], 1), single.predict(0, before[i], 1))
-            single._zero[:] = before[i]
+            single._even[:] = softmax(before[i])
             single.update_all(np.zeros((1, 3)), votes[i : i + 1], y)
-        ours.update_all(S, votes, y)
+        ours.update_all(softmax(S, axis=1), votes, y)
     for other in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         S, votes = rng.standard_normal((3, 3)), np.array([0.0, 1.0, 2.0])
         expected = ours.predict(2, S[0], 1)
-        other.update_all(S, votes, 1)
+        other.update_all(softmax(S, axis=1), votes, 1)
         np.testing.assert_array_equal(ours.predict(2, S[0], 1), expected)  # nothing is shared
         twin = copy.deepcopy(ours)
-        twin.update_all(S, votes, 1)
+        twin.update_all(softmax(S, axis=1), votes, 1)
         np.testing.assert_array_equal(other.predict(2, S[0], 1), twin.predict(2, S[0], 1))
 
 

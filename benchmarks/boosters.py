@@ -9,6 +9,7 @@ medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from ope
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import statistics
 import time
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 
 from banditlab.agents import Trace
 from banditlab.boosting._compiled import follow, parts
-from banditlab.boosting._forest import Forest, ask, estimate, teach
-from banditlab.boosting._weak import Floats
+from banditlab.boosting._forest import Forest, prepare, teach
+from banditlab.boosting._weak import Floats, least_costly
 from banditlab.boosting.regression import hand_costs
 from banditlab.envs.openml import OpenML
 from banditlab.kernels import as_contexts, borrow, njit
@@ -83,26 +84,17 @@ def build(data: Set, id_: str, settings: dict[str, Any]) -> Any:
 
 
 @njit(cache=False)
-def trees_alone(forest, V, y, costs, weights, chooses, cursor, sink):  # type: ignore[no-untyped-def]
+def trees_alone(forest, room, V, y, costs, weights, chooses, cursor, sink):  # type: ignore[no-untyped-def]
     """Take the trees through predictions and updates; return whether it ended, see `play_template`."""
-    forest, V, y, costs, weights, sink = (
-        borrow(forest),
-        borrow(V),
-        borrow(y),
-        borrow(costs),
-        borrow(weights),
-        borrow(sink),
-    )
+    forest, room, V, y = borrow(forest), borrow(room), borrow(V), borrow(y)
+    costs, weights, sink = borrow(costs), borrow(weights), borrow(sink)
     t, j = cursor[0], cursor[1]
-    N = weights.shape[1]
     while t < y.shape[0]:
         if j < 0:
-            for i in range(N):
+            prepare(forest, V[t], room.estimates, room.w)
+            for i in range(weights.shape[1]):
                 if chooses:
-                    sink[0] += ask(forest, i, V[t], costs[t, i])
-                else:
-                    estimate(forest, i, V[t], forest.q)
-                    sink[0] += forest.q[0]
+                    sink[0] += least_costly(room.estimates[i], costs[t, i], room.gain, room.w[i])
             j = 0
         j = teach(forest, j, V[t], y[t], weights[t])
         if j < forest.trees.shape[0]:
@@ -138,11 +130,12 @@ def replayed(booster: Any, data: Set, script: Script, chooses: bool) -> Callable
     """Return what takes a booster's fresh trees through some rounds of a script."""
     forest: Forest = booster._forest()
     V, cursor, sink = booster._grove.views(data.X), np.array([0, -1]), np.zeros(1)
+    room = booster._played(forest).room
 
     def rounds(part: slice) -> None:
         cursor[:] = 0, -1
         given = V[part], data.y[part], script.costs[part], script.weights[part]
-        while not trees_alone(forest, *given, chooses, cursor, sink):
+        while not trees_alone(forest, room, *given, chooses, cursor, sink):
             booster._grove.grow(int(cursor[1]))
 
     return rounds
@@ -157,9 +150,12 @@ def played(booster: Any, data: Set) -> Callable[[slice], None]:
 def in_turn(rounds: int, size: int, ways: list[Callable[[slice], None]]) -> list[float]:
     """Return the processor seconds of each way through the rounds, a stretch of `size` rounds of each in turn."""
     times = [0.0] * len(ways)
+    gc.collect()
+    gc.disable()  # which of the ways would meet a collection is chance
     for start in range(0, rounds, size):
         for i, way in enumerate(ways):
             times[i] += timed(way, slice(start, min(start + size, rounds)))
+    gc.enable()
     return times
 
 
@@ -279,7 +275,7 @@ each learner and round.
 `compiled-hoeffding-tree`: trees and their tuning as in the specs of the tables, `weight_scale = "random"` or 1 (the default);
 balance-scale (K = 3, {balance} rows) and the first {nursery:,} rows of nursery (K = 5, 8 nominal or ordered columns). "Tree" is
 equal trees alone, taken through the same estimates and updates and equal to the last bit afterwards; "choice" is the rest
-of a weak learner's prediction, argmin of the expected costs with a uniform for ties; "own" is the booster: costs, votes, steps,
+of a weak learner's prediction, argmin of the expected costs; "own" is the booster: costs, votes, steps,
 experts, hedge, the block's bookkeeping.
 
 | set | booster | weights | tree, us | choice, us | own, us | all, us | all but the tree | booster's own share |
@@ -312,12 +308,13 @@ trees in a plain loop, "own" everything else.
 
 
 @njit(cache=False)
-def asks(forest, V, costs, sink):  # type: ignore[no-untyped-def]
+def asks(forest, room, V, sink):  # type: ignore[no-untyped-def]
     """Ask every learner in every round, at the costs of one."""
-    forest, V, costs = borrow(forest), borrow(V), borrow(costs)
+    forest, room, V, sink = borrow(forest), borrow(room), borrow(V), borrow(sink)
     for t in range(V.shape[0]):
-        for i in range(costs.shape[0] - 1):
-            sink[0] += ask(forest, i, V[t], costs[i])
+        prepare(forest, V[t], room.estimates, room.w)
+        for i in range(room.w.shape[0]):
+            sink[0] += least_costly(room.estimates[i], room.costs[i], room.gain, room.w[i])
 
 
 @njit(cache=False)
@@ -355,7 +352,7 @@ def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
         function(*arguments)
         return unit * min(timed(function, *arguments) for _ in range(REPEATS))
 
-    asked = best(asks, forest, V, room.costs, np.zeros(1))
+    asked = best(asks, forest, room, V, np.zeros(1))
     followed = best(follows, forest, room, counts.mistakes, len(data.y))
     answered = best(responds, loops.respond, forest, rule, room, counts.mistakes, V)
     return [

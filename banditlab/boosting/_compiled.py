@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditlab.boosting._forest import ask, teach, uniform
+from banditlab.boosting._forest import prepare, teach, uniform
 from banditlab.boosting._losses import cost_matrix, gradient, slope
-from banditlab.boosting._weak import Floats, tied
+from banditlab.boosting._weak import Floats, least_costly, tied
 from banditlab.kernels import bind, borrow, draw, inline, is_answer, njit
 
 DONE, FULL, WRONG = range(3)
@@ -28,14 +28,18 @@ class Room(NamedTuple):
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K)
     costs (N + 1, K, K)     the gradients of all labels at s^0 ... s^N; those at s^0 never change
     handed (K, K)           the costs a learner is handed, where they are others
-    p (K,), v, w (N,)       what is played; experts' and examples' weights
+    estimates (N, K)        the learners' estimates
+    p, gain (K,)            what is played; scratch
+    v, w (N,)               experts' weights; uniforms for the learners' ties, then their examples' weights
     fading (NEVER,)         e^{-M} of M = 0, 1, ...
     """
 
     payload: Floats
     costs: Floats
     handed: Floats
+    estimates: Floats
     p: Floats
+    gain: Floats
     v: Floats
     w: Floats
     fading: Floats
@@ -47,7 +51,8 @@ class Room(NamedTuple):
         costs, fading = np.zeros((N + 1, K, K)), np.zeros(NEVER)
         cost_matrix(loss, zero, costs[0])
         fade(fading)
-        return cls(np.zeros(N * (K + 2)), costs, np.zeros((K, K)), np.zeros(K), np.zeros(N), np.zeros(N), fading)
+        p, gain, v, w = np.zeros(K), np.zeros(K), np.zeros(N), np.zeros(N)
+        return cls(np.zeros(N * (K + 2)), costs, np.zeros((K, K)), np.zeros((N, K)), p, gain, v, w, fading)
 
 
 class Counts(NamedTuple):
@@ -107,8 +112,10 @@ def respond_template(forest, rule, room, mistakes, x):  # type: ignore[no-untype
     """Ask every learner at x: fills room.payload, room.costs and room.p."""
     forest, rule, room, mistakes, x = borrow(forest), borrow(rule), borrow(room), borrow(mistakes), borrow(x)
     votes, choices, S = parts(room.payload, room.p.shape[0])
+    prepare(forest, x, room.estimates, room.w)
     for i in range(votes.shape[0]):
-        l = ask(forest, i, x, hand_kernel(room.costs[i], room.handed))  # type: ignore[name-defined]  # noqa: F821
+        handed = hand_kernel(room.costs[i], room.handed)  # type: ignore[name-defined]  # noqa: F821
+        l = least_costly(room.estimates[i], handed, room.gain, room.w[i])
         votes[i] = l
         step_kernel(rule, i, l, S, room.costs)  # type: ignore[name-defined]  # noqa: F821
     follow(forest, S, choices, mistakes, room.fading, room.v, room.p)

@@ -63,7 +63,9 @@ class ExpertBooster(Booster):
     """A booster whose learner i is asked at costs made of the votes s^{i-1} of those before it.
 
     Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass turns a prediction into votes
-    and costs (`_start`, `_step`), and learns what it learns beside the edges (`_adapt`).
+    and costs (`_start`, `_step`), and learns what it learns beside the edges (`_adapt`); it may keep the votes in any form
+    that grows with them, such as their softmax, that its `loss_code` reads. `_rule` is the same for learners that are
+    compiled trees: then a block of rounds is one kernel, with the same numbers.
     """
 
     loss_code: int

@@ -21,7 +21,7 @@ from numba.np import arrayobj
 from numpy.typing import NDArray
 
 from banditlab.boosting._hoeffding import learn, shares
-from banditlab.boosting._weak import Floats, least_costly, most_probable
+from banditlab.boosting._weak import Floats
 from banditlab.kernels import as_contexts, inline, njit
 
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
@@ -36,7 +36,7 @@ class Forest(NamedTuple):
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
     widths (3,)             V, W, Z
     starts                  what `learn` takes beside the arrays
-    scratch (5, K), q, gain (K,), both (2,)     are scratch
+    scratch (5, K), both (2,)       are scratch
     """
 
     trees: NDArray[np.int64]
@@ -44,8 +44,6 @@ class Forest(NamedTuple):
     widths: NDArray[np.int64]
     starts: NDArray[np.int64]
     scratch: Floats
-    q: Floats
-    gain: Floats
     both: Floats
 
 
@@ -131,18 +129,15 @@ def estimate(forest, i, x, q):  # type: ignore[no-untyped-def]
             q[k] = 1.0
 
 
-@inline
-def ask(forest, i, x, costs):  # type: ignore[no-untyped-def]
-    """Return learner i's class at x under costs (K, K)."""
-    estimate(forest, i, x, forest.q)
-    return least_costly(forest.q, costs, forest.gain, uniform(forest, i))
+@njit
+def prepare(forest, x, Q, u):  # type: ignore[no-untyped-def]
+    """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
 
-
-@inline
-def ask_freely(forest, i, x):  # type: ignore[no-untyped-def]
-    """Return learner i's class at x without costs."""
-    estimate(forest, i, x, forest.q)
-    return most_probable(forest.q, uniform(forest, i))
+    Neither depends on what other learners answer, so that the processor works on several trees at once.
+    """
+    for i in range(Q.shape[0]):
+        estimate(forest, i, x, Q[i])
+        u[i] = uniform(forest, i)
 
 
 @njit
@@ -218,7 +213,7 @@ class Grove:
 
 
 def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> Forest:
-    one, K = trees[0], len(trees) // (len(generators) - 1)
+    one = trees[0]
     nodes, values, seen = one.state[:3]
     return Forest(
         np.array([_addresses(tree.state) for tree in trees], dtype=np.int64),
@@ -226,8 +221,6 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
         np.array([nodes.shape[1], values.shape[1], seen.shape[1]], dtype=np.int64),
         one.starts,
         np.zeros((5, one.problem.n_classes)),
-        np.zeros(K if K > 1 else one.problem.n_classes),
-        np.zeros(K if K > 1 else one.problem.n_classes),
         np.zeros(2),
     )
 

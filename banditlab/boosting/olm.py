@@ -116,7 +116,7 @@ class AdaBoostOLM(ExpertBooster):
 
     With k = 2 it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
 
-    Cost: the weak learners', and O(N K^2); 4 N numbers beside the learners.
+    Cost: the weak learners', and O(N K^2), over compiled trees 2 N (K - 1) logistic functions; 4 N numbers beside the learners.
 
     Parameters
     ----------

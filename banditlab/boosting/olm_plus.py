@@ -33,7 +33,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     expected mistakes at most e/(e-1) (min_i M_i + ln N). `diagnostics` has both sides; there is no comparator, so `bound`
     answers None.
 
-    Cost: the weak learners', O(N K^2), and N binary forecasts and updates in two dimensions.
+    Cost: the weak learners', O(N K^2), and N roots in one unknown; 9 N numbers beside the learners.
 
     Parameters
     ----------

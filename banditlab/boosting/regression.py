@@ -191,7 +191,9 @@ class BoostingRegression:
     Guarantee (Theorem 13): regret at most the forecaster's plus T ln(1 + e^(2 - 2 clip)), in nats; with clip = ln T,
     O(ln(T)^2). See `bound`.
 
-    Cost: O(K) a round and the forecaster at K = d = 2; a fixed number of floats for each copy.
+    Both forecasters are kept in the same form, one matrix of order two and a root in one unknown (see `Regressions`).
+
+    Cost: O(K) a round, an exponential, a logarithm and a root; five floats for each copy.
 
     Parameters
     ----------

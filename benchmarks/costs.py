@@ -129,8 +129,9 @@ def epsilon_greedy_direct(c: Cell) -> Cost:
 
 
 def pnewtron(c: Cell) -> Cost:
+    """Two matrices are gone through as in y += a x, with a reciprocal an entry: what else is done to them hides behind."""
     n = c.K * c.nonzero
-    return linear(c).plus(Cost(stream=5.0 * n + 2.0 * c.K * c.d, quotient=n, exp=c.K, moved=3.0 * n))
+    return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
 
 
 def soba_diag(c: Cell) -> Cost:

@@ -10,6 +10,7 @@ from typing import Any
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs._files import SUFFIXES
+from banditlab.rows import MOST_DENSE
 
 TABLE = "banditlab/Table-v0"
 GAMMAS = [0.01, 0.03, 0.1, 0.3]
@@ -17,7 +18,7 @@ DENSE_STATE = 200  # K d up to which agents with a Kd x Kd state are quick enoug
 
 
 def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, **table: Any) -> Spec:
-    """Return the spec of a comparison.
+    """Return the spec of a comparison; without comparators where rows are sparse and too long to be made dense.
 
     Parameters
     ----------
@@ -38,12 +39,13 @@ def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, 
     env = build_environment(describe_environment(TABLE, settings, str(data)), rounds=1)
     n = env.unwrapped.n_rows
     size = env.unwrapped.problem.n_classes * env.unwrapped.problem.n_features
+    long = env.unwrapped.sparse and env.unwrapped.problem.n_features > MOST_DENSE  # the comparator needs dense rows
     return make_spec(
         {
             "name": plain_name(data),
             "rounds": rounds or max(5 * n, 5000),
             "repetitions": repetitions,
-            "norm_bounds": [10.0],
+            "norm_bounds": [] if long else [10.0],
             "environment": [{"id": TABLE, **settings}],
             "agent": _agents(size),
         },

@@ -81,6 +81,8 @@ class Console:
                 f"hindsight, norm bounds {balls}",
                 soft_wrap=True,
             )
+        else:
+            self.out.print("without comparators (norm_bounds = [])")
         for pair in plan.skipped:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             self.out.print(escape(line), soft_wrap=True)

@@ -53,7 +53,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Raised whenever the numbers this environment produces change."""
     oblivious: ClassVar[bool]
     """Whether contexts and labels are independent of the actions."""
-    sparse: ClassVar[bool] = False
+    sparse: bool = False
     """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
 
     metadata: dict[str, Any] = {"render_modes": []}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from banditlab.envs._base import Floats, Labels, Streams
+from banditlab.envs._base import Labels, Streams
 from banditlab.envs._recipe import Rows
 from banditlab.envs._stream import StreamEnv
 from banditlab.problem import Problem
+from banditlab.rows import is_sparse
 
 
 class DataSetEnv(StreamEnv):
@@ -22,6 +24,7 @@ class DataSetEnv(StreamEnv):
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
         X, _, classes, radius, _ = self._table
+        self.sparse = is_sparse(X)
         self.classes = list(classes)
         super().__init__(Problem(X.shape[1], len(classes), radius, horizon))
 
@@ -34,7 +37,13 @@ class DataSetEnv(StreamEnv):
         """N, the rows of one pass."""
         return len(self._table.y)
 
-    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
+    @property
+    def row_bytes(self) -> int:
+        """The memory a round's context takes in a block."""
+        X = self._table.X
+        return 12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes
+
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
         X, y = self._table.X, self._table.y
         left = np.zeros(0, dtype=np.int64)
         while True:

@@ -8,7 +8,7 @@ import io
 import zlib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -168,21 +168,33 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     return dropped(frame, drop_rows, path)
 
 
-def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
-    """Return the table, dense, features named "0", "1", ... in the file's order and the label "label"."""
+def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.Series]:
+    """Return the rows (N, d) in CSR form, features in the file's order, and their labels, called "label"."""
     import pandas as pd
+    from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
     try:
         X, y = load_svmlight_file(io.BytesIO(data))
     except ValueError as error:
         raise UsageError(f"{path}: not a LIBSVM file ({' '.join(str(error).split())})") from None
+    labels = dropped(pd.DataFrame({LIBSVM_LABEL: y}), drop_rows, path)[LIBSVM_LABEL]
+    return csr_array(X)[labels.index.to_numpy()], labels
+
+
+def made_dense(path: str, X: Any, labels: pd.Series) -> pd.DataFrame:
+    """Return the table of a LIBSVM file's rows, dense, features named "0", "1", ... and the label "label"."""
+    import pandas as pd
+
     n, d = X.shape
     if n * d > MAX_ENTRIES:
-        raise UsageError(f"{path}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many")
-    frame = pd.DataFrame(X.toarray(), columns=[str(j) for j in range(d)])
-    frame[LIBSVM_LABEL] = y
-    return dropped(frame, drop_rows, path)
+        raise UsageError(
+            f"{path}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many; rows of which at most a "
+            "quarter differs from 0 stay sparse where no entry is missing and scaling (--scaling) is none"
+        )
+    frame = pd.DataFrame(X.toarray(), columns=[str(j) for j in range(d)], index=labels.index)
+    frame[LIBSVM_LABEL] = labels
+    return frame
 
 
 def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:

@@ -42,12 +42,22 @@ def table_rows(
         raise UsageError(f"{source}: give label (--label), the column to predict{_columns('', list(frame.columns))}")
     keys = [("label (--label)", label), *(("drop_columns (--drop-column)", name) for name in drop_columns)]
     for key, name in keys:
-        if name not in frame.columns:
-            raise UsageError(f"{source}: {key}: there is no column {name!r}{_columns(name, list(frame.columns))}")
+        _refuse_column(key, name, list(frame.columns), source)
     y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing == "drop_rows")
     features = frame.drop(columns=[label, *(name for name in drop_columns if name != label)])[y >= 0]
     columns = [_column(features[name], max_categories, f"{source}: column {name!r}") for name in features.columns]
     return prepare(columns, y[y >= 0], classes, recipe, source, features.index.to_numpy())
+
+
+def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:
+    """Raise a UsageError for the first of the columns to drop that does not exist."""
+    for name in drop_columns:
+        _refuse_column("drop_columns (--drop-column)", name, names, source)
+
+
+def _refuse_column(key: str, name: str, names: list[str], source: str) -> None:
+    if name not in names:
+        raise UsageError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
 
 
 def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labels, list[Any]]:

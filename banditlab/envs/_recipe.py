@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from banditlab.envs._base import Floats, Labels
+from banditlab.envs._base import Labels
 from banditlab.envs._planted import HAIR
 from banditlab.errors import UsageError
 from banditlab.validation import one_of, positive
@@ -71,8 +71,8 @@ class Column(NamedTuple):
 class Rows(NamedTuple):
     """A prepared data set. The arrays are read-only and may be shared by many environments."""
 
-    X: Floats
-    """(N, d), every row of norm at most `radius`."""
+    X: Any
+    """(N, d), every row of norm at most `radius`: an array, or in CSR form."""
     y: Labels
     """(N,) in 0 ... K-1."""
     classes: list[Any]

@@ -75,7 +75,7 @@ class Sparse(StreamEnv):
     summary: ClassVar[str] = "documents of power-law words with planted topics, contexts in CSR form, any d"
     reference: ClassVar[str] = "made here, in the likeness of Reuters4 (Kakade, Shalev-Shwartz and Tewari, ICML 2008)"
     version: ClassVar[int] = 1
-    sparse: ClassVar[bool] = True
+    sparse = True
 
     def __init__(
         self,

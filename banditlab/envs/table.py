@@ -10,6 +10,7 @@ from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._files import Format
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.envs._sparse_table import sparse_rows, stays_sparse
 from banditlab.errors import UsageError
 from banditlab.validation import at_least, one_of
 
@@ -23,6 +24,10 @@ class Table(DataSetEnv):
 
     Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said by
     the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... K-1.
+
+    A LIBSVM file of which at most a quarter of the entries differs from 0, and which would take more than 64 MiB if it
+    were dense, stays sparse: blocks come in CSR form, in the memory of those entries, as from `Sparse`. It does not where
+    the recipe fills it: missing entries, or min-max scaling of a column with negative ones.
 
     Parameters
     ----------
@@ -135,8 +140,12 @@ class Table(DataSetEnv):
         elif self.format == "parquet":
             frame = _files.read_parquet(self.path, data, self.drop_rows)
         else:
-            frame = _files.read_libsvm(self.path, data, self.drop_rows)
-            label = _files.LIBSVM_LABEL
+            X, labels = _files.read_libsvm(self.path, data, self.drop_rows)
+            if stays_sparse(X):
+                rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
+                if rows is not None:
+                    return rows, separator
+            frame, label = _files.made_dense(self.path, X, labels), _files.LIBSVM_LABEL
         rows = table_rows(
             frame, label, recipe, drop_columns=self.drop_columns, max_categories=self.max_categories, source=self.path
         )

@@ -1,0 +1,93 @@
+"""A sparse file's rows as they are: what the recipe does to a table, done to the entries that are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from banditlab.envs._base import Floats
+from banditlab.envs._frame import classes_of, refuse_columns
+from banditlab.envs._planted import HAIR
+from banditlab.envs._recipe import RANGE_RATIO, Recipe, Rows
+from banditlab.errors import UsageError
+from banditlab.validation import positive
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGE = 2**23
+"""Entries, zeros counted, from which rows stay sparse: 64 MiB if they were dense. Smaller tables are quicker so."""
+SHARE = 0.25
+"""The most of them that may differ from 0."""
+
+
+def stays_sparse(X: Any) -> bool:
+    """Return whether rows (N, d) in CSR form are worth keeping so."""
+    n, d = X.shape
+    return n * d > LARGE and X.nnz <= SHARE * n * d
+
+
+def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[str], source: str) -> Rows | None:
+    """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None where it would fill them.
+
+    That is where entries are missing or infinite, and where min-max scaling would move the zeros of a column. Otherwise
+    the rows are those of `banditlab.envs._frame.table_rows` but for the rounding of the largest norm.
+
+    Raises
+    ------
+    UsageError
+        A dropped column does not exist, labels are missing or of one class, nothing is left; see `table_rows`.
+    """
+    y, classes = classes_of(labels, f"{source}: label column {labels.name!r}", recipe.missing == "drop_rows")
+    X, y = X[y >= 0], y[y >= 0]
+    if drop_columns:
+        names = [str(j) for j in range(X.shape[1])]
+        refuse_columns(drop_columns, names, source)
+        X = X[:, np.setdiff1d(np.arange(len(names)), np.array(drop_columns, dtype=np.int64))]
+    if not X.shape[1]:
+        raise UsageError(f"{source}: no feature column is left")
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    if not np.isfinite(X.data).all():
+        return None
+    low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
+    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _differ(high - low))
+    if scaled:
+        full = np.bincount(X.indices, minlength=X.shape[1]) == len(y)
+        if (low[~full] < 0.0).any():
+            return None
+        _scale(X, low, high)
+    largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
+    if largest == 0.0:
+        raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    radius = 1.0 if recipe.normalize else largest
+    if recipe.normalize:
+        X.data /= largest
+    if recipe.intercept:
+        X = _with_column(X, radius)
+        X.data /= np.sqrt(2.0)
+    X.data *= HAIR
+    for array in (X.data, X.indices, X.indptr, y):
+        array.flags.writeable = False
+    return Rows(X, y, classes, positive("radius", radius), scaled)
+
+
+def _differ(ranges: Floats) -> bool:
+    ranges = ranges[ranges > 0.0]
+    return len(ranges) > 0 and bool(ranges.max() > RANGE_RATIO * ranges.min())
+
+
+def _scale(X: Any, low: Floats, high: Floats) -> None:
+    """Bring the columns of X to [0, 1] in place, constant ones to 0."""
+    spread = high - low
+    X.data -= low[X.indices]
+    X.data /= np.where(spread > 0.0, spread, 1.0)[X.indices]
+    X.eliminate_zeros()
+
+
+def _with_column(X: Any, value: float) -> Any:
+    """Return X with a constant column appended."""
+    from scipy.sparse import csr_array, hstack
+
+    return hstack([X, csr_array(np.full((X.shape[0], 1), value))], format="csr")

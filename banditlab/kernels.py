@@ -254,13 +254,47 @@ def by_context(
     """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
 
     Kernels that touch x through such functions only are written once and take both kinds of contexts; compiled code holds
-    the form it needs and no other. Both are plain functions with the same parameters, one of them called `name`.
+    the form it needs and no other. Both are plain functions, or such choices themselves, with the same parameters, one of
+    them called `name`.
     """
-    place = list(inspect.signature(dense).parameters).index(name)
-    forms = {False: njit(dense, forceinline=inlined), True: njit(sparse, forceinline=inlined)}
+    return _choice(
+        (dense, sparse),
+        name,
+        lambda given: isinstance(given, kind),
+        lambda typed: getattr(typed, "instance_class", None) is kind,
+        inlined,
+    )
+
+
+def by_layout(columns: Callable[..., Any], rows: Callable[..., Any], *, name: str = "V", inlined: bool = False) -> Any:
+    """Return one function that runs `rows` where its argument V is the transpose of a matrix in C order, else `columns`."""
+    return _choice(
+        (columns, rows),
+        name,
+        lambda given: bool(given.flags.f_contiguous and not given.flags.c_contiguous),
+        lambda typed: typed.layout == "F",
+        inlined,
+    )
+
+
+def _choice(
+    functions: tuple[Callable[..., Any], Callable[..., Any]],
+    name: str,
+    is_second: Callable[[Any], bool],
+    is_second_type: Callable[[Any], bool],
+    inlined: bool,
+) -> Any:
+    """Return one function that runs the second of two where its argument `name` says so, told by its value or its type."""
+    place = list(inspect.signature(functions[0]).parameters).index(name)
+    forms = [form if hasattr(form, "form_for") else njit(form, forceinline=inlined) for form in functions]
 
     def either(*args: Any) -> Any:
-        return forms[isinstance(args[place], kind)](*args)
+        return forms[is_second(args[place])](*args)
+
+    def form_for(types: Any) -> Any:
+        """Return the compiled function for arguments of these types."""
+        form = forms[is_second_type(types[place])]
+        return form.form_for(types) if hasattr(form, "form_for") else form
 
     class Choice(AbstractTemplate):
         """What numba's `overload` makes, but of kernels that are in our own disk cache."""
@@ -272,7 +306,7 @@ def by_context(
             self.chosen: dict[Any, Any] = {}
 
         def generic(self, args: Any, kws: Any) -> Any:
-            form = nbtypes.Dispatcher(forms[getattr(args[place], "instance_class", None) is kind])
+            form = nbtypes.Dispatcher(form_for(args))
             signature: Any = form.get_call_type(self.context, args, kws)
             self.chosen[signature.args] = form.get_overload(signature)
             return signature
@@ -281,7 +315,9 @@ def by_context(
             return self.chosen[sig.args]
 
     infer_global(either, nbtypes.Function(Choice))
-    either.__name__, either.__doc__ = dense.__name__, dense.__doc__
+    either.form_for = form_for  # type: ignore[attr-defined]
+    either.__name__, either.__doc__ = functions[0].__name__, functions[0].__doc__
+    either.__signature__ = inspect.signature(functions[0])  # type: ignore[attr-defined]
     return either
 
 

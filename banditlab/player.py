@@ -20,7 +20,7 @@ import numpy as np
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-STATE_FORMAT = 3  # 2: inverses packed, running norms; 3: of per-class models in one piece, with room to look ahead
+STATE_FORMAT = 4  # 2: inverses packed, running norms; 3: of per-class models in one piece; 4: weights by rows
 
 
 class Player:

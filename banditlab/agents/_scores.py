@@ -8,11 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.forecasters._norms import SCALE
-from banditlab.forecasters._scores import add, descend, padded, scores, zero_weights
+from banditlab.forecasters._scores import add, descend, matrix, padded, per_class, scores, zero_weights
 from banditlab.kernels import inline
 from banditlab.problem import Problem
 
-__all__ = ["LinearScores", "ScaledScores", "add", "argmax", "descend", "padded", "runner_up", "scores", "zero_weights"]
+__all__ = [
+    "LinearScores",
+    "ScaledScores",
+    "add",
+    "argmax",
+    "descend",
+    "matrix",
+    "padded",
+    "per_class",
+    "runner_up",
+    "scores",
+    "zero_weights",
+]
 
 
 @inline
@@ -47,7 +59,7 @@ class LinearScores:
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d), a view."""
-        return self.state.V[:, : self.problem.n_classes].T
+        return self.state.V[: self.problem.n_features, : self.problem.n_classes].T
 
 
 class ScaledScores(LinearScores):
@@ -55,6 +67,6 @@ class ScaledScores(LinearScores):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d): a view as long as no sparse context was learnt from."""
+        """W (K, d): a view as long as nothing was projected."""
         scale, W = self.state.norm[SCALE], super().weights
         return W if scale == 1.0 else scale * W

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch; gamma (1,)."""
+    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch; gamma (1,)."""
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -86,4 +86,4 @@ class Banditron(LinearScores, KernelAgent):
         super().__init__(problem, rng)
         self.gamma = probability("gamma", gamma)
         K, d = problem.n_classes, problem.n_features
-        self.state = State(zero_weights(d, K), np.zeros(padded(K)), np.array([self.gamma]))
+        self.state = State(matrix(d, K), per_class(d, K), np.array([self.gamma]))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, padded, scores, zero_weights
-from banditlab.forecasters._quadratic import softmax_into
+from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.forecasters._lane_math import exponentials, inverse_root
+from banditlab.forecasters._lanes import WIDTH, eight, fma, put
+from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import by_context, draw_uniform, njit
+from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -23,9 +24,9 @@ FLOOR = 1e-12
 
 
 class State(NamedTuple):
-    """V, the transpose of W, and G, the sums of its squared gradients: (d, Kp), padded with columns without meaning.
+    """V, the transpose of W, and G, the sums of its squared gradients, in one layout (see `banditlab.forecasters._scores`).
 
-    settings (2,): gamma, learning rate; z, r (Kp,) scratch.
+    settings (2,): gamma, learning rate; z, r scratch.
     """
 
     V: NDArray[np.float64]
@@ -44,33 +45,46 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     p[best] += 1.0 - gamma
     for k in range(K):
         payload[k] = z[k]
+    payload[K] = z[best]
     if u[0] < gamma:
         return draw_uniform(K, u[1]), True
     return best, False
 
 
+@inline
+def adagrad_entry(v, s, g, rate):  # type: ignore[no-untyped-def]
+    """Return v - rate g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither."""
+    s = fma(g, g, s)
+    return fma(g * rate, inverse_root(s) * -1.0, v), s
+
+
 def _adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
-    """V -= rate g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,), r (Kp,)."""
+    """V -= rate g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
     for j in range(x.shape[0]):
-        a = x[j]
-        if a != 0.0:
+        if x[j] != 0.0:
             for k in range(r.shape[0]):
-                g = a * r[k]
-                G[j, k] += g * g
-                V[j, k] -= rate * g / math.sqrt(G[j, k])
+                V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r[k], rate)
+
+
+def _row_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
+    W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
+    for j in range(0, x.shape[0], WIDTH):
+        xj, i = features(x, j), j
+        for k in range(r.shape[0]):
+            w, h = adagrad_entry(eight(W, i), eight(H, i), xj * r[k], rate)
+            put(W, i, w)
+            put(H, i, h)
+            i += W.shape[1]
 
 
 def _sparse_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
         j, a = x.indices[i], x.values[i]
-        if a != 0.0:
-            for k in range(r.shape[0]):
-                g = a * r[k]
-                G[j, k] += g * g
-                V[j, k] -= rate * g / math.sqrt(G[j, k])
+        for k in range(r.shape[0]):
+            V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], a * r[k], rate)
 
 
-adagrad = by_context(_adagrad, _sparse_adagrad)
+adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
 @njit
@@ -78,10 +92,9 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     if not correct:  # the estimated gradient is 0
         return
     r, K = state.r, p.shape[0]
-    softmax_into(payload, r[:K])
-    r[action] -= 1.0
+    total = exponentials(payload, 1.0, payload[K], K, r)
     for k in range(K):
-        r[k] /= p[action]
+        r[k] = (r[k] / total - (1.0 if k == action else 0.0)) / p[action]  # (softmax - e_y) / P(y)
     adagrad(state.V, state.G, r, x, state.settings[1])
 
 
@@ -140,11 +153,11 @@ class EpsilonGreedy(LinearScores, KernelAgent):
         K, d, R = problem.n_classes, problem.n_features, problem.radius
         self.gamma = probability("gamma", gamma)
         self.learning_rate = resolve("learning_rate", learning_rate, {"auto": AUTO_RATE / R})
-        self.payload_size = K
+        self.payload_size = K + 1
         self.state = State(
-            V=zero_weights(d, K),
-            G=np.full((d, padded(K)), FLOOR * R**2),
+            V=matrix(d, K),
+            G=matrix(d, K, FLOOR * R**2),
             settings=np.array([self.gamma, self.learning_rate]),
-            z=np.zeros(padded(K)),
-            r=np.zeros(padded(K)),
+            z=per_class(d, K),
+            r=per_class(d, K),
         )

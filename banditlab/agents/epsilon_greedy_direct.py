@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
-from banditlab.agents.epsilon_greedy import FLOOR
+from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.agents.epsilon_greedy import FLOOR, adagrad_entry
+from banditlab.forecasters._lanes import WIDTH, eight, put
+from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import by_context, draw_uniform, njit
+from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, probability
 
@@ -21,9 +23,9 @@ AUTO_RATE = 0.5
 
 
 class State(NamedTuple):
-    """V, the transpose of W (d, Kp), padded with columns of zeros; G (K, d), the sums of squared gradients.
+    """V, the transpose of W, and G, its sums of squared gradients, in one layout (see `banditlab.forecasters._scores`).
 
-    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z (Kp,) scratch.
+    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z scratch.
     """
 
     V: NDArray[np.float64]
@@ -52,21 +54,25 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 def _adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
     """V_k -= rate g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
     for j in range(x.shape[0]):
-        g = r * x[j]
-        if g != 0.0:
-            G[k, j] += g * g
-            V[j, k] -= rate * g / math.sqrt(G[k, j])
+        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r, rate)
+
+
+def _row_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
+    W, H, x = by_class(V), by_class(G), borrow(x)
+    for j in range(0, x.shape[0], WIDTH):
+        i = k * W.shape[1] + j
+        w, h = adagrad_entry(eight(W, i), eight(H, i), features(x, j) * r, rate)
+        put(W, i, w)
+        put(H, i, h)
 
 
 def _sparse_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
-        j, g = x.indices[i], r * x.values[i]
-        if g != 0.0:
-            G[k, j] += g * g
-            V[j, k] -= rate * g / math.sqrt(G[k, j])
+        j = x.indices[i]
+        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x.values[i] * r, rate)
 
 
-adagrad = by_context(_adagrad, _sparse_adagrad, inlined=True)
+adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
 @njit
@@ -77,7 +83,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     state.rounds[0] += 1
 
 
-class EpsilonGreedyDirect(KernelAgent):
+class EpsilonGreedyDirect(LinearScores, KernelAgent):
     """Play the class most probably right, now and then any; learn from every answer about the class that was played.
 
     Problem: bandit multiclass. Class k's model says that k is right with probability sigmoid(w_k'x).
@@ -138,14 +144,9 @@ class EpsilonGreedyDirect(KernelAgent):
         self.gamma = gamma if gamma == "anytime" else probability("gamma", number("gamma", gamma, "anytime"))
         self.learning_rate = resolve("learning_rate", learning_rate, {"auto": AUTO_RATE / R})
         self.state = State(
-            V=zero_weights(d, K),
-            G=np.full((K, d), FLOOR * R**2),
+            V=matrix(d, K),
+            G=matrix(d, K, FLOOR * R**2),
             rounds=np.zeros(1, np.int64),
             settings=np.array([-1.0 if self.gamma == "anytime" else float(self.gamma), self.learning_rate]),
-            z=np.zeros(padded(K)),
+            z=per_class(d, K),
         )
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view; row k is class k's model."""
-        return self.state.V[:, : self.problem.n_classes].T

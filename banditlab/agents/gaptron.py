@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import ScaledScores, argmax, padded, runner_up, scores, zero_weights
+from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, runner_up, scores
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
+from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
 from banditlab.kernels import draw_uniform, inline, njit
 from banditlab.problem import Problem
@@ -25,7 +26,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
+    """V, the transpose of W (see `banditlab.forecasters._scores`), but for a scale; z, r scratch; the others hold one number.
 
     loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
     norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
@@ -42,7 +43,7 @@ class State(NamedTuple):
     norm: NDArray[np.float64]
 
 
-# payload (K + 1,) carries v = W x - max_k (W x)_k, of which the first n = payload[K] numbers were replaced by e^v.
+# payload (K + 1,) carries v = W x - max_k (W x)_k; with the logistic loss e^v in its place, and their sum behind them.
 
 
 @njit
@@ -50,43 +51,19 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, scale, K = state.z, state.norm[SCALE], p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
-    top = z[y_star]
-    for k in range(K):
-        payload[k] = scale * (z[k] - top)
-    payload[K] = 0.0
-    a = logistic_gap(payload, K) if state.loss[0] == LOGISTIC else hinge_gap(payload, y_star, K, state.loss[0])
+    if state.loss[0] == LOGISTIC:
+        payload[K] = exponentials(z, scale, z[y_star], K, payload)
+        a = 1.0 - 1.0 / payload[K] if payload[K] <= 2.0 else 1.0  # 1 - p* if p* >= 1/2, else 1, p* = 1 / sum_k e^{v_k}
+    else:
+        for k in range(K):
+            payload[k] = scale * (z[k] - z[y_star])
+        a = hinge_gap(payload, y_star, K, state.loss[0])
     m = max(a, state.gamma[0])
     p[:] = m / K  # p' = (1 - m) e_y* + m/K
     p[y_star] += 1.0 - m
     if u[0] < m:
         return draw_uniform(K, u[1]), True
     return y_star, False
-
-
-@inline
-def logistic_gap(payload, K):  # type: ignore[no-untyped-def]
-    """Return a = 1 - p* if p* >= 1/2, else 1, with p* = 1 / sum_k e^{v_k}.
-
-    Cubics just below e^{v/64}, to the power 64, show most sums that exceed 2; exponentials are taken for the others.
-    """
-    least = 0.0
-    for k in range(K):
-        v = max(-64.0, payload[k]) * (1.0 / 64.0)
-        e = 1.0 + v * (1.0 + v * (0.5 + v * (1.0 / 6.0)))
-        e *= e
-        e *= e
-        e *= e
-        e *= e
-        e *= e
-        least += e * e
-    if least > 2.000001:
-        return 1.0
-    total = 0.0
-    for k in range(K):
-        payload[k] = math.exp(payload[k])
-        total += payload[k]
-    payload[K] = K
-    return 1.0 - 1.0 / total if total <= 2.0 else 1.0
 
 
 @inline
@@ -121,15 +98,11 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
 @inline
 def logistic_slope(payload, y, weight, K, r):  # type: ignore[no-untyped-def]
     """Write weight (softmax - e_y) into r, the factor of g_t = r x' in the classes; return ||r||^2."""
-    total = 0.0
-    for k in range(K):
-        r[k] = payload[k] if k < payload[K] else math.exp(payload[k])
-        total += r[k]
-    p_star = 1.0 / total
+    p_star = 1.0 / payload[K]
     squares = 0.0
     for k in range(K):
-        r[k] *= p_star  # softmax(W x)
-        r[k] = weight * (r[k] - 1.0 if k == y else r[k])
+        softmax = payload[k] * p_star
+        r[k] = weight * (softmax - 1.0 if k == y else softmax)
         squares += r[k] * r[k]
     return squares
 
@@ -177,7 +150,7 @@ class Gaptron(ScaledScores, KernelAgent):
     one (proof in docs/gaptron-wide-step.md), and K instead of K^2 then stands under the roots: `gaptron_wide`, about
     1.52 R D sqrt(K T) where the paper has 2.40 K R D sqrt(T).
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, at most K exponentials, K d numbers.
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
 
     Parameters
     ----------
@@ -251,9 +224,9 @@ class Gaptron(ScaledScores, KernelAgent):
         self.project = (not adaptive) if project == "auto" else bool(project)
         self.payload_size = K + 1
         self.state = State(
-            V=zero_weights(d, K),
-            z=np.zeros(padded(K)),
-            r=np.zeros(padded(K)),
+            V=matrix(d, K),
+            z=per_class(d, K),
+            r=per_class(d, K),
             loss=np.array([LOSSES.index(self.loss)]),
             gamma=np.array([self.gamma]),
             step=np.array([self.step_scale if adaptive else float(self.step)]),

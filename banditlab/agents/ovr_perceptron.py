@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
 from banditlab.kernels import draw_uniform, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch.
+    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch.
 
     rules (2,): 1 where the largest yes is played, 1 where a hit corrects every class.
     """
@@ -120,4 +120,4 @@ class OvRPerceptron(LinearScores, KernelAgent):
         self.corrects = one_of("corrects", corrects, ("played", "all"))
         self.payload_size = K
         rules = np.array([int(self.choice == "largest"), int(self.corrects == "all")])
-        self.state = State(zero_weights(d, K), np.zeros(padded(K)), rules)
+        self.state = State(matrix(d, K), per_class(d, K), rules)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
 from banditlab.kernels import njit
 from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; the scores z (Kp,) as scratch."""
+    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch."""
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -73,4 +73,4 @@ class Perceptron(LinearScores, KernelLabelAgent):
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         super().__init__(problem, rng)
         K, d = problem.n_classes, problem.n_features
-        self.state = State(zero_weights(d, K), np.zeros(padded(K)))
+        self.state = State(matrix(d, K), per_class(d, K))

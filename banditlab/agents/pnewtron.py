@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import argmax, padded, scores, zero_weights
+from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.forecasters._lane_math import exponentials, inverse
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, fma, put, total
 from banditlab.forecasters._norms import SQUARE, measured, note, running_norm, squares
-from banditlab.kernels import by_context, draw, draw_uniform, inline, njit
+from banditlab.forecasters._scores import by_class, features
+from banditlab.kernels import borrow, by_context, by_layout, draw, draw_uniform, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
 
@@ -20,10 +23,10 @@ PAPER_RADIUS = math.sqrt(55.0)
 
 
 class State(NamedTuple):
-    """A and V = -b/A, each (d, Kp), transposed and padded with columns of 1/D and of zeros; W = scale V'.
+    """A and V = -b/A, transposed, in one layout (see `banditlab.forecasters._scores`); W = scale V'.
 
     b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z, s, q,
-    r (Kp,) are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
+    r are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
     draw is the argmax.
     """
 
@@ -45,14 +48,12 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, alpha = state.rates[0], state.rates[2] * scale
     scores(state.V, x, z)
     best = argmax(z, K)
-    total = mean = 0.0
+    sum_s, mean = exponentials(z, alpha, z[best], K, s), 0.0
     for k in range(K):
-        s[k] = math.exp(alpha * (z[k] - z[best]))
-        total += s[k]
         mean += z[k] / K
     greedy = state.greedy[0] == 1
     for k in range(K):
-        s[k] /= total
+        s[k] /= sum_s
         p[k] = (0.0 if greedy else (1.0 - gamma) * s[k]) + gamma / K  # p' = (1 - gamma) p + gamma/K
     if greedy:
         p[best] += 1.0 - gamma
@@ -81,59 +82,92 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         e = (1.0 if k == action else 0.0) - 1.0 / K
         q[k] = weight * e * e
         r[k] = step * e
-    move(state, x, q, r)
+    move(state, state.V, x, q, r)
     norm, D = math.sqrt(state.norm[SQUARE]), state.rates[3]
     state.scale[0] = D / norm if norm > D else 1.0  # the rescale that stands for a projection
 
 
-def _move(state, x, q, r):  # type: ignore[no-untyped-def]
+@inline
+def entry(a, v, xj, q, r):  # type: ignore[no-untyped-def]
+    """Return an entry of A and V updated, numbers or lanes; xj = 0 changes neither.
+
+    V = -b/A: (V A - x r)/(A + x^2 q) = V - (V x^2 q + x r)/(A + x^2 q).
+    """
+    more = xj * xj * q
+    a = a + more
+    return a, fma(fma(v, more, xj * r), inverse(a) * -1.0, v)
+
+
+def _move(state, V, x, q, r):  # type: ignore[no-untyped-def]
     """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0."""
-    A, V = state.A, state.V
+    A = state.A
     for j in range(x.shape[0]):
-        xj = x[j]
-        if xj != 0.0:
-            x2 = xj * xj
-            for k in range(V.shape[1]):
-                old = A[j, k]
-                new = old + x2 * q[k]
-                A[j, k] = new
-                V[j, k] = (V[j, k] * old - xj * r[k]) / new
-    measured(state.norm, squares(V, state.z))
+        if x[j] != 0.0:
+            for k in range(r.shape[0]):
+                A[j, k], V[j, k] = entry(A[j, k], V[j, k], x[j], q[k], r[k])
+    squares(V, state.z)
+    measured(state.norm, sum_of(state.z))
 
 
 @inline
-def entry(a, v, xj, q, r):  # type: ignore[no-untyped-def]
-    """Return an entry of A and V updated, and what the latter adds to ||V||^2."""
-    new = a + xj * xj * q
-    w = (v * a - xj * r) / new
-    return new, w, (w - v) * (w + v)
+def sum_of(z):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(z.shape[0]):
+        total += z[k]
+    return total
 
 
-def _sparse_move(state, x, q, r):  # type: ignore[no-untyped-def]
-    A, V, gain, near = state.A, state.V, 0.0, 0.0
+@inline
+def move_eight(A, W, i, xj, q, r, sums):  # type: ignore[no-untyped-def]
+    """Update eight entries of a row and return sums plus W's new squares."""
+    a, w = entry(eight(A, i), eight(W, i), xj, q, r)
+    put(A, i, a)
+    put(W, i, w)
+    return fma(w, w, sums)
+
+
+def _row_move(state, V, x, q, r):  # type: ignore[no-untyped-def]
+    A, W, x, q, r, even, odd = (
+        by_class(state.A),
+        by_class(V),
+        borrow(x),
+        borrow(q),
+        borrow(r),
+        all_lanes(0.0),
+        all_lanes(0.0),
+    )
+    K, wide = r.shape[0], W.shape[1]
+    for j in range(0, x.shape[0], WIDTH):
+        xj, i = features(x, j), j
+        for k in range(0, K - K % 2, 2):  # two sums, so that an addition need not wait for the last
+            even = move_eight(A, W, i, xj, q[k], r[k], even)
+            odd = move_eight(A, W, i + wide, xj, q[k + 1], r[k + 1], odd)
+            i += 2 * wide
+        if K % 2 > 0:
+            even = move_eight(A, W, i, xj, q[K - 1], r[K - 1], even)
+    measured(state.norm, total(even + odd))
+
+
+def _sparse_move(state, V, x, q, r):  # type: ignore[no-untyped-def]
+    A, gain, near = state.A, 0.0, 0.0
     for i in range(x.indices.shape[0]):
         near += A[x.indices[i], 0]
     state.z[0] = near  # the rows of A, which lie far apart, are fetched side by side
-    for k in range(0, V.shape[1], 4):  # four classes at a time, for the processor's divider
-        g0 = g1 = g2 = g3 = 0.0
-        for i in range(x.indices.shape[0]):
-            j, xj = x.indices[i], x.values[i]
-            a0, v0, d0 = entry(A[j, k], V[j, k], xj, q[k], r[k])
-            a1, v1, d1 = entry(A[j, k + 1], V[j, k + 1], xj, q[k + 1], r[k + 1])
-            a2, v2, d2 = entry(A[j, k + 2], V[j, k + 2], xj, q[k + 2], r[k + 2])
-            a3, v3, d3 = entry(A[j, k + 3], V[j, k + 3], xj, q[k + 3], r[k + 3])
-            A[j, k], A[j, k + 1], A[j, k + 2], A[j, k + 3] = a0, a1, a2, a3
-            V[j, k], V[j, k + 1], V[j, k + 2], V[j, k + 3] = v0, v1, v2, v3
-            g0, g1, g2, g3 = g0 + d0, g1 + d1, g2 + d2, g3 + d3
-        gain += (g0 + g1) + (g2 + g3)
+    for i in range(x.indices.shape[0]):
+        j, xj = x.indices[i], x.values[i]
+        for k in range(r.shape[0]):
+            old = V[j, k]
+            A[j, k], V[j, k] = entry(A[j, k], old, xj, q[k], r[k])
+            gain += (V[j, k] - old) * (V[j, k] + old)
     if note(state.norm, gain, V.shape[0]):
-        measured(state.norm, squares(V, state.z))
+        squares(V, state.z)
+        measured(state.norm, sum_of(state.z))
 
 
-move = by_context(_move, _sparse_move)
+move = by_context(by_layout(_move, _row_move), _sparse_move)
 
 
-class PNewtron(KernelAgent):
+class PNewtron(LinearScores, KernelAgent):
     """The Newtron its paper runs: a diagonal matrix, learning from hits and from errors; our re-implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature alpha > 0:
@@ -160,7 +194,7 @@ class PNewtron(KernelAgent):
     the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
     within a thousand rounds, so two correct implementations agree in distribution, not action by action.
 
-    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse; K exponentials, K nnz(x) divisions; 2 K d numbers.
+    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse; K exponentials, K nnz(x) reciprocals; 2 K d numbers.
 
     Parameters
     ----------
@@ -222,12 +256,12 @@ class PNewtron(KernelAgent):
         self.exploit = one_of("exploit", exploit, ("sample", "argmax"))
         D = math.sqrt(K) * self.norm_bound
         self.state = State(
-            A=np.full((d, padded(K)), 1.0 / D),
-            V=zero_weights(d, K),
-            z=np.zeros(padded(K)),
-            s=np.zeros(padded(K)),
-            q=np.zeros(padded(K)),
-            r=np.zeros(padded(K)),
+            A=matrix(d, K, 1.0 / D),
+            V=matrix(d, K),
+            z=per_class(d, K),
+            s=per_class(d, K),
+            q=per_class(d, K),
+            r=per_class(d, K),
             scale=np.ones(1),
             norm=running_norm(),
             rates=np.array([self.gamma, self.beta, self.alpha, D]),
@@ -237,4 +271,4 @@ class PNewtron(KernelAgent):
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d), rescaled into the ball."""
-        return self.state.scale[0] * self.state.V[:, : self.problem.n_classes].T
+        return self.state.scale[0] * super().weights

@@ -9,26 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import LinearScores, argmax, descend, padded, scores, zero_weights
+from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, scores
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
-from banditlab.forecasters._norms import squares
-from banditlab.forecasters._quadratic import dot
+from banditlab.forecasters._lane_math import exponentials
+from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm
 from banditlab.kernels import draw, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
+    """V, the transpose of W (see `banditlab.forecasters._scores`) but for a scale; z, r scratch; step (1,).
 
-    norm is at least ||W||_F: by the triangle inequality, made exact when it exceeds D.
+    norm (5,) is the running norm: W = norm[SCALE] V'.
     """
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
     r: NDArray[np.float64]
     step: NDArray[np.float64]
-    D: NDArray[np.float64]
     norm: NDArray[np.float64]
 
 
@@ -37,12 +36,9 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
-    total = 0.0
+    q_max = 1.0 / exponentials(z, state.norm[SCALE], z[y_star], K, payload)
     for k in range(K):
-        payload[k] = math.exp(z[k] - z[y_star])
-        total += payload[k]
-    for k in range(K):
-        payload[k] /= total  # q = softmax(W x)
+        payload[k] *= q_max  # q = softmax(W x)
     r = min(1.0, 2.0 * (1.0 - payload[y_star]))
     for k in range(K):
         p[k] = r * payload[k]
@@ -53,32 +49,14 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 @njit
 def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
-    V, r, K = state.V, state.r, p.shape[0]
+    r, K = state.r, p.shape[0]
     factor = state.step[0] / LN2
-    r_squared = 0.0
     for k in range(K):  # step * grad l = r x', grad l = (q - e_y) x' / ln 2
         r[k] = factor * (payload[k] - 1.0 if k == label else payload[k])
-        r_squared += r[k] * r[k]
-    descend(V, x, r)
-    state.norm[0] += math.sqrt(r_squared * dot(x, x))
-    if state.norm[0] > state.D[0]:
-        project(state)
+    descend_in_ball(state.V, x, r, state.norm)
 
 
-@njit
-def project(state):  # type: ignore[no-untyped-def]
-    """Rescale W to Frobenius norm D where it is longer, and note its norm."""
-    V = state.V
-    norm, D = math.sqrt(squares(V, state.z)), state.D[0]
-    if norm > D:
-        shrink = D / norm
-        for j in range(V.shape[0]):
-            for k in range(V.shape[1]):
-                V[j, k] *= shrink
-    state.norm[0] = min(norm, D)
-
-
-class RandomizedDecoding(LinearScores, KernelLabelAgent):
+class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     """Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
@@ -139,12 +117,11 @@ class RandomizedDecoding(LinearScores, KernelLabelAgent):
             self.step = positive("step", number("step", step, "theory"))
         self.payload_size = K
         self.state = State(
-            V=zero_weights(d, K),
-            z=np.zeros(padded(K)),
-            r=np.zeros(padded(K)),
+            V=matrix(d, K),
+            z=per_class(d, K),
+            r=per_class(d, K),
             step=np.array([self.step]),
-            D=np.array([self.frobenius_bound]),
-            norm=np.zeros(1),
+            norm=running_norm(self.frobenius_bound),
         )
 
     @property

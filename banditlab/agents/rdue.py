@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import ScaledScores, argmax, padded, scores, zero_weights
+from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, scores
 from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
+from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
 from banditlab.kernels import draw, draw_uniform, njit
 from banditlab.problem import Problem
@@ -21,7 +22,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros; z, r (Kp,) scratch; the others hold one number.
+    """V, the transpose of W (see `banditlab.forecasters._scores`), but for a scale; z, r scratch; the others hold one number.
 
     scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. norm (5,) is the running
     norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
@@ -42,12 +43,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K, gamma = state.z, p.shape[0], state.gamma[0]
     scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
-    ln2 = LN2 * state.norm[SCALE]
-    total = 0.0
-    for k in range(K):
-        payload[k] = math.exp(ln2 * (z[k] - z[best]))
-        total += payload[k]
-    q_max = 1.0 / total
+    q_max = 1.0 / exponentials(z, LN2 * state.norm[SCALE], z[best], K, payload)
     r = min(1.0, 2.0 * (1.0 - q_max))
     for k in range(K):
         payload[k] *= q_max  # q = softmax(theta ln 2)
@@ -169,9 +165,9 @@ class RDUE(ScaledScores, KernelAgent):
         self.project = (not adaptive) if project == "auto" else bool(project)
         self.payload_size = K
         self.state = State(
-            V=zero_weights(d, K),
-            z=np.zeros(padded(K)),
-            r=np.zeros(padded(K)),
+            V=matrix(d, K),
+            z=per_class(d, K),
+            r=per_class(d, K),
             gamma=np.array([self.gamma]),
             scale=np.array([self.step_scale if adaptive else 2.0 * D]),
             floor=np.array([1e-8 if adaptive else 0.0]),

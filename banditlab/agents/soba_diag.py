@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, padded, runner_up, zero_weights
+from banditlab.agents._scores import LinearScores, matrix, per_class, runner_up
 from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
-from banditlab.kernels import by_context, inline, njit
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, one_lane, put, total
+from banditlab.forecasters._scores import by_class, features
+from banditlab.kernels import borrow, by_context, by_layout, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with zeros; C = 1/A and theta of the same layout; the others as in SOBA."""
+    """V, the transpose of W, C = 1/A and theta in one layout (see `banditlab.forecasters._scores`); the others as in SOBA."""
 
     V: NDArray[np.float64]
     C: NDArray[np.float64]
@@ -26,50 +28,77 @@ class State(NamedTuple):
     tally: NDArray[np.float64]
 
 
+# Sums go by lanes, features l, l + 8, ... in lane l, in every form.
+
+
 def _quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
     """Return x'(C_yb + C_y)x, the C_k diagonal."""
-    total = 0.0
+    sums = all_lanes(0.0)
     for j in range(x.shape[0]):
-        total += x[j] * x[j] * (C[j, yb] + C[j, y])
-    return total
+        sums = sums + one_lane(j & 7, x[j] * x[j] * (C[j, yb] + C[j, y]))
+    return total(sums)
+
+
+def _row_quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
+    rows, x, sums = by_class(C), borrow(x), all_lanes(0.0)
+    wide = rows.shape[1]
+    for j in range(0, x.shape[0], WIDTH):
+        xj = features(x, j)
+        sums = sums + xj * xj * (eight(rows, yb * wide + j) + eight(rows, y * wide + j))
+    return total(sums)
 
 
 def _sparse_quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
-    total = 0.0
+    sums = all_lanes(0.0)
     for i in range(x.indices.shape[0]):
         j, a = x.indices[i], x.values[i]
-        total += a * a * (C[j, yb] + C[j, y])
-    return total
+        sums = sums + one_lane(j & 7, a * a * (C[j, yb] + C[j, y]))
+    return total(sums)
 
 
-quadratic_form = by_context(_quadratic, _sparse_quadratic, inlined=True)
+quadratic_form = by_context(by_layout(_quadratic, _row_quadratic, name="C"), _sparse_quadratic)
+
+
+@inline
+def moved(c, theta, xj, inverse, sign):  # type: ignore[no-untyped-def]
+    """Return entries of C, theta and W updated, numbers or lanes; sign is 1 in the row y and -1 in the row yb."""
+    c = c / (xj * xj * inverse * c + 1.0)  # A += z^2
+    theta = theta + xj * (sign * inverse)  # theta -= g
+    return c, theta, c * theta  # W = A^{-1} theta
 
 
 @inline
 def move_entry(state, j, y, yb, xj, inverse):  # type: ignore[no-untyped-def]
     """Update column j of the rows y and yb."""
     V, C, theta = state.V, state.C, state.theta
-    square = inverse * xj * xj  # A += z^2
-    C[j, y] /= 1.0 + square * C[j, y]
-    C[j, yb] /= 1.0 + square * C[j, yb]
-    theta[j, y] += inverse * xj  # theta -= g
-    theta[j, yb] -= inverse * xj
-    V[j, y] = C[j, y] * theta[j, y]  # W = A^{-1} theta
-    V[j, yb] = C[j, yb] * theta[j, yb]
+    C[j, y], theta[j, y], V[j, y] = moved(C[j, y], theta[j, y], xj, inverse, 1.0)
+    C[j, yb], theta[j, yb], V[j, yb] = moved(C[j, yb], theta[j, yb], xj, inverse, -1.0)
 
 
-def _move(state, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+def _move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
     for j in range(x.shape[0]):
         if x[j] != 0.0:
             move_entry(state, j, y, yb, x[j], inverse)
 
 
-def _sparse_move(state, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+def _row_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+    W, C, theta, x = by_class(V), by_class(state.C), by_class(state.theta), borrow(x)
+    for j in range(0, x.shape[0], WIDTH):
+        xj = features(x, j)
+        for k, sign in ((y, 1.0), (yb, -1.0)):
+            i = k * W.shape[1] + j
+            c, t, w = moved(eight(C, i), eight(theta, i), xj, inverse, sign)
+            put(C, i, c)
+            put(theta, i, t)
+            put(W, i, w)
+
+
+def _sparse_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
         move_entry(state, x.indices[i], y, yb, x.values[i], inverse)
 
 
-move = by_context(_move, _sparse_move, inlined=True)
+move = by_context(by_layout(_move, _row_move), _sparse_move)
 
 
 @njit
@@ -82,7 +111,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     quadratic = inverse * quadratic_form(state.C, y, yb, x)  # z'A^{-1}z
     if not accepts(state.tally, payload[yb] - payload[y], p[action], quadratic):
         return
-    move(state, y, yb, x, inverse)
+    move(state, state.V, y, yb, x, inverse)
 
 
 class SOBAdiag(LinearScores, KernelAgent):
@@ -147,10 +176,10 @@ class SOBAdiag(LinearScores, KernelAgent):
         self.ridge = positive("ridge", ridge)
         self.payload_size = K
         self.state = State(
-            V=zero_weights(d, K),
-            C=np.full((d, padded(K)), 1.0 / self.ridge),
-            theta=zero_weights(d, K),
-            z=np.zeros(padded(K)),
+            V=matrix(d, K),
+            C=matrix(d, K, 1.0 / self.ridge),
+            theta=matrix(d, K),
+            z=per_class(d, K),
             gamma=np.array([1.0 if self.gamma == "adaptive" else float(self.gamma)]),
             tally=np.array([0.0, 0.0, 0.0, float(self.gamma == "adaptive")]),
         )

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import math
 
-from banditlab.forecasters._lanes import ROUNDER, WIDTH, all_lanes, any_above, eight, larger, power_of_two, put, smaller
+from banditlab.forecasters._lanes import (
+    ROUNDER,
+    WIDTH,
+    all_lanes,
+    any_above,
+    eight,
+    first,
+    fma,
+    inverse_guess,
+    larger,
+    only,
+    power_of_two,
+    put,
+    put_first,
+    root_guess,
+    smaller,
+    total,
+    unless_below,
+)
 from banditlab.kernels import borrow, inline, njit
 
 _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts; the first has so few bits that its multiples by integers below 2^20 are exact."""
+LEAST = -600.0
+"""e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
 
 
@@ -27,6 +47,64 @@ def expm1(z):  # type: ignore[no-untyped-def]
     small = r + (even + odd * r) * square  # e^r - 1
     scale = power_of_two(shifted)
     return scale * small + (scale - all_lanes(1.0))
+
+
+@inline
+def exp(z):  # type: ignore[no-untyped-def]
+    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST, NaN where z is."""
+    shifted = larger(all_lanes(LEAST), z) * _LOG2_E + all_lanes(ROUNDER)
+    n = shifted - all_lanes(ROUNDER)
+    r = (z - n * _LN2_HIGH) - n * _LN2_LOW
+    square = r * r
+    even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
+    for power in (10, 8, 6, 4, 2):
+        even = fma(even, square, _TAYLOR[power])
+        odd = fma(odd, square, _TAYLOR[power + 1])
+    e = power_of_two(shifted) * (fma(fma(odd, r, even), square, r) + all_lanes(1.0))
+    return unless_below(z, all_lanes(LEAST), e)
+
+
+@inline
+def exponentials(z, scale, top, K, e):  # type: ignore[no-untyped-def]
+    """Write e^(scale (z_k - top)) into e_k, k = 0 ... K-1, for scale (z_k - top) <= 0, and return their sum."""
+    z, e, sums = borrow(z), borrow(e), all_lanes(0.0)
+    for k in range(0, K - K % WIDTH, WIDTH):
+        v = exp((eight(z, k) - all_lanes(top)) * scale)
+        put(e, k, v)
+        sums = sums + v
+    k, n = K - K % WIDTH, K % WIDTH
+    if n > 0:
+        v = exp((first(z, k, n) - all_lanes(top)) * scale)
+        put_first(e, k, v, n)
+        sums = sums + only(v, n)
+    return total(sums)
+
+
+@inline
+def inverse_root(v):  # type: ignore[no-untyped-def]
+    """Return 1/sqrt(v) of lanes or a number, 2^-1022 <= v finite, to a unit in the last place: no root, no quotient.
+
+    From a guess y with v y^2 = 1 - h, |h| <= 0.07, 1/sqrt(v) = y (1 - h)^(-1/2): the cubic through Chebyshev's nodes leaves
+    |h| <= 2e-6, for which three terms of the series do. v y goes first: it neither overflows nor loses bits.
+    """
+    y = root_guess(v)
+    h = fma(v * y, y * -1.0, 1.0)
+    y = y * fma(h, fma(h, fma(h, 0.31279807, 0.37627814), 0.50000132), 0.99999925)
+    h = fma(v * y, y * -1.0, 1.0)
+    return fma(y * h, fma(h, 0.375, 0.5), y)
+
+
+@inline
+def inverse(v):  # type: ignore[no-untyped-def]
+    """Return 1/v of lanes or a number, 2^-1000 <= v <= 2^1000, to a unit in the last place, without a division.
+
+    From a guess y with v y = 1 - e, |e| <= 0.051, 1/v = y / (1 - e): a cubic, then three terms of the series.
+    """
+    y = inverse_guess(v)
+    e = fma(v, y * -1.0, 1.0)
+    y = y * fma(e, fma(e, fma(e, 1.00255699, 1.00255699), 0.99999918), 0.99999918)
+    e = fma(v, y * -1.0, 1.0)
+    return fma(y, fma(e, e, e), y)
 
 
 @njit

@@ -1,8 +1,8 @@
 """Eight numbers at a time, for kernels: `eight(A, i)` and + - * / on what it returns, lane by lane.
 
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
-an order that the source fixes: a lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused.
-LLVM splits the eight where registers are narrower.
+an order that the source fixes: a lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
+but what `fma` fuses. LLVM splits the eight where registers are narrower.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types as nbtypes
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 WIDTH = 8
@@ -72,6 +73,110 @@ def _put(typingctx, A, i, v):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return nbtypes.void(A, nbtypes.intp, LANES), generate
+
+
+def _before(builder: Any, n: Any) -> Any:
+    """Return eight bits, true in the first n lanes."""
+    whole, places = ir.VectorType(_I64, WIDTH), ir.VectorType(_I32, WIDTH)
+    one = builder.insert_element(ir.Constant(whole, ir.Undefined), n, _I32(0))
+    count = builder.shuffle_vector(one, ir.Constant(whole, ir.Undefined), ir.Constant(places, None))
+    return builder.icmp_signed("<", ir.Constant(whole, [_I64(i) for i in range(WIDTH)]), count)
+
+
+_ZERO = ir.Constant(_VECTOR, None)
+_MASK = ir.VectorType(ir.IntType(1), WIDTH)
+
+
+def _first(typingctx, A, i, n):  # type: ignore[no-untyped-def]
+    """Return entries i ... i + n - 1 of A in the first lanes, n below eight, and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR.as_pointer(), _I32, _MASK, _VECTOR])
+        load = get_or_insert_function(builder.module, kind, "llvm.masked.load.v8f64.p0v8f64")
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        return builder.call(load, [address, _I32(8), _before(builder, args[2]), _ZERO])
+
+    return LANES(A, nbtypes.intp, nbtypes.intp), generate
+
+
+def _put_first(typingctx, A, i, v, n):  # type: ignore[no-untyped-def]
+    """Write the first n lanes of v into entries i ... i + n - 1 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _I32, _MASK])
+        store = get_or_insert_function(builder.module, kind, "llvm.masked.store.v8f64.p0v8f64")
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        builder.call(store, [args[2], address, _I32(8), _before(builder, args[3])])
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES, nbtypes.intp), generate
+
+
+def _half(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    """Return the address of the four entries i ... i + 3."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [i]), ir.VectorType(ir.DoubleType(), WIDTH // 2).as_pointer())
+
+
+def _halves(typingctx, A, i, j):  # type: ignore[no-untyped-def]
+    """Return entries i ... i + 3 and j ... j + 3 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        low, high = (builder.load(_half(context, builder, signature.args[0], args[0], k), align=8) for k in args[1:])
+        return _pick(builder, low, high, list(range(WIDTH)))
+
+    return LANES(A, nbtypes.intp, nbtypes.intp), generate
+
+
+def _put_folded(typingctx, A, i, v):  # type: ignore[no-untyped-def]
+    """Write the first four lanes of v plus the others into entries i ... i + 3 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, i, v = args
+        low, high = (_pick(builder, v, v, list(half)) for half in (range(WIDTH // 2), range(WIDTH // 2, WIDTH)))
+        builder.store(builder.fadd(low, high), _half(context, builder, signature.args[0], array, i), align=8)
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES), generate
+
+
+def _two(typingctx, x, y):  # type: ignore[no-untyped-def]
+    """Return x in the first four lanes and y in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        half = WIDTH // 2
+        x, y = (_spread(builder, number) for number in args)
+        return _pick(builder, x, y, [*range(half), *range(WIDTH, WIDTH + half)])
+
+    return LANES(nbtypes.float64, nbtypes.float64), generate
+
+
+def _only(typingctx, v, n):  # type: ignore[no-untyped-def]
+    """Return v in the first n lanes and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(_before(builder, args[1]), args[0], _ZERO)
+
+    return LANES(LANES, nbtypes.intp), generate
+
+
+def _unless_below(typingctx, v, w, u):  # type: ignore[no-untyped-def]
+    """Return u, but zeros in the lanes where v < w."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", *args[:2]), _ZERO, args[2])
+
+    return LANES(LANES, LANES, LANES), generate
+
+
+def _one_lane(typingctx, i, x):  # type: ignore[no-untyped-def]
+    """Return x in lane i and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, following = _before(builder, args[0]), _before(builder, builder.add(args[0], _I64(1)))
+        return builder.select(builder.xor(here, following), _spread(builder, args[1]), _ZERO)
+
+    return LANES(nbtypes.int64, nbtypes.float64), generate
 
 
 def _all_lanes(typingctx, x):  # type: ignore[no-untyped-def]
@@ -181,8 +286,55 @@ def _power_of_two(typingctx, v):  # type: ignore[no-untyped-def]
     return LANES(LANES), generate
 
 
+# What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
+
+
+def _either(*kinds: Any) -> tuple[Any, list[Any]]:
+    """Return the type of a result, and of its arguments: lanes where one of them is, numbers stay numbers."""
+    taken = [LANES if kind == LANES else nbtypes.float64 for kind in kinds]
+    return (LANES if LANES in taken else nbtypes.float64), taken
+
+
+def _fma(typingctx, a, b, c):  # type: ignore[no-untyped-def]
+    """Return a b + c rounded once; a processor without that instruction gets the same bits, slowly."""
+    kind, taken = _either(a, b, c)
+    shape, name = (_VECTOR, "llvm.fma.v8f64") if kind == LANES else (ir.DoubleType(), "llvm.fma.f64")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        fused = get_or_insert_function(builder.module, ir.FunctionType(shape, [shape] * 3), name)
+        same = [arg if arg.type == shape else _spread(builder, arg) for arg in args]
+        return builder.call(fused, same)
+
+    return kind(*taken), generate
+
+
+def _guess(magic: int, shift: int) -> Any:
+    def guess(typingctx, v):  # type: ignore[no-untyped-def]
+        """Return the number whose bits are magic - (bits of v >> shift)."""
+        kind, taken = _either(v)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            lanes = kind == LANES
+            whole = ir.VectorType(_I64, WIDTH) if lanes else _I64
+            start, by = (ir.Constant(whole, [_I64(n)] * WIDTH) if lanes else _I64(n) for n in (magic, shift))
+            bits = builder.lshr(builder.bitcast(args[0], whole), by)
+            return builder.bitcast(builder.sub(start, bits), args[0].type)
+
+        return kind(*taken), generate
+
+    return intrinsic(guess)
+
+
 eight: Any = intrinsic(_eight)
 put: Any = intrinsic(_put)
+first: Any = intrinsic(_first)
+put_first: Any = intrinsic(_put_first)
+halves: Any = intrinsic(_halves)
+put_folded: Any = intrinsic(_put_folded)
+two: Any = intrinsic(_two)
+only: Any = intrinsic(_only)
+unless_below: Any = intrinsic(_unless_below)
+one_lane: Any = intrinsic(_one_lane)
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
 totals: Any = intrinsic(_totals)
@@ -192,6 +344,11 @@ smaller: Any = _selected("<")
 larger: Any = _selected(">")
 any_above: Any = intrinsic(_any_above)
 power_of_two: Any = intrinsic(_power_of_two)
+fma: Any = intrinsic(_fma)
+root_guess: Any = _guess(0x5FE6EB50C7B537A9, 1)
+"""1 / sqrt(v), for v above 2^-1022, to 3.5 % of itself."""
+inverse_guess: Any = _guess(0x7FDE623822FC16E6, 0)
+"""1 / v, for 2^-1021 < v < 2^1021, to 5.1 % of itself (the guess that halves its exponent's error)."""
 
 
 def _define(symbol: Callable[[Any, Any], Any], instruction: str) -> None:

@@ -1,8 +1,9 @@
-"""Norms of weights that sparse updates keep up to date, so that a projection costs the entries of a context.
+"""Norms of weights that updates keep up to date, so that a projection costs one number.
 
-W = scale V: a projection changes the scale, an update the entries of V and, by their difference, the square of its norm.
-Rounding gathers in that difference, so the square is measured anew after as many updates as there are features, or once it
-has fallen to a small part of what it was: O(K) a round in the mean.
+W = scale V: a projection changes the scale, an update the entries of V and the square of its norm. A dense update measures
+the square on its way, a sparse one adds what its entries' squares gained. Rounding gathers in that gain, so the square is
+measured anew after as many updates as there are features, or once it has fallen to a small part of what it was: O(K) a
+round in the mean.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.forecasters._scores import descend
-from banditlab.kernels import by_context, inline, njit
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, first, fma, one_lane, put, total
+from banditlab.forecasters._scores import by_class, descend, features
+from banditlab.kernels import borrow, by_context, by_layout, inline, njit
 
 FALL = 1e-4
 """How far a running square may fall below its largest value: it then still has about 12 digits."""
@@ -45,9 +47,31 @@ def measured(norm, square):  # type: ignore[no-untyped-def]
     norm[UPDATES] = 0.0
 
 
-@njit
-def squares(V, column):  # type: ignore[no-untyped-def]
-    """Write the sums of squares of V's columns into column (Kp,), eight rows at a time, and return their sum."""
+def _squared_norm(x):  # type: ignore[no-untyped-def]
+    """Return ||x||^2: lane l sums the features l, l + 8, ..."""
+    x, squares = borrow(x), all_lanes(0.0)
+    d = x.shape[0]
+    whole = d - d % WIDTH
+    for j in range(0, whole, WIDTH):
+        squares = fma(eight(x, j), eight(x, j), squares)
+    if whole < d:
+        rest = first(x, whole, d - whole)
+        squares = fma(rest, rest, squares)
+    return total(squares)
+
+
+def _sparse_squared_norm(x):  # type: ignore[no-untyped-def]
+    squares = all_lanes(0.0)
+    for i in range(x.values.shape[0]):
+        squares = fma(one_lane(x.indices[i] & 7, x.values[i]), x.values[i], squares)
+    return total(squares)
+
+
+squared_norm = by_context(_squared_norm, _sparse_squared_norm)
+
+
+def _squares(V, column):  # type: ignore[no-untyped-def]
+    """Write ||W_k||^2 into column, as long as `per_class` makes it."""
     d, Kp = V.shape
     for k in range(Kp):
         column[k] = 0.0
@@ -60,10 +84,52 @@ def squares(V, column):  # type: ignore[no-untyped-def]
     for j in range(whole, d):
         for k in range(Kp):
             column[k] += V[j, k] ** 2
-    total = 0.0
-    for k in range(Kp):
-        total += column[k]
-    return total
+
+
+def _row_squares(V, column):  # type: ignore[no-untyped-def]
+    W = by_class(V)
+    for k in range(column.shape[0]):
+        column[k] = squared_norm(W[k])
+
+
+squares = by_layout(_squares, _row_squares)
+
+
+def _descend_measured(V, x, r, column):  # type: ignore[no-untyped-def]
+    """Take r x' off W and write ||W_k||^2 into column, which may be r itself; both as long as `per_class` makes them."""
+    descend(V, x, r)
+    squares(V, column)
+
+
+@inline
+def _moved(W, w, x, r, sums):  # type: ignore[no-untyped-def]
+    """Take r x off eight entries of W and return sums plus their squares."""
+    new = eight(W, w) - x * r
+    put(W, w, new)
+    return fma(new, new, sums)
+
+
+def _row_descend_measured(V, x, r, column):  # type: ignore[no-untyped-def]
+    W, x, r, column = by_class(V), borrow(x), borrow(r), borrow(column)
+    d, K, wide = x.shape[0], r.shape[0], W.shape[1]
+    for k in range(0, K - K % 4, 4):  # four sums, so that an addition need not wait for the last
+        a = b = c = e = all_lanes(0.0)
+        r0, r1, r2, r3 = r[k], r[k + 1], r[k + 2], r[k + 3]
+        for j in range(0, d, WIDTH):
+            xj, w = features(x, j), k * wide + j
+            a = _moved(W, w, xj, r0, a)
+            b = _moved(W, w + wide, xj, r1, b)
+            c = _moved(W, w + 2 * wide, xj, r2, c)
+            e = _moved(W, w + 3 * wide, xj, r3, e)
+        column[k], column[k + 1], column[k + 2], column[k + 3] = total(a), total(b), total(c), total(e)
+    for k in range(K - K % 4, K):
+        a, r0 = all_lanes(0.0), r[k]
+        for j in range(0, d, WIDTH):
+            a = _moved(W, k * wide + j, features(x, j), r0, a)
+        column[k] = total(a)
+
+
+descend_measured = by_layout(_descend_measured, _row_descend_measured)
 
 
 @njit
@@ -79,67 +145,44 @@ def fold(V, norm):  # type: ignore[no-untyped-def]
 
 
 @njit
-def project(V, D, column):  # type: ignore[no-untyped-def]
-    """Rescale V to Frobenius norm D where it is longer and return its square; column (Kp,) is scratch and ends as zeros."""
-    column[:] = 0.0
-    for j in range(V.shape[0]):
-        for k in range(V.shape[1]):
-            column[k] += V[j, k] * V[j, k]
-    square = column.sum()
-    column[:] = 0.0
-    norm = math.sqrt(square)
-    if norm > D:
-        V *= D / norm
-    return min(square, D * D)
-
-
-def _descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
-    """Take r x' off W = scale V' and rescale W into the norm's ball (Frobenius); r (Kp,) ends as anything."""
-    D = norm[RADIUS]
-    if norm[SCALE] != 1.0:  # a sparse update came before
-        fold(V, norm)
-    descend(V, x, r)
-    if not math.isinf(D):
-        measured(norm, project(V, D, r))
-
-
-def _sparse_descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
-    D = norm[RADIUS]
-    if math.isinf(D):
-        descend(V, x, r)
-        return
-    gain = 0.0
-    for i in range(x.indices.shape[0]):
-        j, xj = x.indices[i], x.values[i] / norm[SCALE]
-        for k in range(V.shape[1]):
-            old = V[j, k]
-            V[j, k] = old - xj * r[k]
-            gain += (V[j, k] - old) * (V[j, k] + old)
-    if note(norm, gain, V.shape[0]):
-        fold(V, norm)
-    size = norm[SCALE] * math.sqrt(norm[SQUARE])
+def shrink(V, norm):  # type: ignore[no-untyped-def]
+    """Rescale W = scale V into the norm's ball, by its scale."""
+    size, D = norm[SCALE] * math.sqrt(norm[SQUARE]), norm[RADIUS]
     if size > D:
         norm[SCALE] *= D / size
         if norm[SCALE] < LEAST_SCALE:
             fold(V, norm)
 
 
+def _descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
+    """Take r x' off W = scale V' and rescale W into the norm's ball (Frobenius); r, of `per_class`, ends as anything."""
+    if math.isinf(norm[RADIUS]):
+        descend(V, x, r)
+        return
+    for k in range(r.shape[0]):
+        r[k] /= norm[SCALE]
+    descend_measured(V, x, r, r)
+    square = 0.0
+    for k in range(r.shape[0]):
+        square += r[k]
+    measured(norm, square)
+    shrink(V, norm)
+
+
+def _sparse_descend_in_ball(V, x, r, norm):  # type: ignore[no-untyped-def]
+    if math.isinf(norm[RADIUS]):
+        descend(V, x, r)
+        return
+    gain = 0.0
+    for i in range(x.indices.shape[0]):
+        j, xj = x.indices[i], x.values[i] / norm[SCALE]
+        for k in range(r.shape[0]):
+            old = V[j, k]
+            V[j, k] = old - xj * r[k]
+            gain += (V[j, k] - old) * (V[j, k] + old)
+    if note(norm, gain, V.shape[0]):
+        fold(V, norm)
+    shrink(V, norm)
+
+
 descend_in_ball = by_context(_descend_in_ball, _sparse_descend_in_ball)
-
-
-def _squared_norm(x):  # type: ignore[no-untyped-def]
-    """Return ||x||^2, its squares added in order."""
-    total = 0.0
-    for j in range(x.shape[0]):
-        total += x[j] * x[j]
-    return total
-
-
-def _sparse_squared_norm(x):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(x.values.shape[0]):
-        total += x.values[i] * x.values[i]
-    return total
-
-
-squared_norm = by_context(_squared_norm, _sparse_squared_norm, inlined=True)

@@ -1,9 +1,14 @@
 """Scores W x of a linear learner at kernel speed, in one order of summation on both paths.
 
-W is kept transposed and padded, V (d, Kp) with Kp a multiple of four: the loop over classes is then contiguous and
-vectorises without reordering a sum. Eight rows of V go at a time, so z is read and written d/8 times. A sparse context
-reads the rows of V where it has entries, one place in memory for all classes, and sums in the same order: contexts with
-zeros give the same bits in either form.
+W is kept as V (d, K), its transpose, padded, in one of two layouts that kernels tell by the array's type
+(`banditlab.kernels.by_layout`):
+
+* rows: up to `SHORT` features, V is the transpose of W in C order. Eight features go at a time, whatever K is, and a row
+  of W is one piece of memory. d is padded to a multiple of eight; lane l of a sum has the features l, l + 8, ...
+* columns: above, V itself is in C order: a sparse context reads one place in memory for all classes. Kp classes are a
+  multiple of four. Even features are summed on their own, and odd ones.
+
+A sparse context is summed in the same order: contexts with zeros give the same bits in either form.
 """
 
 from __future__ import annotations
@@ -11,7 +16,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.kernels import by_context, inline, njit
+from banditlab.forecasters._lanes import (
+    WIDTH,
+    all_lanes,
+    eight,
+    first,
+    fma,
+    halves,
+    one_lane,
+    put,
+    put_folded,
+    total,
+    two,
+)
+from banditlab.forecasters._packed import width, zeros
+from banditlab.kernels import borrow, by_context, by_layout, inline
+
+SHORT = 1024
+"""Most features of a matrix that is kept by rows."""
 
 
 def padded(n_classes: int) -> int:
@@ -20,73 +42,112 @@ def padded(n_classes: int) -> int:
 
 
 def zero_weights(n_features: int, n_classes: int) -> NDArray[np.float64]:
-    """Return V (d, Kp) of zeros; columns from K on stay 0 for ever."""
+    """Return V (d, Kp) of zeros, by columns; columns from K on stay 0 for ever."""
     return np.zeros((n_features, padded(n_classes)))
 
 
-def _scores(V, x, z):  # type: ignore[no-untyped-def]
-    """Write V' x into z (Kp,)."""
-    d, Kp = V.shape
-    for k in range(Kp):
-        z[k] = 0.0
-    whole = d - d % 8
-    for j in range(0, whole, 8):
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        x4, x5, x6, x7 = x[j + 4], x[j + 5], x[j + 6], x[j + 7]
-        for k in range(Kp):
-            low = (V[j, k] * x0 + V[j + 1, k] * x1) + (V[j + 2, k] * x2 + V[j + 3, k] * x3)
-            high = (V[j + 4, k] * x4 + V[j + 5, k] * x5) + (V[j + 6, k] * x6 + V[j + 7, k] * x7)
-            z[k] += low + high
-    for j in range(whole, d):
-        xj = x[j]
-        for k in range(Kp):
-            z[k] += V[j, k] * xj
+def matrix(n_features: int, n_classes: int, value: float = 0.0) -> NDArray[np.float64]:
+    """Return V, each entry `value`, by rows up to SHORT features: (D, Kp), D = d or d padded; padding never matters."""
+    if n_features > SHORT:
+        return np.full((n_features, padded(n_classes)), value)
+    V = zeros(padded(n_classes), width(n_features)).T
+    V[:] = value
+    return V
 
 
-def _sparse_scores(V, x, z):  # type: ignore[no-untyped-def]
-    j, a = x.indices, x.values
-    if _is_crowded(j, V.shape[0]):
-        _crowded_scores(V, j, a, z)
-        return
-    for k in range(0, z.shape[0], 4):
-        z0 = z1 = z2 = z3 = 0.0
-        for i in range(j.shape[0]):
-            z0 += V[j[i], k] * a[i]
-            z1 += V[j[i], k + 1] * a[i]
-            z2 += V[j[i], k + 2] * a[i]
-            z3 += V[j[i], k + 3] * a[i]
-        z[k], z[k + 1], z[k + 2], z[k + 3] = z0, z1, z2, z3
+def per_class(n_features: int, n_classes: int) -> NDArray[np.float64]:
+    """Return zeros as many as kernels score or move classes: K by rows, Kp by columns."""
+    return np.zeros(n_classes if n_features <= SHORT else padded(n_classes))
 
 
 @inline
-def _is_crowded(j, d):  # type: ignore[no-untyped-def]
-    """Whether two of the places j meet in one of the eights that `_scores` sums on its own."""
-    crowded = False
-    for i in range(1, j.shape[0]):
-        crowded |= (j[i] >> 3 == j[i - 1] >> 3) & (j[i] < d - d % 8)
-    return crowded
+def by_class(V):  # type: ignore[no-untyped-def]
+    """Return W (Kp, D), borrowed, of a V by rows."""
+    return borrow(V).T
 
 
-@njit
-def _crowded_scores(V, j, a, z):  # type: ignore[no-untyped-def]
-    """Write V' x into z (Kp,) for the entries a at j, each eight summed in pairs and fours as `_scores` does it."""
-    d, n = V.shape[0], j.shape[0]
+@inline
+def features(x, j):  # type: ignore[no-untyped-def]
+    """Return x_j ... x_{j+7}, zeros beyond its end."""
+    return eight(x, j) if j + WIDTH <= x.shape[0] else first(x, j, x.shape[0] - j)
+
+
+def _scores(V, x, z):  # type: ignore[no-untyped-def]
+    """Write V' x into z (Kp,), eight classes at a time; the last four lie side by side, for even and odd features."""
+    V, x, z = borrow(V), borrow(x), borrow(z)
+    d, Kp = V.shape
+    pairs = d - d % 2
+    for k in range(0, Kp - Kp % 8, 8):
+        even = odd = all_lanes(0.0)
+        for j in range(0, pairs, 2):
+            even = fma(eight(V, j * Kp + k), x[j], even)
+            odd = fma(eight(V, j * Kp + Kp + k), x[j + 1], odd)
+        if pairs < d:
+            even = fma(eight(V, pairs * Kp + k), x[pairs], even)
+        put(z, k, even + odd)
+    if Kp % 8 > 0:
+        k, sums = Kp - 4, all_lanes(0.0)
+        for j in range(0, pairs, 2):
+            sums = fma(halves(V, j * Kp + k, j * Kp + Kp + k), two(x[j], x[j + 1]), sums)
+        if pairs < d:
+            sums = fma(halves(V, pairs * Kp + k, pairs * Kp + k), two(x[pairs], 0.0), sums)
+        put_folded(z, k, sums)
+
+
+def _sparse_scores(V, x, z):  # type: ignore[no-untyped-def]
+    V, z, places, a = borrow(V), borrow(z), x.indices, x.values
+    Kp = V.shape[1]
+    for k in range(0, Kp, 4):
+        sums = all_lanes(0.0)
+        for i in range(a.shape[0]):
+            j, odd = places[i], places[i] & 1
+            sums = fma(halves(V, j * Kp + k, j * Kp + k), two(0.0 if odd else a[i], a[i] if odd else 0.0), sums)
+        put_folded(z, k, sums)
+
+
+@inline
+def _four_rows(W, w, x, a, b, c, e):  # type: ignore[no-untyped-def]
+    wide = W.shape[1]
+    return (
+        fma(eight(W, w), x, a),
+        fma(eight(W, w + wide), x, b),
+        fma(eight(W, w + 2 * wide), x, c),
+        fma(eight(W, w + 3 * wide), x, e),
+    )
+
+
+def _row_scores(V, x, z):  # type: ignore[no-untyped-def]
+    """Write W_k x into z (K,), four rows of W at a time."""
+    W, x, z = by_class(V), borrow(x), borrow(z)
+    d, K, wide = x.shape[0], z.shape[0], W.shape[1]
+    whole, zero = d - d % WIDTH, all_lanes(0.0)
+    for k in range(0, K - K % 4, 4):
+        a = b = c = e = zero
+        for j in range(0, whole, WIDTH):
+            a, b, c, e = _four_rows(W, k * wide + j, eight(x, j), a, b, c, e)
+        if whole < d:
+            a, b, c, e = _four_rows(W, k * wide + whole, first(x, whole, d - whole), a, b, c, e)
+        z[k], z[k + 1], z[k + 2], z[k + 3] = total(a), total(b), total(c), total(e)
+    for k in range(K - K % 4, K):
+        a = zero
+        for j in range(0, whole, WIDTH):
+            a = fma(eight(W, k * wide + j), eight(x, j), a)
+        if whole < d:
+            a = fma(eight(W, k * wide + whole), first(x, whole, d - whole), a)
+        z[k] = total(a)
+
+
+def _sparse_row_scores(V, x, z):  # type: ignore[no-untyped-def]
+    j, a = x.indices, x.values
     for k in range(z.shape[0]):
-        total = four = pair = eight = 0.0
-        for i in range(n):
-            pair += V[j[i], k] * a[i]
-            here, following = j[i], j[i + 1] if i + 1 < n else j[i]
-            last = i + 1 == n or here >= d - d % 8  # the rest of d/8 is summed one by one
-            if last or here >> 1 != following >> 1:
-                four, pair = four + pair, 0.0
-            if last or here >> 2 != following >> 2:
-                eight, four = eight + four, 0.0
-            if last or here >> 3 != following >> 3:
-                total, eight = total + eight, 0.0
-        z[k] = total
+        sums = all_lanes(0.0)
+        for i in range(j.shape[0]):
+            lane = j[i] & 7
+            sums = fma(one_lane(lane, V[j[i], k]), a[i], sums)
+        z[k] = total(sums)
 
 
-scores = by_context(_scores, _sparse_scores)
+scores = by_context(by_layout(_scores, _row_scores), by_layout(_sparse_scores, _sparse_row_scores))
 
 
 def _add(V, k, c, x):  # type: ignore[no-untyped-def]
@@ -100,22 +161,41 @@ def _sparse_add(V, k, c, x):  # type: ignore[no-untyped-def]
         V[x.indices[i], k] += c * x.values[i]
 
 
-add = by_context(_add, _sparse_add, inlined=True)
+def _row_add(V, k, c, x):  # type: ignore[no-untyped-def]
+    W, x = by_class(V), borrow(x)
+    w, d = k * W.shape[1], x.shape[0]
+    whole = d - d % WIDTH
+    for j in range(0, whole, WIDTH):
+        put(W, w + j, eight(W, w + j) + eight(x, j) * c)
+    if whole < d:
+        put(W, w + whole, eight(W, w + whole) + first(x, whole, d - whole) * c)
+
+
+add = by_context(by_layout(_add, _row_add), _sparse_add)
 
 
 def _descend(V, x, r):  # type: ignore[no-untyped-def]
-    """Take the matrix r x' off W: V (d, Kp) -= x r', r (Kp,) with zeros from K on."""
+    """Take the matrix r x' off W: V -= x r', r as `per_class` makes it, zeros from K on."""
     for j in range(x.shape[0]):
         xj = x[j]
-        for k in range(V.shape[1]):
+        for k in range(r.shape[0]):
             V[j, k] -= xj * r[k]
+
+
+def _row_descend(V, x, r):  # type: ignore[no-untyped-def]
+    W, x, r = by_class(V), borrow(x), borrow(r)
+    for j in range(0, x.shape[0], WIDTH):
+        xj, w = features(x, j), j
+        for k in range(r.shape[0]):
+            put(W, w, eight(W, w) - xj * r[k])
+            w += W.shape[1]
 
 
 def _sparse_descend(V, x, r):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
         j, xj = x.indices[i], x.values[i]
-        for k in range(V.shape[1]):
+        for k in range(r.shape[0]):
             V[j, k] -= xj * r[k]
 
 
-descend = by_context(_descend, _sparse_descend, inlined=True)
+descend = by_context(by_layout(_descend, _row_descend), _sparse_descend)

@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ogd import ogd as ogd_bound
 from banditlab.forecasters._base import KernelForecaster
+from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import (
-    LARGEST,
     LEAST_SCALE,
     SCALE,
     SQUARE,
-    UPDATES,
+    descend_measured,
     measured,
     note,
     running_norm,
     squared_norm,
     squares,
 )
-from banditlab.forecasters._quadratic import softmax_into
-from banditlab.forecasters._scores import descend, padded, scores, zero_weights
+from banditlab.forecasters._scores import matrix, per_class, scores
 from banditlab.forecasters._settings import resolve
 from banditlab.kernels import by_context, inline, njit
 from banditlab.problem import Problem
@@ -31,9 +30,9 @@ from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with columns of zeros, but for the scale: W_k = norms[k, SCALE] V_k.
+    """V, the transpose of W (see `banditlab.forecasters._scores`), but for the scales: W_k = norms[k, SCALE] V_k.
 
-    norms (Kp, 5), the running norm of every V_k; s, r (Kp,) scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
+    norms (:, 5), the running norm of every V_k; s, r scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
     = B, step; spent (1,) = sum eta_t ||g_t||^2.
     """
 
@@ -58,12 +57,15 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     r, K = state.r, z.shape[0]
     B, step = state.constants
     predict_kernel(state, x, z)
-    softmax_into(z, r[:K])
-    r[y] -= 1.0  # g = (s - e_y) x'
+    top = z[0]
+    for k in range(1, K):
+        top = max(top, z[k])
+    share = 1.0 / exponentials(z, 1.0, top, K, r)
     state.t[0] += 1
     eta = step / math.sqrt(state.t[0])
     square_r = 0.0
     for k in range(K):
+        r[k] = r[k] * share - (1.0 if k == y else 0.0)  # g = (s - e_y) x'
         square_r += r[k] * r[k]
         r[k] *= eta
     state.spent[0] += eta * square_r * squared_norm(x)
@@ -71,66 +73,57 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
 
 
 def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
-    """Take r x' off W and clip every row to norm B; r, s (Kp,) are scratch, r with zeros from K on."""
-    if is_scaled(norms):  # a sparse update came before
-        fold(V, norms, s)
-    descend(V, x, r)
-    squares(V, s)
-    shrinks = False
-    for k in range(V.shape[1]):
-        norms[k, SQUARE] = norms[k, LARGEST] = min(s[k], B * B)
-        norms[k, UPDATES] = 0.0
-        shrinks |= s[k] > B * B
-        s[k] = B / math.sqrt(s[k]) if s[k] > B * B else 1.0
-    if shrinks:
-        for j in range(V.shape[0]):
-            for k in range(V.shape[1]):
-                V[j, k] *= s[k]
+    """Take r x' off W and clip every row to norm B; r, s of `per_class` are scratch, r with zeros from K on."""
+    for k in range(r.shape[0]):
+        r[k] /= norms[k, SCALE]
+    descend_measured(V, x, r, s)
+    for k in range(r.shape[0]):
+        measured(norms[k], s[k])
+    clip(V, B, norms, s)
 
 
 def _sparse_descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
-    for k in range(V.shape[1]):
+    for k in range(r.shape[0]):
         r[k] /= norms[k, SCALE]
         s[k] = 0.0
     for i in range(x.indices.shape[0]):
         j, xj = x.indices[i], x.values[i]
-        for k in range(V.shape[1]):
+        for k in range(r.shape[0]):
             old = V[j, k]
             V[j, k] = old - r[k] * xj
             s[k] += (V[j, k] - old) * (V[j, k] + old)
     anew = False
-    for k in range(V.shape[1]):
+    for k in range(r.shape[0]):
         anew |= note(norms[k], s[k], V.shape[0])
     if anew:
         fold(V, norms, s)
-    for k in range(V.shape[1]):
-        size = norms[k, SCALE] * math.sqrt(norms[k, SQUARE])
-        if size > B:
-            norms[k, SCALE] *= B / size
-            if norms[k, SCALE] < LEAST_SCALE:
-                norms[k, LARGEST] = math.inf  # to be folded at the next update
+    clip(V, B, norms, s)
 
 
 descend_in_rows = by_context(_descend_in_rows, _sparse_descend_in_rows)
 
 
 @inline
-def is_scaled(norms):  # type: ignore[no-untyped-def]
-    scaled = False
-    for k in range(norms.shape[0]):
-        scaled |= norms[k, SCALE] != 1.0
-    return scaled
+def clip(V, B, norms, s):  # type: ignore[no-untyped-def]
+    """Rescale every row of W that is longer than B, by its scale."""
+    least = 1.0
+    for k in range(s.shape[0]):
+        square = norms[k, SCALE] * norms[k, SCALE] * norms[k, SQUARE]
+        if square > B * B:
+            norms[k, SCALE] *= B / math.sqrt(square)
+            least = min(least, norms[k, SCALE])
+    if least < LEAST_SCALE:
+        fold(V, norms, s)
 
 
 @njit
 def fold(V, norms, s):  # type: ignore[no-untyped-def]
-    """Multiply the scales into V and measure the norms of its rows V_k; s (Kp,) is scratch."""
-    s[:] = 0.0
+    """Multiply the scales into V and measure the norms of its rows V_k; s is scratch."""
     for j in range(V.shape[0]):
-        for k in range(V.shape[1]):
+        for k in range(s.shape[0]):
             V[j, k] *= norms[k, SCALE]
-            s[k] += V[j, k] * V[j, k]
-    for k in range(V.shape[1]):
+    squares(V, s)
+    for k in range(s.shape[0]):
         norms[k, SCALE] = 1.0
         measured(norms[k], s[k])
 
@@ -189,15 +182,15 @@ class OGD(KernelForecaster):
         self.norm_bound = positive("norm_bound", norm_bound)
         self.step = resolve("step", step, {"theory": math.sqrt(2.0 * K) * self.norm_bound / R})
         constants = np.array([self.norm_bound, self.step])
-        Kp = padded(K)
-        norms, count, spent = np.tile(running_norm(), (Kp, 1)), np.zeros(1, np.int64), np.zeros(1)
-        self.state = State(zero_weights(d, K), norms, np.zeros(Kp), np.zeros(Kp), count, constants, spent)
+        s, r = per_class(d, K), per_class(d, K)
+        norms, count, spent = np.tile(running_norm(), (len(s), 1)), np.zeros(1, np.int64), np.zeros(1)
+        self.state = State(matrix(d, K), norms, s, r, count, constants, spent)
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d)."""
-        K = self.problem.n_classes
-        return self.state.norms[:K, SCALE, None] * self.state.V[:, :K].T
+        K, d = self.problem.n_classes, self.problem.n_features
+        return self.state.norms[:K, SCALE, None] * self.state.V[:d, :K].T
 
     def bound(self, rounds: float) -> float:
         """Return the regret's bound after `rounds` rounds, in nats."""

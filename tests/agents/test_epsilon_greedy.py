@@ -53,8 +53,8 @@ def test_importance_weights_equal_plain_numpy(stream, K, d, radius, chosen):
     W, G = np.zeros((K, d)), np.full((K, d), 1e-12 * radius**2)
     for x, label in zip(X, y):
         decision = agent.act(x)
-        np.testing.assert_allclose(decision.payload, W @ x, rtol=1e-9, atol=1e-9)
-        p = greedy(decision.payload, agent.gamma)
+        np.testing.assert_allclose(decision.payload[:K], W @ x, rtol=1e-9, atol=1e-9)
+        p = greedy(decision.payload[:K], agent.gamma)
         np.testing.assert_allclose(decision.probabilities, p, rtol=0, atol=1e-15)
         correct = decision.action == label
         if correct:
@@ -109,9 +109,9 @@ def test_importance_weighted_gradient_is_unbiased(stream):
             twin = copy.deepcopy(agent)
             twin.learn(x, decision._replace(action=action), action == label)
             # the step and the sums of squares together give the estimate back, sign included
-            grown = (twin.state.G - squares)[:, :K].T
+            grown = (twin.state.G - squares)[:d, :K].T
             moved = agent.weights - twin.weights
-            estimate = moved * np.sqrt(twin.state.G[:, :K].T) / agent.learning_rate
+            estimate = moved * np.sqrt(twin.state.G[:d, :K].T) / agent.learning_rate
             np.testing.assert_allclose(estimate**2, grown, rtol=1e-6, atol=1e-9)
             first += decision.probabilities[action] * estimate
             second += decision.probabilities[action] * estimate**2
@@ -125,11 +125,11 @@ def test_gradient_by_finite_differences():
     rng = np.random.default_rng(4)
     K, d = 3, 5
     agent = make(EpsilonGreedy, K, d, gamma=0.5)
-    agent.state.V[:, :K] = rng.standard_normal((d, K))
+    agent.state.V[:d, :K] = rng.standard_normal((d, K))
     W, x, label, h = agent.weights.copy(), as_contexts(rng.standard_normal(d) / 4), 1, 1e-6
     decision = agent.act(x)._replace(action=label)
     agent.learn(x, decision, True)
-    estimate = (W - agent.weights) * np.sqrt(agent.state.G[:, :K].T) / agent.learning_rate
+    estimate = (W - agent.weights) * np.sqrt(agent.state.G[:d, :K].T) / agent.learning_rate
     for k in range(K):
         for j in range(d):
             step = np.zeros((K, d))
@@ -185,6 +185,7 @@ def test_padding_stays_out(cls, stream):
     agent = make(cls, 5, 6)
     agent.play_block(X, y, Trace.empty(len(y)))
     assert not agent.state.V[:, 5:].any()
+    assert not agent.state.V[6:].any()
 
 
 @pytest.mark.parametrize("cls", BOTH)

@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse
 
 from banditlab.agents import Trace
-from banditlab.agents._scores import scores, zero_weights
+from banditlab.agents._scores import matrix, padded, per_class, scores, zero_weights
 from banditlab.errors import IncompatibleError
 from banditlab.forecasters._norms import fold, measured, note, running_norm
+from banditlab.forecasters._scores import SHORT
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -185,16 +186,44 @@ def test_a_block_of_sparse_contexts_allocates_no_dense_row():
 
 
 @pytest.mark.parametrize("classes", [2, 4, 5, 9])
-@pytest.mark.parametrize("d", [1, 7, 8, 64, 403])
+@pytest.mark.parametrize("d", [1, 7, 8, 64, 403, SHORT + 1])
 def test_scores_are_summed_in_the_same_order(d, classes):
     rng = np.random.default_rng(d)
-    V = zero_weights(d, classes)
-    V[:, :classes] = rng.standard_normal((d, classes)) * 10.0 ** rng.integers(-8, 8, (d, classes))
     X = as_contexts(rng.standard_normal((60, d)) * (rng.random((60, d)) < rng.random((60, 1))))
     csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
-    one, other = np.ones(V.shape[1]), np.ones(V.shape[1])
-    for t in range(60):
-        scores(V, X[t], one)
-        scores(V, csr.row(t), other)
-        assert np.array_equal(one, other)
-        np.testing.assert_allclose(one, V.T @ X[t], rtol=1e-9, atol=1e-6)
+    W = rng.standard_normal((classes, d)) * 10.0 ** rng.integers(-8, 8, (classes, d))
+    for V, one, other in (
+        (matrix(d, classes), per_class(d, classes), per_class(d, classes)),
+        (zero_weights(d, classes), np.zeros(padded(classes)), np.zeros(padded(classes))),
+    ):
+        V[:d, :classes] = W.T
+        one[:] = other[:] = 1.0
+        for t in range(60):
+            scores(V, X[t], one)
+            scores(V, csr.row(t), other)
+            assert np.array_equal(one, other)
+            np.testing.assert_allclose(one[:classes], W @ X[t], rtol=1e-9, atol=1e-6)
+            assert not one[classes:].any()
+
+
+@pytest.mark.parametrize(
+    ("id_", "settings"),
+    [EXACT[i] for i in (1, 2, 3, 4)] + [CLOSE[i] for i in (0, 4)],
+    ids=named,
+)
+def test_weights_by_columns_learn_what_weights_by_rows_do(id_, settings):
+    """The same contexts, behind them features that are always 0: as many as make the weights go by columns."""
+    X, y = documents()
+    wide = np.hstack([X, np.zeros((T, SHORT))])
+    short, short_trace = play(build(id_, settings), X, y)
+    long, long_trace = play(build(id_, settings, wide.shape[1]), wide, y)
+    sparse, sparse_trace = play(build(id_, settings, wide.shape[1]), in_csr(wide), y)
+    assert short.state.V.T.flags.c_contiguous
+    assert long.state.V.flags.c_contiguous
+    for trace in (long_trace, sparse_trace):
+        assert np.array_equal(trace.action, short_trace.action)
+        np.testing.assert_allclose(trace.p_true, short_trace.p_true, rtol=0, atol=1e-9)
+    for agent in (long, sparse):
+        np.testing.assert_allclose(agent.weights[:, :D], short.weights, rtol=1e-9, atol=1e-9)
+    if (id_, settings) in EXACT:
+        assert np.array_equal(long.weights, sparse.weights)

@@ -1,0 +1,78 @@
+"""Functions of eight numbers at a time against the C library's, over all exponents that may occur."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.forecasters._lane_math import exp, exponentials, inverse, inverse_root
+from banditlab.forecasters._lanes import eight, put
+from banditlab.kernels import njit
+
+
+@njit(cache=False)
+def mapped(v, z, roots, inverses, e):
+    for i in range(0, v.shape[0], 8):
+        put(roots, i, inverse_root(eight(v, i)))
+        put(inverses, i, inverse(eight(v, i)))
+        put(e, i, exp(eight(z, i)))
+
+
+@njit(cache=False)
+def one_by_one(v, roots, inverses):
+    for i in range(v.shape[0]):
+        roots[i] = inverse_root(v[i])
+        inverses[i] = inverse(v[i])
+
+
+def units(found, exact):
+    """Return the largest error in units of the last place."""
+    return float(np.max(np.abs((found - exact) / np.spacing(exact.astype(np.float64)))))
+
+
+@pytest.mark.parametrize("power", [(0, 2), (-30, 30), (-1000, 1000)])
+def test_reciprocals_and_exponentials_are_within_a_unit_or_two(power):
+    rng, n = np.random.default_rng(power[1]), 1 << 16
+    v = np.ldexp(1.0 + rng.random(n), rng.integers(*power, n).astype(np.int32))
+    v[:4] = [1.0, 4.0, np.nextafter(2.0, 0.0), np.nextafter(1.0, 2.0)]
+    z = -(600.0 ** rng.random(n))
+    roots, inverses, e = np.empty(n), np.empty(n), np.empty(n)
+    mapped(v, z, roots, inverses, e)
+    exact = v.astype(np.longdouble)
+    assert units(roots, 1 / np.sqrt(exact)) < 1.5
+    assert units(inverses, 1 / exact) < 1.5
+    assert units(e, np.exp(z.astype(np.longdouble))) < 2.0
+    again, once_more = np.empty(n), np.empty(n)
+    one_by_one(v, again, once_more)
+    assert np.array_equal(roots, again)
+    assert np.array_equal(inverses, once_more)
+
+
+def test_roots_of_the_smallest_and_the_largest_normal_numbers():
+    v = np.repeat([np.finfo(float).tiny, 3e-308, 1e308, np.finfo(float).max], 2)
+    roots = np.empty(8)
+    mapped(v, np.zeros(8), roots, np.empty(8), np.empty(8))
+    np.testing.assert_allclose(roots, v**-0.5, rtol=4e-16)
+
+
+def test_an_exponential_is_zero_far_below_one_at_zero_and_nan_where_its_argument_is():
+    z, e = np.array([0.0, -0.0, -601.0, -1e9, -np.inf, np.nan, -1e-300, -600.0]), np.empty(8)
+    mapped(np.ones(8), z, np.empty(8), np.empty(8), e)
+    assert e[[0, 1, 6]].tolist() == [1.0, 1.0, 1.0]
+    assert e[2:5].tolist() == [0.0, 0.0, 0.0]
+    assert np.isnan(e[5])
+    assert e[7] == pytest.approx(np.exp(-600.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("K", [2, 8, 11, 50])
+def test_the_exponentials_of_k_numbers_and_their_sum(K):
+    z, e = 3.0 * np.random.default_rng(K).standard_normal(K), np.full(K + 1, 7.0)
+    total = exponentials_of(z, 0.5, z.max(), K, e)
+    np.testing.assert_allclose(e[:K], np.exp(0.5 * (z - z.max())), rtol=4e-16)
+    assert e[K] == 7.0
+    assert total == pytest.approx(e[:K].sum(), rel=1e-15)
+
+
+@njit(cache=False)
+def exponentials_of(z, scale, top, K, e):
+    return exponentials(z, scale, top, K, e)

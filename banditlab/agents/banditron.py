@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -22,7 +22,7 @@ class State(NamedTuple):
     gamma: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, z, K = state.gamma[0], state.z, p.shape[0]
     scores(state.V, x, z)
@@ -35,7 +35,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return y_hat, False
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     add(state.V, int(payload[0]), -1.0, x)
     if correct:

@@ -13,7 +13,7 @@ from banditlab.forecasters._lane_math import exponentials, inverse_root
 from banditlab.forecasters._lanes import WIDTH, eight, fma, put
 from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline, njit
+from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -36,7 +36,7 @@ class State(NamedTuple):
     r: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     scores(state.V, x, z)
@@ -87,14 +87,16 @@ def _sparse_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # the estimated gradient is 0
         return
     r, K = state.r, p.shape[0]
-    total = exponentials(payload, 1.0, payload[K], K, r)
+    weight = 1.0 / p[action]
+    share = weight / exponentials(payload, 1.0, payload[K], K, r)
     for k in range(K):
-        r[k] = (r[k] / total - (1.0 if k == action else 0.0)) / p[action]  # (softmax - e_y) / P(y)
+        r[k] *= share
+    r[action] -= weight  # (softmax - e_y) / P(y)
     adagrad(state.V, state.G, r, x, state.settings[1])
 
 

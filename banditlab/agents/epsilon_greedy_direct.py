@@ -14,7 +14,7 @@ from banditlab.agents.epsilon_greedy import FLOOR, adagrad_entry
 from banditlab.forecasters._lanes import WIDTH, eight, put
 from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, njit
+from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import number, probability
 
@@ -35,7 +35,7 @@ class State(NamedTuple):
     z: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     if gamma < 0.0:
@@ -75,7 +75,7 @@ def _sparse_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     y = 1.0 if correct else -1.0
     r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0

@@ -14,7 +14,7 @@ from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptro
 from banditlab.errors import UsageError
 from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
-from banditlab.kernels import draw_uniform, inline, njit
+from banditlab.kernels import draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
 
@@ -46,7 +46,7 @@ class State(NamedTuple):
 # payload (K + 1,) carries v = W x - max_k (W x)_k; with the logistic loss e^v in its place, and their sum behind them.
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, scale, K = state.z, state.norm[SCALE], p.shape[0]
     scores(state.V, x, z)
@@ -75,7 +75,7 @@ def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
     return 1.0 - m_star if m_star <= KAPPA else 0.0
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # g_t = 0
         return

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
@@ -25,7 +25,7 @@ class State(NamedTuple):
     rules: NDArray[np.int64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
@@ -50,7 +50,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return action, False
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     said_yes = payload[action] >= 0.0
     if said_yes != correct:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._label import KernelLabelAgent
 from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import njit
+from banditlab.kernels import inline
 from banditlab.problem import Problem
 
 
@@ -20,7 +20,7 @@ class State(NamedTuple):
     z: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     scores(state.V, x, state.z)
     y_hat = argmax(state.z, p.shape[0])
@@ -29,7 +29,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return y_hat
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
     if action == label:
         return

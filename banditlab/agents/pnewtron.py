@@ -14,7 +14,7 @@ from banditlab.forecasters._lane_math import exponentials, inverse
 from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, fma, put, total
 from banditlab.forecasters._norms import SQUARE, measured, note, running_norm, squares
 from banditlab.forecasters._scores import by_class, features
-from banditlab.kernels import borrow, by_context, by_layout, draw, draw_uniform, inline, njit
+from banditlab.kernels import borrow, by_context, by_layout, draw, draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
 
@@ -42,18 +42,17 @@ class State(NamedTuple):
     greedy: NDArray[np.int64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, s, scale, K = state.z, state.s, state.scale[0], p.shape[0]
     gamma, alpha = state.rates[0], state.rates[2] * scale
     scores(state.V, x, z)
     best = argmax(z, K)
-    sum_s, mean = exponentials(z, alpha, z[best], K, s), 0.0
-    for k in range(K):
-        mean += z[k] / K
+    share, sum_z = 1.0 / exponentials(z, alpha, z[best], K, s), 0.0
     greedy = state.greedy[0] == 1
     for k in range(K):
-        s[k] /= sum_s
+        s[k] *= share
+        sum_z += z[k]
         p[k] = (0.0 if greedy else (1.0 - gamma) * s[k]) + gamma / K  # p' = (1 - gamma) p + gamma/K
     if greedy:
         p[best] += 1.0 - gamma
@@ -63,11 +62,11 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     else:
         action = best if greedy else draw(s, u[1])
     payload[0] = s[action]
-    payload[1] = scale * (z[action] - mean)  # <dlt, W'_t> / c
+    payload[1] = scale * (z[action] - sum_z / K)  # <dlt, W'_t> / c
     return action, explored
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     q, r, K, beta = state.q, state.r, p.shape[0], state.rates[1]
     if correct:  # dlt = c (e_i - 1/K) (x) x, i the played class

@@ -13,7 +13,7 @@ from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, sc
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
 from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm
-from banditlab.kernels import draw, njit
+from banditlab.kernels import draw, inline
 from banditlab.problem import Problem
 from banditlab.validation import number, positive
 
@@ -31,7 +31,7 @@ class State(NamedTuple):
     norm: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
@@ -47,7 +47,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return draw(payload, u[1]) if u[0] < r else y_star
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
     r, K = state.r, p.shape[0]
     factor = state.step[0] / LN2

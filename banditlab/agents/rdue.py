@@ -14,7 +14,7 @@ from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
 from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
-from banditlab.kernels import draw, draw_uniform, njit
+from banditlab.kernels import draw, draw_uniform, inline
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
 
@@ -38,7 +38,7 @@ class State(NamedTuple):
     norm: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, K, gamma = state.z, p.shape[0], state.gamma[0]
     scores(state.V, x, z)  # theta = W x, but for the scale
@@ -56,7 +56,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return action, explored
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     if not correct:  # G_t = 0
         return

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import LinearScores, argmax, padded, runner_up, scores, zero_weights
-from banditlab.kernels import draw_uniform, njit
+from banditlab.kernels import draw_uniform, inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
 
@@ -30,7 +30,7 @@ class State(NamedTuple):
     tally: NDArray[np.float64]
 
 
-@njit
+@inline
 def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     z, tally, K = state.z, state.tally, p.shape[0]
     gamma = state.gamma[0]
@@ -58,7 +58,7 @@ def accepts(tally, difference, p_y, quadratic):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     V, C, v = state.V, state.C, state.v
     state.tally[2] += 1.0

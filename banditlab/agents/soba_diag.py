@@ -12,7 +12,7 @@ from banditlab.agents._scores import LinearScores, matrix, per_class, runner_up
 from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
 from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, one_lane, put, total
 from banditlab.forecasters._scores import by_class, features
-from banditlab.kernels import borrow, by_context, by_layout, inline, njit
+from banditlab.kernels import borrow, by_context, by_layout, inline
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
@@ -101,7 +101,7 @@ def _sparse_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
 move = by_context(by_layout(_move, _row_move), _sparse_move)
 
 
-@njit
+@inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     state.tally[2] += 1.0
     if not correct:

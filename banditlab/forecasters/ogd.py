@@ -45,14 +45,14 @@ class State(NamedTuple):
     spent: NDArray[np.float64]
 
 
-@njit
+@inline
 def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
     scores(state.V, x, state.s)
     for k in range(z.shape[0]):
         z[k] = state.norms[k, SCALE] * state.s[k]
 
 
-@njit
+@inline
 def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     r, K = state.r, z.shape[0]
     B, step = state.constants

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.forecasters._lanes import WIDTH, eight, first, larger, largest, only, place
 from banditlab.forecasters._norms import SCALE
 from banditlab.forecasters._scores import add, descend, matrix, padded, per_class, scores, zero_weights
-from banditlab.kernels import inline
+from banditlab.kernels import borrow, inline
 from banditlab.problem import Problem
 
 __all__ = [
@@ -27,15 +29,38 @@ __all__ = [
 ]
 
 
+MANY = 16
+"""Classes from which on the largest of them is looked for eight at a time."""
+
+
 @inline
 def argmax(z, K):  # type: ignore[no-untyped-def]
     """Return the first of the largest of z_0 ... z_{K-1}."""
+    if K >= MANY:
+        return _argmax(z, K)
     best, top = 0, z[0]
     for k in range(1, K):
         better = z[k] > top
         best = k if better else best
         top = z[k] if better else top
     return best
+
+
+@inline
+def _argmax(z, K):  # type: ignore[no-untyped-def]
+    """`argmax` of K >= 8 numbers, eight at a time."""
+    z, whole, n = borrow(z), K - K % WIDTH, K % WIDTH
+    most = eight(z, 0)
+    for k in range(WIDTH, whole, WIDTH):
+        most = larger(eight(z, k), most)
+    rest = only(first(z, whole, n), n, -math.inf)
+    top = largest(larger(rest, most))
+    for k in range(0, whole, WIDTH):
+        lane = place(eight(z, k), top)
+        if lane < WIDTH:
+            return k + lane
+    lane = place(rest, top)
+    return whole + lane if lane < n else 0  # NaN equals nothing
 
 
 @inline

@@ -25,8 +25,8 @@ PAPER_RADIUS = math.sqrt(55.0)
 class State(NamedTuple):
     """A and V = -b/A, transposed, in one layout (see `banditlab.forecasters._scores`); W = scale V'.
 
-    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z, s, q,
-    r are scratch, s, q and r zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
+    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z and s
+    are scratch, s zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
     draw is the argmax.
     """
 
@@ -34,8 +34,6 @@ class State(NamedTuple):
     V: NDArray[np.float64]
     z: NDArray[np.float64]
     s: NDArray[np.float64]
-    q: NDArray[np.float64]
-    r: NDArray[np.float64]
     scale: NDArray[np.float64]
     norm: NDArray[np.float64]
     rates: NDArray[np.float64]
@@ -68,7 +66,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
-    q, r, K, beta = state.q, state.r, p.shape[0], state.rates[1]
+    K, beta = p.shape[0], state.rates[1]
     if correct:  # dlt = c (e_i - 1/K) (x) x, i the played class
         c, kappa = -(1.0 - payload[0]) / p[action], p[action]
     else:
@@ -77,90 +75,108 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         return
     weight = kappa * beta * c * c
     step = (1.0 - kappa * beta * c * payload[1]) * c
-    for k in range(K):
-        e = (1.0 if k == action else 0.0) - 1.0 / K
-        q[k] = weight * e * e
-        r[k] = step * e
-    move(state, state.V, x, q, r)
+    move(state, state.V, x, action, K, weight, step)
     norm, D = math.sqrt(state.norm[SQUARE]), state.rates[3]
     state.scale[0] = D / norm if norm > D else 1.0  # the rescale that stands for a projection
 
 
 @inline
-def entry(a, v, xj, q, r):  # type: ignore[no-untyped-def]
-    """Return an entry of A and V updated, numbers or lanes; xj = 0 changes neither.
+def entry(a, v, more, moved):  # type: ignore[no-untyped-def]
+    """Return an entry of A plus `more` and V = -b/A with b plus `moved`, numbers or lanes; zeros change neither.
 
-    V = -b/A: (V A - x r)/(A + x^2 q) = V - (V x^2 q + x r)/(A + x^2 q).
+    (V A - moved)/(A + more) = V - (V more + moved)/(A + more).
     """
-    more = xj * xj * q
     a = a + more
-    return a, fma(fma(v, more, xj * r), inverse(a) * -1.0, v)
+    return a, fma(fma(v, more, moved), inverse(a) * -1.0, v)
 
 
-def _move(state, V, x, q, r):  # type: ignore[no-untyped-def]
-    """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0."""
-    A = state.A
+@inline
+def move_entry(A, V, j, k, more, moved):  # type: ignore[no-untyped-def]
+    """Update entry k, j and return what it adds to ||V||^2."""
+    old = V[j, k]
+    A[j, k], V[j, k] = entry(A[j, k], old, more, moved)
+    return (V[j, k] - old) * (V[j, k] + old)
+
+
+@inline
+def move_feature(A, V, j, xj, i, K, weight, step):  # type: ignore[no-untyped-def]
+    """Update feature j of all classes, dlt = c e x_j with e = 1 - 1/K for the class i and -1/K for the others."""
+    other, gain = -1.0 / K, 0.0
+    more, moved = weight * other * other * (xj * xj), step * other * xj
+    for k in range(i):
+        gain += move_entry(A, V, j, k, more, moved)
+    for k in range(i + 1, K):
+        gain += move_entry(A, V, j, k, more, moved)
+    own = 1.0 + other
+    return gain + move_entry(A, V, j, i, weight * own * own * (xj * xj), step * own * xj)
+
+
+def _move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
+    """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0.
+
+    i is the class that was played; weight = kappa beta c^2 and step = (1 - kappa beta <dlt, W'>) c.
+    """
     for j in range(x.shape[0]):
         if x[j] != 0.0:
-            for k in range(r.shape[0]):
-                A[j, k], V[j, k] = entry(A[j, k], V[j, k], x[j], q[k], r[k])
-    squares(V, state.z)
-    measured(state.norm, sum_of(state.z))
+            move_feature(state.A, V, j, x[j], i, K, weight, step)
+    measured(state.norm, square(V, state.s))
 
 
 @inline
-def sum_of(z):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for k in range(z.shape[0]):
-        total += z[k]
-    return total
+def square(V, s):  # type: ignore[no-untyped-def]
+    """Return ||V||^2; s is scratch."""
+    squares(V, s)
+    sums = 0.0
+    for k in range(s.shape[0]):
+        sums += s[k]
+    return sums
 
 
 @inline
-def move_eight(A, W, i, xj, q, r, sums):  # type: ignore[no-untyped-def]
-    """Update eight entries of a row and return sums plus W's new squares."""
-    a, w = entry(eight(A, i), eight(W, i), xj, q, r)
+def move_eight(A, W, i, more, moved, sums):  # type: ignore[no-untyped-def]
+    """Update eight entries of a row and return sums plus V's new squares."""
+    a, w = entry(eight(A, i), eight(W, i), more, moved)
     put(A, i, a)
     put(W, i, w)
     return fma(w, w, sums)
 
 
-def _row_move(state, V, x, q, r):  # type: ignore[no-untyped-def]
-    A, W, x, q, r, even, odd = (
-        by_class(state.A),
-        by_class(V),
-        borrow(x),
-        borrow(q),
-        borrow(r),
-        all_lanes(0.0),
-        all_lanes(0.0),
-    )
-    K, wide = r.shape[0], W.shape[1]
+@inline
+def move_rows(A, W, i, rows, more, moved, even, odd):  # type: ignore[no-untyped-def]
+    """Update eight entries of each of so many rows; two sums, so that an addition need not wait for the last."""
+    wide = W.shape[1]
+    for _ in range(rows // 2):
+        even = move_eight(A, W, i, more, moved, even)
+        odd = move_eight(A, W, i + wide, more, moved, odd)
+        i += 2 * wide
+    if rows % 2 > 0:
+        even = move_eight(A, W, i, more, moved, even)
+    return even, odd
+
+
+def _row_move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
+    A, W, x = by_class(state.A), by_class(V), borrow(x)
+    other, wide, even, odd = -1.0 / K, W.shape[1], all_lanes(0.0), all_lanes(0.0)
+    own = 1.0 + other
     for j in range(0, x.shape[0], WIDTH):
-        xj, i = features(x, j), j
-        for k in range(0, K - K % 2, 2):  # two sums, so that an addition need not wait for the last
-            even = move_eight(A, W, i, xj, q[k], r[k], even)
-            odd = move_eight(A, W, i + wide, xj, q[k + 1], r[k + 1], odd)
-            i += 2 * wide
-        if K % 2 > 0:
-            even = move_eight(A, W, i, xj, q[K - 1], r[K - 1], even)
+        xj = features(x, j)
+        x2 = xj * xj
+        more, moved = x2 * (weight * other * other), xj * (step * other)
+        even, odd = move_rows(A, W, j, i, more, moved, even, odd)
+        even, odd = move_rows(A, W, (i + 1) * wide + j, K - 1 - i, more, moved, even, odd)
+        even = move_eight(A, W, i * wide + j, x2 * (weight * own * own), xj * (step * own), even)
     measured(state.norm, total(even + odd))
 
 
-def _sparse_move(state, V, x, q, r):  # type: ignore[no-untyped-def]
+def _sparse_move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
     A, gain, near = state.A, 0.0, 0.0
-    for i in range(x.indices.shape[0]):
-        near += A[x.indices[i], 0]
+    for t in range(x.indices.shape[0]):
+        near += A[x.indices[t], 0]
     state.z[0] = near  # the rows of A, which lie far apart, are fetched side by side
-    for i in range(x.indices.shape[0]):
-        j, xj = x.indices[i], x.values[i]
-        for k in range(r.shape[0]):
-            old = V[j, k]
-            A[j, k], V[j, k] = entry(A[j, k], old, xj, q[k], r[k])
-            gain += (V[j, k] - old) * (V[j, k] + old)
+    for t in range(x.indices.shape[0]):
+        gain += move_feature(A, V, x.indices[t], x.values[t], i, K, weight, step)
     if note(state.norm, gain, V.shape[0]):
-        squares(V, state.z)
-        measured(state.norm, sum_of(state.z))
+        measured(state.norm, square(V, state.s))
 
 
 move = by_context(by_layout(_move, _row_move), _sparse_move)
@@ -259,8 +275,6 @@ class PNewtron(LinearScores, KernelAgent):
             V=matrix(d, K),
             z=per_class(d, K),
             s=per_class(d, K),
-            q=per_class(d, K),
-            r=per_class(d, K),
             scale=np.ones(1),
             norm=running_norm(),
             rates=np.array([self.gamma, self.beta, self.alpha, D]),

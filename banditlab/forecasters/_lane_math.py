@@ -76,7 +76,7 @@ def exponentials(z, scale, top, K, e):  # type: ignore[no-untyped-def]
     if n > 0:
         v = exp((first(z, k, n) - all_lanes(top)) * scale)
         put_first(e, k, v, n)
-        sums = sums + only(v, n)
+        sums = sums + only(v, n, 0.0)
     return total(sums)
 
 

@@ -151,13 +151,13 @@ def _two(typingctx, x, y):  # type: ignore[no-untyped-def]
     return LANES(nbtypes.float64, nbtypes.float64), generate
 
 
-def _only(typingctx, v, n):  # type: ignore[no-untyped-def]
-    """Return v in the first n lanes and zeros in the others."""
+def _only(typingctx, v, n, rest):  # type: ignore[no-untyped-def]
+    """Return v in the first n lanes and the number `rest` in the others."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(_before(builder, args[1]), args[0], _ZERO)
+        return builder.select(_before(builder, args[1]), args[0], _spread(builder, args[2]))
 
-    return LANES(LANES, nbtypes.intp), generate
+    return LANES(LANES, nbtypes.intp, nbtypes.float64), generate
 
 
 def _unless_below(typingctx, v, w, u):  # type: ignore[no-untyped-def]
@@ -167,6 +167,32 @@ def _unless_below(typingctx, v, w, u):  # type: ignore[no-untyped-def]
         return builder.select(builder.fcmp_ordered("<", *args[:2]), _ZERO, args[2])
 
     return LANES(LANES, LANES, LANES), generate
+
+
+def _largest(typingctx, v):  # type: ignore[no-untyped-def]
+    """Return the largest lane, where none is NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        v, n = args[0], WIDTH
+        while n > 1:
+            n //= 2
+            low, high = _pick(builder, v, v, list(range(n))), _pick(builder, v, v, list(range(n, 2 * n)))
+            v = builder.select(builder.fcmp_ordered(">", low, high), low, high)
+        return builder.extract_element(v, _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _place(typingctx, v, x):  # type: ignore[no-untyped-def]
+    """Return the first lane that equals x, eight where there is none."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), ir.IntType(WIDTH))
+        bits = builder.or_(builder.zext(equal, _I64), _I64(1 << WIDTH))
+        count = get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64, ir.IntType(1)]), "llvm.cttz.i64")
+        return builder.call(count, [bits, ir.IntType(1)(1)])
+
+    return nbtypes.int64(LANES, nbtypes.float64), generate
 
 
 def _one_lane(typingctx, i, x):  # type: ignore[no-untyped-def]
@@ -335,6 +361,8 @@ two: Any = intrinsic(_two)
 only: Any = intrinsic(_only)
 unless_below: Any = intrinsic(_unless_below)
 one_lane: Any = intrinsic(_one_lane)
+largest: Any = intrinsic(_largest)
+place: Any = intrinsic(_place)
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
 totals: Any = intrinsic(_totals)

@@ -194,7 +194,7 @@ def test_another_class_is_refused(problem: Problem, tmp_path: Any) -> None:
     make(problem).save(tmp_path / "player.npz")
     with pytest.raises(UsageError) as caught:
         Outer.load(tmp_path / "player.npz")
-    expected = "holds (format, id, version) (3, 'test-counter', 1), expected (3, 'test-outer', 1)"
+    expected = "holds (format, id, version) (4, 'test-counter', 1), expected (4, 'test-outer', 1)"
     assert str(caught.value) == f"{tmp_path / 'player.npz'}: {expected}"
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditlab.forecasters._lanes import WIDTH, eight, first, larger, largest, only, place
 from banditlab.forecasters._norms import SCALE
 from banditlab.forecasters._scores import add, descend, matrix, padded, per_class, scores, zero_weights
-from banditlab.kernels import borrow, inline
+from banditlab.kernels import borrow, draw_uniform, inline
 from banditlab.problem import Problem
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "add",
     "argmax",
     "descend",
+    "greedy_or_uniform",
     "matrix",
     "padded",
     "per_class",
@@ -61,6 +62,18 @@ def _argmax(z, K):  # type: ignore[no-untyped-def]
             return k + lane
     lane = place(rest, top)
     return whole + lane if lane < n else 0  # NaN equals nothing
+
+
+@inline
+def greedy_or_uniform(best, gamma, u, p):  # type: ignore[no-untyped-def]
+    """Write P = (1 - gamma) e_best + gamma/K into p and draw from it, by a coin and a uniform class; say whether explored."""
+    K = p.shape[0]
+    for k in range(K):
+        p[k] = gamma / K
+    p[best] += 1.0 - gamma
+    if u[0] < gamma:
+        return draw_uniform(K, u[1]), True
+    return best, False
 
 
 @inline

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import draw_uniform, inline
+from banditlab.agents._scores import LinearScores, add, argmax, greedy_or_uniform, matrix, per_class, scores
+from banditlab.kernels import inline
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -27,12 +27,8 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, z, K = state.gamma[0], state.z, p.shape[0]
     scores(state.V, x, z)
     y_hat = argmax(z, K)
-    p[:] = gamma / K  # P = (1 - gamma) e_yhat + gamma/K
-    p[y_hat] += 1.0 - gamma
     payload[0] = y_hat
-    if u[0] < gamma:
-        return draw_uniform(K, u[1]), True
-    return y_hat, False
+    return greedy_or_uniform(y_hat, gamma, u, p)  # P = (1 - gamma) e_yhat + gamma/K
 
 
 @inline

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, matrix, per_class, scores
 from banditlab.forecasters._lane_math import exponentials, inverse_root
 from banditlab.forecasters._lanes import WIDTH, eight, fma, put
 from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline
+from banditlab.kernels import borrow, by_context, by_layout, inline
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
@@ -24,8 +24,9 @@ FLOOR = 1e-12
 
 
 class State(NamedTuple):
-    """V, the transpose of W, and G, the sums of its squared gradients, in one layout (see `banditlab.forecasters._scores`).
+    """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
 
+    They are laid out as `banditlab.forecasters._scores` says.
     settings (2,): gamma, learning rate; z, r scratch.
     """
 
@@ -41,50 +42,47 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     scores(state.V, x, z)
     best = argmax(z, K)
-    p[:] = gamma / K
-    p[best] += 1.0 - gamma
-    for k in range(K):
-        payload[k] = z[k]
-    payload[K] = z[best]
-    if u[0] < gamma:
-        return draw_uniform(K, u[1]), True
-    return best, False
+    payload[K] = exponentials(z, state.settings[1], z[best], K, payload)
+    return greedy_or_uniform(best, gamma, u, p)
 
 
 @inline
-def adagrad_entry(v, s, g, rate):  # type: ignore[no-untyped-def]
-    """Return v - rate g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither."""
+def adagrad_entry(v, s, g):  # type: ignore[no-untyped-def]
+    """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither."""
     s = fma(g, g, s)
-    return fma(g * rate, inverse_root(s) * -1.0, v), s
+    return fma(g, inverse_root(s) * -1.0, v), s
 
 
-def _adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
-    """V -= rate g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
+def _adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
+    """V -= g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
     for j in range(x.shape[0]):
         if x[j] != 0.0:
             for k in range(r.shape[0]):
-                V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r[k], rate)
+                V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r[k])
 
 
-def _row_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
+def _row_adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
     W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         xj, i = features(x, j), j
         for k in range(r.shape[0]):
-            w, h = adagrad_entry(eight(W, i), eight(H, i), xj * r[k], rate)
+            w, h = adagrad_entry(eight(W, i), eight(H, i), xj * r[k])
             put(W, i, w)
             put(H, i, h)
             i += W.shape[1]
 
 
-def _sparse_adagrad(V, G, r, x, rate):  # type: ignore[no-untyped-def]
+def _sparse_adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
         j, a = x.indices[i], x.values[i]
         for k in range(r.shape[0]):
-            V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], a * r[k], rate)
+            V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], a * r[k])
 
 
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
+
+
+# payload (K + 1,) carries e^v, v = W x - max_k (W x)_k, and their sum behind them.
 
 
 @inline
@@ -93,11 +91,10 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
         return
     r, K = state.r, p.shape[0]
     weight = 1.0 / p[action]
-    share = weight / exponentials(payload, 1.0, payload[K], K, r)
     for k in range(K):
-        r[k] *= share
+        r[k] = payload[k] * (weight / payload[K])
     r[action] -= weight  # (softmax - e_y) / P(y)
-    adagrad(state.V, state.G, r, x, state.settings[1])
+    adagrad(state.V, state.G, r, x)
 
 
 class EpsilonGreedy(LinearScores, KernelAgent):
@@ -163,3 +160,8 @@ class EpsilonGreedy(LinearScores, KernelAgent):
             z=per_class(d, K),
             r=per_class(d, K),
         )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d)."""
+        return self.learning_rate * super().weights

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, matrix, per_class, scores
 from banditlab.agents.epsilon_greedy import FLOOR, adagrad_entry
 from banditlab.forecasters._lanes import WIDTH, eight, put
 from banditlab.forecasters._scores import by_class, features
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, draw_uniform, inline
+from banditlab.kernels import borrow, by_context, by_layout, inline
 from banditlab.problem import Problem
 from banditlab.validation import number, probability
 
@@ -23,8 +23,9 @@ AUTO_RATE = 0.5
 
 
 class State(NamedTuple):
-    """V, the transpose of W, and G, its sums of squared gradients, in one layout (see `banditlab.forecasters._scores`).
+    """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
 
+    They are laid out as `banditlab.forecasters._scores` says.
     rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z scratch.
     """
 
@@ -42,34 +43,30 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
         gamma = min(1.0, math.sqrt(K / (state.rounds[0] + 1.0)))
     scores(state.V, x, z)
     best = argmax(z, K)
-    p[:] = gamma / K
-    p[best] += 1.0 - gamma
-    action, explored = best, u[0] < gamma
-    if explored:
-        action = draw_uniform(K, u[1])
-    payload[0] = z[action]
+    action, explored = greedy_or_uniform(best, gamma, u, p)
+    payload[0] = state.settings[1] * z[action]
     return action, explored
 
 
-def _adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
-    """V_k -= rate g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
+def _adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
+    """V_k -= g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
     for j in range(x.shape[0]):
-        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r, rate)
+        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r)
 
 
-def _row_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
+def _row_adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
     W, H, x = by_class(V), by_class(G), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         i = k * W.shape[1] + j
-        w, h = adagrad_entry(eight(W, i), eight(H, i), features(x, j) * r, rate)
+        w, h = adagrad_entry(eight(W, i), eight(H, i), features(x, j) * r)
         put(W, i, w)
         put(H, i, h)
 
 
-def _sparse_adagrad(V, G, k, r, x, rate):  # type: ignore[no-untyped-def]
+def _sparse_adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
     for i in range(x.indices.shape[0]):
         j = x.indices[i]
-        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x.values[i] * r, rate)
+        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x.values[i] * r)
 
 
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
@@ -79,7 +76,7 @@ adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     y = 1.0 if correct else -1.0
     r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
-    adagrad(state.V, state.G, action, r, x, state.settings[1])
+    adagrad(state.V, state.G, action, r, x)
     state.rounds[0] += 1
 
 
@@ -150,3 +147,8 @@ class EpsilonGreedyDirect(LinearScores, KernelAgent):
             settings=np.array([-1.0 if self.gamma == "anytime" else float(self.gamma), self.learning_rate]),
             z=per_class(d, K),
         )
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """W (K, d); row k is class k's model."""
+        return self.learning_rate * super().weights

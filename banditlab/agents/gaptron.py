@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, runner_up, scores
+from banditlab.agents._scores import ScaledScores, argmax, greedy_or_uniform, matrix, per_class, runner_up, scores
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
 from banditlab.forecasters._lane_math import exponentials
 from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
-from banditlab.kernels import draw_uniform, inline
+from banditlab.kernels import inline
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
 
@@ -58,12 +58,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
         for k in range(K):
             payload[k] = scale * (z[k] - z[y_star])
         a = hinge_gap(payload, y_star, K, state.loss[0])
-    m = max(a, state.gamma[0])
-    p[:] = m / K  # p' = (1 - m) e_y* + m/K
-    p[y_star] += 1.0 - m
-    if u[0] < m:
-        return draw_uniform(K, u[1]), True
-    return y_star, False
+    return greedy_or_uniform(y_star, max(a, state.gamma[0]), u, p)  # p' = (1 - m) e_y* + m/K, m = max(a, gamma)
 
 
 @inline

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, padded, runner_up, scores, zero_weights
-from banditlab.kernels import draw_uniform, inline, njit
+from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, padded, runner_up, scores, zero_weights
+from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
 
@@ -40,11 +40,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     y_hat = argmax(z, K)
     for k in range(K):
         payload[k] = z[k]
-    p[:] = gamma / K  # p = (1 - gamma) e_yhat + gamma/K
-    p[y_hat] += 1.0 - gamma
-    if u[0] < gamma:
-        return draw_uniform(K, u[1]), True
-    return y_hat, False
+    return greedy_or_uniform(y_hat, gamma, u, p)  # p = (1 - gamma) e_yhat + gamma/K
 
 
 @njit

@@ -53,7 +53,7 @@ def test_importance_weights_equal_plain_numpy(stream, K, d, radius, chosen):
     W, G = np.zeros((K, d)), np.full((K, d), 1e-12 * radius**2)
     for x, label in zip(X, y):
         decision = agent.act(x)
-        np.testing.assert_allclose(decision.payload[:K], W @ x, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(decision.payload[:K] / decision.payload[K], softmax(W @ x), rtol=1e-9, atol=1e-9)
         p = greedy(decision.payload[:K], agent.gamma)
         np.testing.assert_allclose(decision.probabilities, p, rtol=0, atol=1e-15)
         correct = decision.action == label

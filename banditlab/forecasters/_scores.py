@@ -50,7 +50,9 @@ def matrix(n_features: int, n_classes: int, value: float = 0.0) -> NDArray[np.fl
     """Return V, each entry `value`, by rows up to SHORT features: (D, Kp), D = d or d padded; padding never matters."""
     if n_features > SHORT:
         return np.full((n_features, padded(n_classes)), value)
-    V = zeros(padded(n_classes), width(n_features)).T
+    D = width(n_features)
+    D += WIDTH * (D % 128 == 0)  # rows a multiple of a page's part apart would fall into the same few places of the cache
+    V = zeros(padded(n_classes), D).T
     V[:] = value
     return V
 

@@ -51,7 +51,8 @@ def matrix(n_features: int, n_classes: int, value: float = 0.0) -> NDArray[np.fl
     if n_features > SHORT:
         return np.full((n_features, padded(n_classes)), value)
     D = width(n_features)
-    D += WIDTH * (D % 128 == 0)  # rows a multiple of a page's part apart would fall into the same few places of the cache
+    if D % 128 == 0:  # rows that lie parts of a page apart would share a few places of the cache
+        D += WIDTH
     V = zeros(padded(n_classes), D).T
     V[:] = value
     return V

@@ -12,13 +12,17 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.kernels import njit
+from banditlab.forecasters._lane_math import exponentials as exponentials_of
+from banditlab.forecasters._lane_math import inverse, inverse_root
+from banditlab.forecasters._lanes import WIDTH, eight, put
+from banditlab.kernels import borrow, njit
 
 Floats = NDArray[np.float64]
 
@@ -54,8 +58,7 @@ class Rates(NamedTuple):
 
     gemm: matrix-matrix, multiplications and additions, where the product is n x n (size n). gemv: matrix-vector, by the
     number of entries of the matrix. stream: y += a x, by the bytes of x and y. bytes: bandwidth, by the bytes that are gone
-    through again and again. exp: exponentials (one at a time); root, quotient: x / sqrt(x) and 1 / x,
-    element by element.
+    through again and again. exp, root, quotient: exponentials, x / sqrt(x) and 1 / x of many numbers.
     """
 
     gemm: Curve
@@ -141,6 +144,32 @@ def quotients(x, y, n):  # type: ignore[no-untyped-def]
             y[j] = 1.0 / x[j]
 
 
+@njit
+def exponentials_by_eight(x, y, n):  # type: ignore[no-untyped-def]
+    """y = exp(x - 2), n times, x <= 2, as kernels do: eight at a time."""
+    for _ in range(n):
+        exponentials_of(x, 1.0, 2.0, x.shape[0], y)
+
+
+@njit
+def roots_by_eight(x, y, n):  # type: ignore[no-untyped-def]
+    """y = x / sqrt(x), n times, eight at a time, without roots or divisions."""
+    x, y = borrow(x), borrow(y)
+    for _ in range(n):
+        for j in range(0, x.shape[0], WIDTH):
+            v = eight(x, j)
+            put(y, j, v * inverse_root(v))
+
+
+@njit
+def quotients_by_eight(x, y, n):  # type: ignore[no-untyped-def]
+    """y = 1 / x, n times, eight at a time, without divisions."""
+    x, y = borrow(x), borrow(y)
+    for _ in range(n):
+        for j in range(0, x.shape[0], WIDTH):
+            put(y, j, inverse(eight(x, j)))
+
+
 def fastest(work: Callable[[int], Any], seconds: float = SECONDS) -> float:
     """Return the nanoseconds of one turn of `work(turns)`: the fastest of REPEATS repetitions."""
     work(1)
@@ -167,9 +196,9 @@ def measure(seconds: float = SECONDS) -> Rates:
         Curve(tuple(n * n for n in SQUARES), tuple(_vector_rate(n, seconds) for n in SQUARES)),
         Curve(STREAMED, tuple(_stream_rate(size, seconds)[0] for size in STREAMED)),
         Curve(STREAMED, tuple(_stream_rate(size, seconds)[1] for size in STREAMED)),
-        Curve((1.0,), (_element_rate(exponentials, seconds),)),
-        Curve((1.0,), (_element_rate(roots, seconds),)),
-        Curve((1.0,), (_element_rate(quotients, seconds),)),
+        Curve((1.0,), (_element_rate((exponentials, exponentials_by_eight), seconds),)),
+        Curve((1.0,), (_element_rate((roots, roots_by_eight), seconds),)),
+        Curve((1.0,), (_element_rate((quotients, quotients_by_eight), seconds),)),
     )
 
 
@@ -199,9 +228,10 @@ def _stream_rate(size: int, seconds: float) -> tuple[float, float]:
     return 2.0 * n / added, max(16.0 * n / summed, 24.0 * n / added)
 
 
-def _element_rate(kernel: Any, seconds: float) -> float:
+def _element_rate(kernels: tuple[Any, ...], seconds: float) -> float:
+    """Return elements a nanosecond of the fastest kernel."""
     x, y = np.linspace(0.5, 2.0, 512), np.empty(512)
-    return 512.0 / fastest(lambda turns: kernel(x, y, turns), seconds)
+    return 512.0 / min(fastest(partial(kernel, x, y), seconds) for kernel in kernels)
 
 
 # ----------------------------------------------------------------------------------------------------------------- facts

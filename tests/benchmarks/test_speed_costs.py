@@ -11,7 +11,7 @@ import pytest
 from banditlab.forecasters import _inverses
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks import costs, growth, table
+from benchmarks import costs, growth, machine, table
 from benchmarks.costs import Cell, Cost, Player
 from benchmarks.floors import floor
 from benchmarks.growth import Growth, Point
@@ -174,3 +174,14 @@ def test_steep_growth_is_flagged_with_its_reason() -> None:
     assert growth.verdict(steep, "an open duel") == "steeper in d: an open duel"
     assert "leaves a cache" in growth.verdict(steep._replace(floor=(2.2, 1.0)), "an open duel")
     assert growth.verdict(Growth((2.1, 1.1), (2.0, 1.0), (2.0, 1.0)), "") == ""
+
+
+def test_what_is_timed_eight_at_a_time_is_what_it_stands_for() -> None:
+    x, y = np.linspace(0.5, 2.0, 64), np.empty(64)
+    for kernel, expected in (
+        (machine.exponentials_by_eight, np.exp(x - 2.0)),
+        (machine.roots_by_eight, np.sqrt(x)),
+        (machine.quotients_by_eight, 1.0 / x),
+    ):
+        kernel(x, y, 2)
+        np.testing.assert_allclose(y, expected, rtol=1e-14)

@@ -11,12 +11,6 @@ def squares(K: int, d: int) -> float:
     return float(K * d * d)
 
 
-SHORT_ROWS = (
-    "x is added to the K = 10 weights of a feature at a time, twelve with their padding, at half the speed of the long vectors "
-    "that the floor counts"
-)
-WHERE_THE_BALL = "nearly every update leaves the ball: the norm anew and the rescaling are not counted; " + SHORT_ROWS
-
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
     Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
@@ -27,15 +21,11 @@ AGENTS = [
     ),
     Player(
         "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d", costs.gaptron, weights, "first",
-        rest="deciding, beside the scores: the largest, the polynomials, a miss of theirs in exponentials; learning: a hit's "
-        f"exponentials and ||x||^2, none of them counted, and {SHORT_ROWS}",
     ),
     Player("pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2, "first"),
     Player(
         "soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first",
         watch=costs.accepted,
-        rest="of a hit the quadratic form goes through two columns, a row apart, one entry after another; the rest are the two "
-        "calls of a round, its draws, the largest and second largest, and the trace",
     ),
     Player(
         "rdue", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
@@ -46,7 +36,7 @@ AGENTS = [
     ),
     Player("perceptron", "agents", {}, "K d", lambda c: costs.rows(c, 2.0 * (1.0 - c.hits)), weights),
     Player(
-        "randomized-decoding", "agents", {}, "K d", lambda c: costs.softmax_step(c, 1.0, c.K), weights, rest=WHERE_THE_BALL,
+        "randomized-decoding", "agents", {}, "K d", lambda c: costs.softmax_step(c, 1.0, c.K), weights,
     ),
     Player(
         "linucb", "agents", {}, "K d^2", lambda c: costs.per_class(c, c.K, 0.0),
@@ -97,8 +87,6 @@ FORECASTERS = [
     Player(
         "ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K),
         lambda K, d: costs.padded(K) * (d + 7.0),  # seven numbers a row: its running norm and scratch
-        rest="||x||^2, the norms of the rows and their rescaling in nearly every round, with K roots and divisions and the "
-        f"running norms' book-keeping, none of them counted; {SHORT_ROWS}",
     ),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
     Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),

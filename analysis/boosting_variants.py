@@ -22,14 +22,16 @@
 # %%
 import os
 import time
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from jung_2017 import PAPER
 
 from banditlab.analysis.places import kept
-from banditlab.boosting._base import uniform_best
+from banditlab.boosting._base import uniform_best, weight_scales
 from banditlab.boosting.best_single import BestSingle
+from banditlab.boosting.hoeffding import LOOSENESS
 from banditlab.boosting.mbbm import OnlineMBBM
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA
@@ -44,8 +46,10 @@ SETS = {
     "mice": ({"data_id": 40966, "missing": "zero"}, {}, 1),
     "nursery": ({"data_id": 26}, {"one_hot": [3, 5, 4, 4, 3, 2, 3, 3], "ordered": [3]}, 1),
 }
-TREE = {"weak_learner": "compiled-hoeffding-tree", "prior": 1.0, "largest_share": 1.0, "spread": "coded"}
-RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample"}
+CODE = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
+TREE = {"weak_learner": "compiled-hoeffding-tree"} | CODE
+RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample", "splits": "usual"}
+USUAL = {"splits": "usual"}
 MBBM = {"weight_bound": "trivial", "weight_scale": "random", "cost_rows": "raw", "potentials": "monte-carlo"}
 RANDOM = {"weight_scale": "random"}
 ROWS = int(os.environ.get("BANDITLAB_ROWS", "0"))
@@ -57,11 +61,45 @@ CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
 
 
 # %%
-class OzaBefore(Oza):
-    """Oza's online boosting that takes a learner for right or wrong by its prediction before it trains on the example."""
+class Weighted(BestSingle):
+    """Trees of the weights that the boosters' trees have: a constant of [5, 200] for each."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.scales = weight_scales("random", self.n_learners, self._ties).tolist()
+
+    def _absorb(self, view, payload, label):
+        self.mistakes += payload != label
+        for learner, scale in zip(self.learners, self.scales, strict=True):
+            learner.update(view, label, scale)
+
+
+class Uniform(BestSingle):
+    """Trees whose split confidence and tie threshold are drawn uniform, not log-uniform, from the same range."""
+
+    def _make(self, cls, streams):
+        low, high = LOOSENESS
+        self.learners = [
+            cls(self.problem, stream, **self._written | dict(zip(("split_confidence", "tie_threshold"), drawn)))
+            for stream in streams
+            for drawn in [stream.uniform(low, high, size=2).tolist()]
+        ]
+
+
+class OzaOtherwise(Oza):
+    """Oza's online boosting, other readings of it.
+
+    A learner may be judged by its prediction before it trains; errors above 1/2 may count against its prediction; weights
+    may be times a constant of [5, 200] for each learner.
+    """
+
+    def __init__(self, *args, before=False, against=False, scaled=False, **settings):
+        super().__init__(*args, **settings)
+        self.before, self.against = before, against
+        self.scales = weight_scales("random" if scaled else 1.0, self.n_learners, self._ties).tolist()
 
     def _respond(self, view):
-        eps = np.clip(self.errors(), self.least_error, 0.5)
+        eps = np.clip(self.errors(), self.least_error, 1.0 - self.least_error if self.against else 0.5)
         votes = np.log((1.0 - eps) / eps)
         self.said = [learner.predict(view) for learner in self.learners]
         return uniform_best(np.bincount(self.said, votes, self.problem.n_classes)), np.empty(0)
@@ -70,8 +108,10 @@ class OzaBefore(Oza):
         self.rounds += 1
         lam = 1.0
         for i, learner in enumerate(self.learners):
-            learner.update(view, label, float(self._ties.poisson(lam)) if self.sampling == "poisson" else lam)
-            sums = self.right if self.said[i] == label else self.wrong
+            weight = float(self._ties.poisson(lam)) if self.sampling == "poisson" else lam
+            learner.update(view, label, weight * self.scales[i])
+            said = self.said[i] if self.before else learner.predict(view)
+            sums = self.right if said == label else self.wrong
             sums[i] += lam
             lam = min(self.largest_weight, lam * self.rounds / (2.0 * sums[i]))
 
@@ -173,26 +213,37 @@ def variants(name):
     """Yield (method, variant, class, settings) of a set; "" is what the tables have."""
     yield "DT", "", BestSingle, {}
     yield "DT", "same 100 trees in every order, best of the means", BestSingle, {"same_trees": True}
+    yield "DT", "weights of [5, 200]", Weighted, {}
+    yield "DT", "weights of [5, 200], same 100 trees in every order, best of the means", Weighted, {"same_trees": True}
+    yield "DT", "split confidence and tie threshold uniform", Uniform, {}
+    yield "DT", "splits as usual", BestSingle, USUAL
     yield "DT", "river's tree", BestSingle, RIVER
-    for sampling in ("poisson", "weight"):
-        said = "" if sampling == "poisson" else "trained once, by weight"
-        yield "OLB", said, Oza, {"sampling": sampling}
-        yield "OLB", f"judged before training{', ' + said if said else ''}", OzaBefore, {"sampling": sampling}
+    yield "OLB", "", Oza, {}
+    yield "OLB", "splits as usual", Oza, USUAL
+    for sampling, before, against, scaled in product(("poisson", "weight"), *[(False, True)] * 3):
+        said = {"trained once, by weight": sampling == "weight", "judged before training": before}
+        said |= {"errors above 1/2 count against": against, "weights times [5, 200]": scaled}
+        how = {"sampling": sampling, "before": before, "against": against, "scaled": scaled}
+        if any(said.values()):
+            yield "OLB", ", ".join(words for words, holds in said.items() if holds), OzaOtherwise, how
     yield "AdaOLM", "", AdaBoostOLM, RANDOM | {"derivative": "coded"}
     yield "AdaOLM", "exact derivative", AdaBoostOLM, RANDOM
+    yield "AdaOLM", "splits as usual", AdaBoostOLM, RANDOM | USUAL | {"derivative": "coded"}
     yield "AdaOLM", "river's tree", AdaBoostOLM, RANDOM | RIVER | {"derivative": "coded"}
     yield "AdaOLM", "sample variances in the trees", AdaBoostOLM, RANDOM | {"derivative": "coded", "spread": "sample"}
     yield "AdaOLM", "weights at most 1", AdaBoostOLM, {"derivative": "coded"}
-    for edge in (0.1, 0.01, 0.001) if name != "nursery" else (0.1,):
+    for edge in (0.3, 0.1, 0.01, 0.001) if name != "nursery" else (0.1,):
         method = f"MB {edge:g}".replace("0.", ".")
         yield method, "", OnlineMBBM, MBBM | {"edge": edge}
         if name in ("balance-scale", "car"):  # states of more classes hardly recur: minutes for each order
             yield method, "potentials remembered, as in the code", OnlineMBBMRemembered, MBBM | {"edge": edge}
             yield method, "exact potentials", OnlineMBBM, MBBM | {"edge": edge, "potentials": "exact"}
+    yield "MB .1", "splits as usual", OnlineMBBM, MBBM | USUAL | {"edge": 0.1}
     yield "MB .1", "river's tree", OnlineMBBM, MBBM | RIVER | {"edge": 0.1}
     for method, cls in (("OvA", AdaBoostOLOneVsAll), ("AdaOVA", AdaOVA)):
         yield method, "", cls, RANDOM | {"derivative": "coded"}
         yield method, "exact derivative", cls, RANDOM
+        yield method, "splits as usual", cls, RANDOM | USUAL | {"derivative": "coded"}
         yield method, "sample variances in the trees", cls, RANDOM | {"derivative": "coded", "spread": "sample"}
     if name in ("car", "nursery"):
         words = {"ordered": None}

@@ -20,12 +20,11 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
 
-from banditlab.boosting._hoeffding import learn, shares
+from banditlab.boosting._hoeffding import SPLITS, learn, shares
 from banditlab.boosting._weak import Floats
 from banditlab.kernels import as_contexts, inline, njit
 
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
-PRIOR = 3
 NEXT, GENERATOR = range(2)
 
 
@@ -105,8 +104,8 @@ def nodes_of(forest, j):  # type: ignore[no-untyped-def]
 
 @inline
 def tuning_of(forest, j):  # type: ignore[no-untyped-def]
-    """Return tuning (6,) of tree j."""
-    return _floats_at(forest.trees[j, TUNING], 1, 6)[0]
+    """Return tuning (7,) of tree j."""
+    return _floats_at(forest.trees[j, TUNING], 1, SPLITS + 1)[0]
 
 
 @inline
@@ -115,13 +114,13 @@ def estimate(forest, i, x, q):  # type: ignore[no-untyped-def]
     members = forest.trees.shape[0] // (forest.draws.shape[0] - 1)
     if members == 1:
         nodes, values = nodes_of(forest, i)
-        shares(x, nodes, values, tuning_of(forest, i)[PRIOR], q)
+        shares(x, nodes, values, tuning_of(forest, i), q)
         return
     known, both = False, forest.both
     for k in range(members):
         j = i * members + k
         nodes, values = nodes_of(forest, j)
-        shares(x, nodes, values, tuning_of(forest, j)[PRIOR], both)
+        shares(x, nodes, values, tuning_of(forest, j), both)
         q[k] = both[0] / (both[0] + both[1])
         known |= q[k] != 0.0
     if not known:

@@ -9,7 +9,8 @@ A tree is four arrays and its tuning, which the caller enlarges when `learn` say
                                 at the last attempt
     sizes (3,)                  nodes and seats in use, the first seat that is free again or -1; node 0 is the root
 
-and tuning (6,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's.
+and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's, and
+whether splits are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from banditlab.kernels import inline, njit
 LEAF, NUMERIC, NOMINAL = range(3)
 KIND, FEATURE, SEAT, CHILD = range(4)
 THRESHOLD, ATTEMPT, CLASS = range(3)
+GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
+CLOSED = -2
+"""The seat of a leaf that never learns of features again."""
 POINTS = 10
 """Thresholds that are tried for a numeric feature, evenly between its least and largest value at the leaf."""
 LEAST_BRANCH = 0.01
@@ -65,11 +69,13 @@ def branch(node, x, nodes, values):  # type: ignore[no-untyped-def]
 
 
 @njit
-def leaf_of(x, nodes, values):  # type: ignore[no-untyped-def]
-    """Return the leaf of an example; below a category that is new there, the leaf most have come to."""
+def leaf_of(x, nodes, values, coded):  # type: ignore[no-untyped-def]
+    """Return the leaf of an example; below a category that is new there, the leaf most have come to, or the split itself."""
     node = 0
     while nodes[node, KIND] != LEAF:
         child = nodes[node, branch(node, x, nodes, values)]
+        if child < 0 and coded:
+            return node
         if child < 0:
             most = -1.0
             for j in range(CHILD, nodes.shape[1]):
@@ -82,9 +88,9 @@ def leaf_of(x, nodes, values):  # type: ignore[no-untyped-def]
 
 
 @njit
-def shares(x, nodes, values, prior, q):  # type: ignore[no-untyped-def]
-    """Write the weights of the classes at the leaf of x into q (K,); unseen classes have `prior`. All equal if all are 0."""
-    leaf = leaf_of(x, nodes, values)
+def shares(x, nodes, values, tuning, q):  # type: ignore[no-untyped-def]
+    """Write the weights of the classes at the leaf of x into q (K,); unseen classes have the prior. All equal if all are 0."""
+    leaf, prior = leaf_of(x, nodes, values, tuning[SPLITS] > 0.0), tuning[PRIOR]
     total = 0.0
     for k in range(q.shape[0]):
         weight = values[leaf, CLASS + k]
@@ -132,7 +138,7 @@ def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):  #
 def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: ignore[no-untyped-def]
     """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways.
 
-    The weights (K,) that it sends to the left are written into `kept`.
+    Threshold NaN if the column has one value only. The weights (K,) sent to the left are written into `kept`.
     """
     least, largest, total = np.inf, -np.inf, 0.0
     lows, highs = K + 2 * K * d, K + 3 * K * d
@@ -142,7 +148,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: 
             least = min(least, record[lows + k * d + f])
             largest = max(largest, record[highs + k * d + f])
             total += record[k]
-    best, chosen = -np.inf, 0.0
+    best, chosen = -np.inf, np.nan
     for i in range(POINTS):
         width = (largest - least) / (POINTS + 1.0)
         at = least + width * (i + 1)
@@ -162,11 +168,11 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: 
                     left[k] = n * gaussian_share(at, n, mean, squares, low, high)
                 right[k] = n - left[k]
                 on_left += left[k]
-        if min(on_left, total - on_left) <= LEAST_BRANCH * total:
-            continue
-        after = on_left * entropy(left) + (total - on_left) * entropy(right)
-        if before - after / total > best:
-            best, chosen = before - after / total, at
+        gain = -np.inf
+        if min(on_left, total - on_left) > LEAST_BRANCH * total:
+            gain = before - (on_left * entropy(left) + (total - on_left) * entropy(right)) / total
+        if gain > best or math.isnan(chosen):
+            best, chosen = gain, at
             kept[:] = left
     return best, chosen
 
@@ -175,8 +181,9 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: 
 def category_gain(record, first, end, K, d, c, before, sums):  # type: ignore[no-untyped-def]
     """Return the gain of a branch for each of the categories first ... end-1; -inf if fewer than two have weight."""
     start, total, ways, after = K + 4 * K * d, 0.0, 0, 0.0
-    for k in range(K):
-        total += record[k]
+    for v in range(first, end):
+        for k in range(K):
+            total += record[start + k * c + v]
     for v in range(first, end):
         here = 0.0
         for k in range(K):
@@ -214,9 +221,12 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):  # type: 
 
 
 @njit
-def split_nominal(leaf, f, first, end, record, d, c, nodes, values, sizes):  # type: ignore[no-untyped-def]
-    """Turn a leaf into a split of column f by category, one leaf for each that has been seen."""
-    K = values.shape[1] - CLASS
+def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes):  # type: ignore[no-untyped-def]
+    """Turn a leaf into a split of column f by category, one leaf for each that has been seen.
+
+    The authors' code gives these leaves to the column's first categories, as many as have been seen.
+    """
+    K, named = values.shape[1] - CLASS, 0
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NOMINAL, f, -1
     for v in range(first, end):
         child = -1
@@ -228,20 +238,22 @@ def split_nominal(leaf, f, first, end, record, d, c, nodes, values, sizes):  # t
                 child = sizes[0]
                 sizes[0] += 1
                 plant(child, nodes, values)
-                nodes[leaf, CHILD + v - first] = child
+                nodes[leaf, CHILD + (named if coded else v - first)] = child
+                named += 1
             values[child, CLASS + k] = weight
             values[child, ATTEMPT] += weight
 
 
 @njit
-def attempt(leaf, total, confidence, tie, coded, starts, d, nodes, values, record, sizes, scratch):  # type: ignore[no-untyped-def]
+def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):  # type: ignore[no-untyped-def]
     """Split a leaf if its best feature is surely better than the next, or as good as; where none splits it, it forgets.
 
     Columns 0 ... are nominal as far as `starts` (number of nominal columns + 1,) goes, then numeric. Of equal features the
-    last one wins.
+    last one wins. In the authors' code a feature that sends nothing two ways may win, too; a leaf closes where no column has
+    two values, for good and without what it has counted.
     """
-    K, nominal = values.shape[1] - CLASS, starts.shape[0] - 1
-    c, kinds = starts[nominal], 0
+    K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
+    c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
     for k in range(K):
         scratch[0, k] = max(values[leaf, CLASS + k], 0.0)
         kinds += values[leaf, CLASS + k] >= 0.0
@@ -251,33 +263,39 @@ def attempt(leaf, total, confidence, tie, coded, starts, d, nodes, values, recor
         if f < nominal:
             gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[1]), 0.0
         else:
-            gain, where = best_threshold(record, f - nominal, K, d, before, coded, scratch[1], scratch[2], scratch[3])
+            gain, where = best_threshold(record, f - nominal, K, d, before, spread, scratch[1], scratch[2], scratch[3])
+            if coded and math.isnan(where):
+                continue
         if gain >= best:
             second = best
             best, at = gain, where
-            chosen = f if f < nominal or gain > -np.inf else -1
+            chosen = f if f < nominal or gain > -np.inf or coded else -1
             scratch[4] = scratch[3]
         elif gain > second:
             second = gain
-    bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / confidence) / (2.0 * total))
-    if best - second > bound or bound < tie:
+    bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))
+    if coded and chosen < 0:
+        nodes[leaf, SEAT] = CLOSED
+        values[leaf, CLASS:] = -1.0
+    elif best - second > bound or bound < tuning[TIE]:
         if chosen < 0:
             nodes[leaf, SEAT] = -1
         elif chosen < nominal:
-            split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, nodes, values, sizes)
+            split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, coded, nodes, values, sizes)
         else:
             split_numeric(leaf, chosen - nominal, at, scratch[4], record, d, nodes, values, sizes)
             nodes[leaf, FEATURE] = chosen
 
 
 @njit
-def count(x, y, weight, starts, d, K, record):  # type: ignore[no-untyped-def]
-    """Count an example at a leaf that learns."""
+def count(x, y, weight, starts, d, K, coded, record):  # type: ignore[no-untyped-def]
+    """Count an example at a leaf that learns; in the authors' code a category counts 1 before its first of a class."""
     nominal = starts.shape[0] - 1
     c, fresh = starts[nominal], record[y] == 0.0
     record[y] += weight
     for f in range(nominal):
-        record[K + 4 * K * d + y * c + starts[f] + int(x[f])] += weight
+        place = K + 4 * K * d + y * c + starts[f] + int(x[f])
+        record[place] += weight + (coded and record[place] == 0.0)
     rate = weight / record[y]
     for f in range(d):
         value, place = x[nominal + f], K + y * d + f
@@ -306,7 +324,7 @@ def take_seat(seen, sizes):  # type: ignore[no-untyped-def]
 @njit
 def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):  # type: ignore[no-untyped-def]
     """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come."""
-    K, nominal = values.shape[1] - CLASS, starts.shape[0] - 1
+    K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     d = x.shape[0] - nominal
     if sizes[0] + nodes.shape[1] > nodes.shape[0] or sizes[1] + 1 > seen.shape[0]:
         return False
@@ -320,25 +338,26 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):  #
             plant(nodes[node, j], nodes, values)
         node = nodes[node, j]
     if values[node, CLASS + y] < 0.0:
-        values[node, CLASS + y] = tuning[3]
+        values[node, CLASS + y] = tuning[PRIOR]
     values[node, CLASS + y] += weight
+    if nodes[node, SEAT] == CLOSED:
+        return True
     if nodes[node, SEAT] < 0:
         nodes[node, SEAT] = take_seat(seen, sizes)
     seat = nodes[node, SEAT]
     record = seen[seat]
-    count(x, y, weight, starts, d, K, record)
+    count(x, y, weight, starts, d, K, coded, record)
     total, most, kinds = 0.0, 0.0, 0
     for k in range(K):
-        here = max(values[node, CLASS + k], 0.0)
-        total, most, kinds = total + here, max(most, here), kinds + (here > 0.0)
-    if total - values[node, ATTEMPT] >= tuning[0] and not new:
+        here = values[node, CLASS + k]
+        total, most = total + max(here, 0.0), max(most, here)
+        kinds += here > 0.0 or (coded and here == 0.0)
+    if total - values[node, ATTEMPT] >= tuning[GRACE] and (coded or not new):
         values[node, ATTEMPT] = total
-        if kinds > 1 and most > tuning[4] * total:
+        if kinds > 1 and most > tuning[LARGEST] * total:
             nodes[node, SEAT] = -1
         elif kinds > 1:
-            attempt(
-                node, total, tuning[1], tuning[2], tuning[5] > 0.0, starts, d, nodes, values, record, sizes, scratch
-            )
+            attempt(node, total, tuning, starts, d, nodes, values, record, sizes, scratch)
     if nodes[node, SEAT] < 0:
         record[0], sizes[2] = sizes[2], seat
     return True

@@ -206,9 +206,9 @@ class CompiledHoeffdingTree(Tuned):
     features (river closes it and opens it again, empty). With the default settings it is river's tree, up to rounding (river
     also tries one category against all others, which gains no more than a branch for each).
 
-    `prior` = 1, `largest_share` = 1 and `spread` = "coded" are the tree of the code of Jung, Goetz and Tewari: without a
-    prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the weight does not
-    split.
+    `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" are the tree of the code of Jung, Goetz and
+    Tewari: without a prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the
+    weight does not split. What `splits` does weighs most: see there.
 
     Cost: 2 us a prediction or an update at d = 5; an attempt to split takes 10 K Gaussian shares a numeric feature. Memory:
     5 K d numbers for each leaf that learns, K times the categories of nominal features.
@@ -230,6 +230,14 @@ class CompiledHoeffdingTree(Tuned):
         at least 1e-12, but at the first threshold between its least and largest value what was found in the attempt
         before, and half of it on either side in the first attempt. That is an oversight of the code; it favours splits
         that cut off the outermost examples.
+    splits
+        "usual", or "coded", as in that code. There a leaf that attempts to split while its examples do not differ in any
+        numeric column (nominal ones, if there are any, always count as a choice) closes for good, and begins to count its
+        classes anew. With weights above the grace period, as boosters give them there, that is a leaf that met one example
+        of two known classes: such trees stay small. Also, a category counts 1 more in each class at a leaf; the leaves
+        below a nominal split belong to the first categories, as many as had been seen, whichever these were; below a
+        category without a leaf the split answers with what it counted; and where nothing sends weight two ways, a tie
+        splits nonetheless.
     one_hot, ordered
         As in `hoeffding-tree`.
 
@@ -260,6 +268,7 @@ class CompiledHoeffdingTree(Tuned):
         prior: float = 0.0,
         largest_share: float = 0.99,
         spread: Literal["sample", "coded"] = "sample",
+        splits: Literal["usual", "coded"] = "usual",
         one_hot: list[int] | None = None,
         ordered: list[int] | None = None,
     ) -> None:
@@ -267,11 +276,13 @@ class CompiledHoeffdingTree(Tuned):
         self.prior = nonnegative("prior", prior)
         self.largest_share = positive("largest_share", probability("largest_share", largest_share))
         self.spread = one_of("spread", spread, ("sample", "coded"))
+        self.splits = one_of("splits", splits, ("usual", "coded"))
         K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
         numeric = problem.n_features - self._numeric + len(self._ordered)
         self.starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
-        tuning = [self.grace_period, self.split_confidence, self.tie_threshold, self.prior, self.largest_share]
-        self.state = Arrays.of(K, numeric, sizes, [*tuning, float(self.spread == "coded")])
+        looks = [self.prior, self.largest_share, float(self.spread == "coded"), float(self.splits == "coded")]
+        tuning = [self.grace_period, self.split_confidence, self.tie_threshold, *looks]
+        self.state = Arrays.of(K, numeric, sizes, tuning)
         self._scratch = np.zeros((5, K))
 
     def view(self, context: Floats) -> Floats | Columns:
@@ -307,7 +318,7 @@ class CompiledHoeffdingTree(Tuned):
 
     def estimate(self, context: Any, q: Floats) -> None:
         """Write the leaf's estimate into q (K,)."""
-        shares(self.read(context), self.state.nodes, self.state.values, self.prior, q)
+        shares(self.read(context), self.state.nodes, self.state.values, self.state.tuning, q)
 
     def update(self, context: Any, label: int, weight: float) -> None:
         """Learn an example; at weight 0 nothing happens."""

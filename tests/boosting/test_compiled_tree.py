@@ -140,6 +140,134 @@ def test_the_spread_of_the_authors_code():
         np.testing.assert_allclose(record[-2:], stale, rtol=1e-9)
 
 
+class CodedTree:
+    """The tree of the authors' code in dictionaries, one node an object; x is a list, of `nominal` categories first."""
+
+    def __init__(self, categories, grace, confidence, tie, classes):
+        self.weights, self.stats, self.split, self.children = {}, [{} for _ in range(classes)], None, {}
+        self.seen, self.closed, self.settings = 0.0, False, (categories, grace, confidence, tie, classes)
+
+    def child(self, x):
+        f, at = self.split
+        return self.children.get(x[f] if at is None else x[f] > at)
+
+    def estimate(self, x):
+        node = self
+        while node.split and node.child(x):
+            node = node.child(x)
+        return np.array([node.weights.get(k, 1.0) for k in range(self.settings[-1])])
+
+    def update(self, x, y, weight):
+        if self.split:
+            f, at = self.split
+            self.children.setdefault(x[f] if at is None else x[f] > at, CodedTree(*self.settings)).update(x, y, weight)
+            return
+        self.weights[y] = self.weights.get(y, 1.0) + weight
+        if self.closed:
+            return
+        for f, value in enumerate(x):
+            if f < len(self.settings[0]):
+                counts = self.stats[y].setdefault(f, {})
+                counts[value] = counts.get(value, 1.0) + weight
+            else:
+                self.stats[y].setdefault(f, {"w": [], "x": [], "variance": np.inf})
+                self.stats[y][f]["w"].append(weight)
+                self.stats[y][f]["x"].append(value)
+        total = sum(self.weights.values())
+        if total - self.seen >= self.settings[1]:
+            if len(self.weights) > 1:
+                self.attempt(total, len(x))
+            self.seen = total
+
+    def attempt(self, total, d):
+        categories, _, confidence, tie, _ = self.settings
+        found = [s for f in range(d) if (s := self.nominal(f) if f < len(categories) else self.numeric(f))]
+        if not found:
+            self.weights, self.closed = {}, True
+            return
+        found.sort(key=lambda s: s[0])
+        lead = float(found[-1][0]) - (float(found[-2][0]) if len(found) > 1 else -np.inf)  # nan if none sends two ways
+        bound = np.log2(max(2, len(self.weights))) * np.sqrt(np.log(1 / confidence) / (2 * total))
+        if lead > bound or bound < tie:
+            _, self.split, parts = found[-1]
+            for name, weights in parts:
+                self.children[name] = child = CodedTree(*self.settings)
+                child.weights, child.seen = dict(weights), sum(weights.values())
+
+    def gain(self, parts):
+        def entropy(weights):
+            w = np.array([v for v in weights.values() if v > 0.0])
+            return float(-(w / w.sum() * np.log2(w / w.sum())).sum()) if len(w) else 0.0
+
+        sizes = np.array([sum(p.values()) for p in parts])
+        if (sizes > 0.01 * sizes.sum()).sum() < 2:
+            return -np.inf
+        return entropy(self.weights) - sum(size * entropy(p) for size, p in zip(sizes, parts)) / sizes.sum()
+
+    def nominal(self, f):
+        met = sorted({v for of in self.stats for v in of.get(f, {})})
+        parts = [{k: of[f][v] for k, of in enumerate(self.stats) if v in of.get(f, {})} for v in met]
+        return self.gain(parts), (f, None), list(enumerate(parts))
+
+    def numeric(self, f):
+        known = {k: of[f] for k, of in enumerate(self.stats) if f in of}
+        low, high = min(min(s["x"]) for s in known.values()), max(max(s["x"]) for s in known.values())
+        best = None
+        for at in [low + (high - low) / 11.0 * (i + 1) for i in range(10)] if low < high else []:
+            left, right = {}, {}
+            for k, s in known.items():
+                w, values = np.array(s["w"]), np.array(s["x"])
+                if at < values.min():
+                    right[k] = w.sum()
+                elif at >= values.max():
+                    left[k] = w.sum()
+                else:
+                    mean, before = np.average(values, weights=w), s["variance"]
+                    s["variance"] = max(1e-12, np.average((values - mean) ** 2, weights=w))
+                    left[k] = w.sum() * norm.cdf((at - mean) / np.sqrt(before))
+                    right[k] = w.sum() - left[k]
+            gain = self.gain([left, right])
+            if best is None or gain > best[0]:
+                best = gain, (f, at), [(False, left), (True, right)]
+        return best
+
+
+@pytest.mark.parametrize(
+    ("seed", "d", "K", "one_hot", "most"),
+    [(0, 4, 3, [], 1.0), (1, 4, 3, [], 50.0), (2, 12, 4, [4, 3, 3], 1.0), (3, 12, 4, [4, 3, 3], 50.0)],
+)
+def test_it_is_the_authors_tree(seed, d, K, one_hot, most):
+    problem = Problem(d, K, 100.0)
+    coded = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
+    ours = tree(problem, seed, grace_period=7, split_confidence=0.3, tie_threshold=0.4, one_hot=one_hot, **coded)
+    theirs, q = CodedTree(one_hot, 7, 0.3, 0.4, K), np.zeros(K)
+    for x, label, weight in itertools.islice(examples(seed, 500, d, K, one_hot), 250):
+        weight *= most / 60.0
+        view = ours.view(x)
+        ours.estimate(view, q)
+        expected = theirs.estimate((view.values if one_hot else view).tolist())
+        np.testing.assert_allclose(q, expected / expected.sum(), rtol=1e-7)
+        ours.update(view, label, weight)
+        theirs.update((view.values if one_hot else view).tolist(), label, weight)
+    assert ours.state.sizes[0] >= 5
+
+
+def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
+    coded = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
+    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **coded), np.zeros(2), np.array([0.5, -1.0])
+    one.update(x, 0, 9.0)
+    one.update(x, 1, 9.0)  # two classes at one point: nothing to split by
+    one.estimate(x, q)
+    assert q.tolist() == [0.5, 0.5]  # nothing counted
+    rng = np.random.default_rng(0)
+    for i in range(100):
+        one.update(np.array([i % 2 + 0.1 * rng.random(), 0.0]), i % 2, 9.0)
+    assert one.state.sizes[0] == 1
+    one.update(x, 0, 90.0)
+    one.estimate(x, q)
+    np.testing.assert_allclose(q, [541 / 992, 451 / 992])
+
+
 def test_arrays_grow_and_nodes_make_a_tree():
     problem = Problem(5, 3, 100.0)
     one = tree(problem, 3, grace_period=5, tie_threshold=0.8)
@@ -239,6 +367,7 @@ def test_refusals():
         ({"prior": -1.0}, "prior"),
         ({"largest_share": 0.0}, "largest_share"),
         ({"largest_share": 1.5}, "largest_share"),
+        ({"splits": "river"}, "splits"),
         ({"one_hot": [3, 2]}, "one_hot"),
         ({"one_hot": [3], "ordered": [1]}, "ordered"),
         ({"one_hot": [2, 2], "ordered": [1, 1]}, "ordered"),

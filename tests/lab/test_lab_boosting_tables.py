@@ -35,7 +35,8 @@ def test_a_spec_plays_every_row_once_and_names_its_cost(name: str) -> None:
     assert spec.checkpoints == [ROWS[data] * 8 // 10]
     for block in spec.booster:
         settings = next(iter(block.written()))
-        assert (settings["prior"], settings["largest_share"], settings["spread"]) == (1.0, 1.0, "coded")
+        tree = [settings[name] for name in ("prior", "largest_share", "spread", "splits")]
+        assert tree == [1.0, 1.0, "coded", "coded"]
         assert sum(settings.get("one_hot", [])) == COLUMNS.get(data, 0)
 
 

@@ -197,7 +197,7 @@ def complete(P, h, X, ahead, i):  # type: ignore[no-untyped-def]
     for a in range(r):
         scale(V[a], math.sqrt(s[a]))
     for a in range(r, -(-r // FOUR) * FOUR):
-        scale(V[a], 0.0)
+        clear(V[a])
 
 
 @njit
@@ -205,6 +205,13 @@ def scale(v, factor):  # type: ignore[no-untyped-def]
     """Multiply v (D,) by a factor."""
     for j in range(v.shape[0]):
         v[j] *= factor
+
+
+@njit
+def clear(v):  # type: ignore[no-untyped-def]
+    """Write zeros into v (D,), also where another model left what is no number."""
+    for j in range(v.shape[0]):
+        v[j] = 0.0
 
 
 @njit

@@ -166,6 +166,22 @@ def test_a_stretch_of_few_entries_goes_one_by_one(monkeypatch):
     np.testing.assert_array_equal(alone.H, models.H)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value):
+    K, d, n = 4, 11, 64
+    X, e, _, chosen, targets, weights = story(K, d, n, seed=2)
+    broken = np.array(X)
+    broken[9] = value
+    chosen = np.stack([np.arange(n) % K, np.full(n, -1)], axis=1)
+    chosen[9], chosen[3:8] = [0, -1], [-1, -1]  # model 0 learns it; the others' rounds fill no four
+    alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 32)
+    for each in (alone, models):
+        play(each, as_contexts(broken), e, as_contexts(broken), chosen, targets, weights)
+    assert np.isnan(packed.dense(models.P, d)[0]).any()
+    assert_near(models._replace(P=models.P[1:], H=models.H[1:]), (packed.dense(alone.P, d)[1:], alone.H[1:, -d:]), d)
+    assert np.isfinite(packed.dense(models.P, d)[1:]).all()
+
+
 def test_room_is_for_large_problems():
     assert module.inverses(np.ones(10), 65).ahead is None
     assert module.inverses(np.ones(10), 256).ahead.G.shape[1] == module.SHORT

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 import result_pages
 from jung_2017 import PAPER
-from result_pages.boosting_tables import CLOSE, METHODS, SETS
+from result_pages.boosting_tables import CLOSE, LIGHT, METHODS, SETS
 
 from banditlab.analysis import load
 from banditlab.analysis.look import FAINT, new_figure, save, styled, styles
@@ -55,6 +55,8 @@ def method(run):
     """Return the paper's name for the booster of a run."""
     if run["player"] == "online-mbbm":
         return "MB " + f"{run['param.edge']:g}".removeprefix("0")
+    if run["player"] == "best-single" and run["param.weight_scale"] != "random":
+        return LIGHT
     return NAMES[run["player"]] + (EXACT if mended(run) else "")
 
 
@@ -109,7 +111,7 @@ def entry(name, column):
     row = {"data": name, "method": column, "orders": len(mine)}
     for measure, paper in PAPER.items():
         ours = mine[measure].mean()
-        theirs = paper.loc[name].get(column.removesuffix(EXACT), np.nan)
+        theirs = paper.loc[name].get(column.split(",")[0], np.nan)
         row |= {measure: ours, f"{measure}, sd": mine[measure].std()}
         row |= {f"{measure}, paper": theirs}
         row |= {} if measure == "seconds" else {f"{measure}, difference": ours - theirs}
@@ -140,7 +142,7 @@ for measure, caption in {"last fifth": "Table 3", "all": "Table 4", "seconds": "
 print(table.pivot(index="data", columns="method", values="orders").reindex(index=there).to_string())
 
 gaps = (
-    table[~table["method"].str.endswith(EXACT)]
+    table[~table["method"].str.endswith((EXACT, LIGHT))]
     .melt(
         id_vars=["data", "method"],
         value_vars=["last fifth, difference", "all, difference"],
@@ -201,7 +203,7 @@ def both(name, rival):
 
 compared = pd.DataFrame(
     against(name, measure, rival)
-    for name, measure, rival in product(there, ["last fifth", "all"], ["AdaOLM", "AdaOLM" + EXACT, "OLB", "DT"])
+    for name, measure, rival in product(there, ["last fifth", "all"], ["AdaOLM", "AdaOLM" + EXACT, "OLB", LIGHT])
     if both(name, rival)
 )
 if len(compared):

@@ -50,6 +50,7 @@ CODE = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"
 TREE = {"weak_learner": "compiled-hoeffding-tree"} | CODE
 RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample", "splits": "usual"}
 USUAL = {"splits": "usual"}
+SAME = {"same_trees": True}
 MBBM = {"weight_bound": "trivial", "weight_scale": "random", "cost_rows": "raw", "potentials": "monte-carlo"}
 RANDOM = {"weight_scale": "random"}
 ROWS = int(os.environ.get("BANDITLAB_ROWS", "0"))
@@ -61,19 +62,6 @@ CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
 
 
 # %%
-class Weighted(BestSingle):
-    """Trees of the weights that the boosters' trees have: a constant of [5, 200] for each."""
-
-    def __init__(self, *args, **settings):
-        super().__init__(*args, **settings)
-        self.scales = weight_scales("random", self.n_learners, self._ties).tolist()
-
-    def _absorb(self, view, payload, label):
-        self.mistakes += payload != label
-        for learner, scale in zip(self.learners, self.scales, strict=True):
-            learner.update(view, label, scale)
-
-
 class Uniform(BestSingle):
     """Trees whose split confidence and tie threshold are drawn uniform, not log-uniform, from the same range."""
 
@@ -212,9 +200,10 @@ def measured(name, method, variant, cls, four_classes=False, same_trees=False, *
 def variants(name):
     """Yield (method, variant, class, settings) of a set; "" is what the tables have."""
     yield "DT", "", BestSingle, {}
-    yield "DT", "same 100 trees in every order, best of the means", BestSingle, {"same_trees": True}
-    yield "DT", "weights of [5, 200]", Weighted, {}
-    yield "DT", "weights of [5, 200], same 100 trees in every order, best of the means", Weighted, {"same_trees": True}
+    yield "DT", "same 100 trees in every order, best of the means", BestSingle, SAME
+    heavy = {"weight_scale": "random"}
+    yield "DT", "weights of [5, 200]", BestSingle, heavy
+    yield "DT", "weights of [5, 200], same 100 trees in every order, best of the means", BestSingle, SAME | heavy
     yield "DT", "split confidence and tie threshold uniform", Uniform, {}
     yield "DT", "splits as usual", BestSingle, USUAL
     yield "DT", "river's tree", BestSingle, RIVER

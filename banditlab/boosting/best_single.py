@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._base import Booster
+from banditlab.boosting._base import Booster, weight_scales
 from banditlab.boosting._weak import Floats
 from banditlab.kernels import as_class
 from banditlab.problem import Problem
@@ -17,8 +17,8 @@ class BestSingle(Booster):
 
     Problem: online multiclass classification with weak learners, the label is revealed.
 
-    Update rule: every learner trains on every example with weight 1 and predicts without costs; the leader's class is
-    played, of equals the first's.
+    Update rule: every learner trains on every example with the same weight, its own, and predicts without costs; the
+    leader's class is played, of equals the first's.
 
     In the paper's tables "best decision tree" is the learner that turned out best, which no player can know in advance:
     that is `best_mistakes` in `diagnostics`, and `mistakes.1` ... `mistakes.N` are everyone's, for parts of a stream.
@@ -31,6 +31,9 @@ class BestSingle(Booster):
         N, the number of weak learners.
     weak_learner
         Id of the weak learners.
+    weight_scale
+        The weight of every example; "random" as the boosters of the paper's experiments weigh at most: a number in
+        [5, 200] of its own for each learner, and 10 for the first.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -55,9 +58,12 @@ class BestSingle(Booster):
         *,
         n_learners: int = 100,
         weak_learner: str = "hoeffding-tree",
+        weight_scale: float | Literal["random"] = 1.0,
         **weak_settings: Any,
     ) -> None:
         super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        self.weight_scale = weight_scale
+        self._scales = weight_scales(weight_scale, self.n_learners, self._ties)
         self.payload_size = self.n_learners
         self.mistakes = np.zeros(self.n_learners)
 
@@ -69,8 +75,8 @@ class BestSingle(Booster):
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
         self.mistakes += payload != label
-        for learner in self.learners:
-            learner.update(view, label, 1.0)
+        for learner, weight in zip(self.learners, self._scales.tolist(), strict=True):
+            learner.update(view, label, weight)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return everyone's mistakes, and those of the learner that is best in hindsight."""

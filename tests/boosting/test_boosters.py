@@ -229,6 +229,19 @@ def test_the_best_single_learner_is_followed():
     assert all(learner.weights == [1.0] * T for learner in booster.learners)
 
 
+def test_single_learners_have_weights_of_their_own_where_asked():
+    booster = build("best-single", weight_scale="random")
+    booster.learners = [Table(np.zeros(5, dtype=np.int64), 1) for _ in booster.learners]
+    played(booster, np.zeros((5, 4)), np.zeros(5, dtype=np.int64))
+    weights = np.array([learner.weights for learner in booster.learners])
+    assert (weights == weights[:, :1]).all()
+    assert weights[0, 0] == 10.0
+    assert ((weights[1:, 0] >= 5.0) & (weights[1:, 0] <= 200.0)).all()
+    assert len(set(weights[:, 0])) == len(weights)
+    with pytest.raises(UsageError, match="weight_scale"):
+        build("best-single", weight_scale=0.0)
+
+
 def test_learners_that_are_told_the_label_are_told_it_in_blocks_only():
     X, y = stream(300)
     for id_ in ("adaboost-olm", "adaboost-ol-ova", "oza", "best-single"):

@@ -57,7 +57,7 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     y = np.arange(50) % 3
     table = pd.DataFrame(rng.standard_normal((50, 4)) + 2 * np.eye(4)[y], columns=list("abcd"))
     table.assign(kind=[f"class {k}" for k in y]).to_csv(tmp_path / "made-up.csv", index=False)
-    few = [f"booster.{i}.n_learners=3" for i in range(8)]
+    few = [f"booster.{i}.n_learners=3" for i in range(9)]
     folder = tmp_path / "results" / "boosting-tables-balance-scale"
     small("boosting-tables-balance-scale", tmp_path / "made-up.csv", *few).run(folder, jobs=1)
     grids = [f"booster.{i}.grid.n_learners=[1, 2]" for i in range(3)]
@@ -71,7 +71,7 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     shown = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables.csv").set_index("method")
-    assert len(shown) == 12
+    assert len(shown) == 13
     assert (shown["orders"] == 3).all()
     runs = load(folder).runs
     end, cut = (
@@ -81,10 +81,11 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     assert shown.loc["OLB", "last fifth"] == pytest.approx(1 - (end - cut).mean() / 10, abs=1e-4)
     assert shown.loc["OLB", "all, difference"] == pytest.approx(shown.loc["OLB", "all"] - 0.747, abs=2e-4)
     trees = runs[(runs["player"] == "best-single") & (runs["round"] == 50)]
-    best = trees[[f"diagnostic.mistakes.{i}" for i in (1, 2, 3)]].min(axis=1)
-    assert shown.loc["DT", "all"] == pytest.approx(1 - best.mean() / 50, abs=1e-4)
+    best = trees.set_index("param.weight_scale")[[f"diagnostic.mistakes.{i}" for i in (1, 2, 3)]].min(axis=1)
+    for name, weight in (("DT", "random"), ("DT, weight 1", 1.0)):
+        assert shown.loc[name, "all"] == pytest.approx(1 - best.loc[[weight]].mean() / 50, abs=1e-4)
     pairs = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-olm-plus.csv")
-    assert set(pairs["against"]) == {"AdaOLM", "AdaOLM, exact", "OLB", "DT"}
+    assert set(pairs["against"]) == {"AdaOLM", "AdaOLM, exact", "OLB", "DT, weight 1"}
     assert (pairs["orders"] == 3).all()
     learners = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-learners.csv")
     assert set(learners["learners"]) == {1, 2, 3}

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import Trace
+from banditlab.agents import KernelAgent, Trace
 from banditlab.envs.digits import Digits
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import BanditlabError
-from banditlab.kernels import as_contexts
+from banditlab.kernels import as_contexts, no_look
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks import split
@@ -59,6 +59,10 @@ class Stream(NamedTuple):
     X: Floats
     y: NDArray[np.int64]
     nonzero: float
+
+
+LOOK, LARGE = 64, 512
+"""The contexts that are looked at together at most, and a number of features at which they are."""
 
 
 class Effort(NamedTuple):
@@ -184,6 +188,15 @@ def warm(player: Player) -> None:
             block(as_contexts(X[start : start + 100]), y[start : start + 100])
         if not form:
             split.nanoseconds(made, as_contexts(X[:100]))
+    cls: Any = registry().load(player.kind, player.id)
+    if getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
+        large = build(player, Problem(LARGE, K, 1.0, LOOK))  # has kernels of its own
+        blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
+
+
+def looks_ahead(player: Any) -> bool:
+    """Return whether a player looks at contexts of a block together: a block of one is not what it does then."""
+    return hasattr(player, "look") and player.look() is not no_look
 
 
 def too_slow(player: Player, stream: Stream, rows: list[Row]) -> Row | None:
@@ -222,7 +235,7 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, s
     player, T = made(), len(stream.y)
     block, state = blocks(player), held(player)
     settle = min(settle, T // 2)
-    size, t, passed, spent = 1, settle, settle, 0.0
+    size, t, passed, spent = LOOK if looks_ahead(player) else 1, settle, settle, 0.0
     mistakes = block(stream.X[:settle], stream.y[:settle]) if settle else 0
     counted: list[float] = []
     while True:

@@ -85,6 +85,8 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     heavy = trees["param.weight_scale"] == "random"
     for name, mine in (("DT", best[heavy]), ("DT, weight 1", best[~heavy])):
         assert shown.loc[name, "all"] == pytest.approx(1 - mine.mean() / 50, abs=1e-4)
+    first = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-1.csv").set_index("data")
+    assert first.loc["balance-scale", "OLM++"] == pytest.approx(shown.loc["OLM++", "last fifth"], abs=1e-4)
     pairs = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-olm-plus.csv")
     assert set(pairs["against"]) == {"AdaOLM", "AdaOLM, exact", "OLB", "DT, weight 1"}
     assert (pairs["orders"] == 3).all()

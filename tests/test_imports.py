@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "comparators": {"comparators", "losses", "problem", "errors", "validation", "rows", "kernels"},
     "envs": {"envs", "problem", "losses", "errors", "validation", "rows"},
     "checks": BASE | {"checks", "registry", "agents"},
-    "analysis": {"analysis", "errors"},
+    "analysis": {"analysis", "errors", "validation"},
     "engine": BASE | {"engine", "registry", "comparators", "agents", "forecasters", "annotations", "system"},
     "scaffold": {"errors", "registry"},
 }

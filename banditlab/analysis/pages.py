@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from banditlab.errors import UsageError, nearest
+from banditlab.validation import at_least, nonnegative, number
 
 END = "<!-- end -->"
 START = re.compile(r"<!-- (table|text): ([\w.+-]+) -->")
@@ -102,8 +103,16 @@ def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
     """Return "14.1 ± 3.2": both with the decimals that leave the error two significant digits, thousands separated.
 
     An error of 0 or NaN (one value only) is left out, and the value has three significant digits.
+
+    Raises
+    ------
+    UsageError
+        `value` is no finite number, `error` is negative or infinite, or `digits` is below 1.
     """
-    if not (math.isfinite(error) and error > 0):
+    if not math.isfinite(number("value", value)):
+        raise UsageError(f"value must be a finite number, got {value:g}")
+    at_least("digits", digits, 1)
+    if math.isnan(number("error", error)) or nonnegative("error", error) == 0.0:
         return f"{value:,.{_decimals(value, 3)}f}" if value else "0"
     places = _decimals(error, digits)
     return f"{value:,.{places}f} ± {error:,.{places}f}"

@@ -127,3 +127,22 @@ def test_the_error_has_two_digits(value: float, error: float, text: str) -> None
 
 def test_an_error_of_one_digit() -> None:
     assert plus_minus(0.0085, 0.0014, digits=1) == "0.009 ± 0.001"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "digits", "message"),
+    [
+        (math.nan, 0.5, 2, "value must be a finite number, got nan"),
+        (math.nan, math.nan, 2, "value must be a finite number, got nan"),
+        (-math.inf, 0.0, 2, "value must be a finite number, got -inf"),
+        (1.0, math.inf, 2, "error must be a number that is 0 or above, got inf"),
+        (1.0, -0.1, 2, "error must be a number that is 0 or above, got -0.1"),
+        (1.0, 0.1, 0, "digits must be at least 1, got 0"),
+    ],
+)
+def test_what_is_no_value_with_an_error_is_refused_in_one_line(
+    value: float, error: float, digits: int, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        plus_minus(value, error, digits=digits)
+    assert str(caught.value) == message

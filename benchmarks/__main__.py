@@ -14,7 +14,9 @@ import sys
 import typing
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any
+from typing import Any, NoReturn
+
+from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
     "digits": "agents on the digits stream: rounds/s and mistakes",
@@ -34,7 +36,10 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the part that was asked for, with BLAS on one thread (and numba, where this module is the program)."""
+    """Run the part that was asked for, with BLAS on one thread (and numba, where this module is the program).
+
+    What is wrong with the request, or missing on this machine, is one line and exit code 2.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     wanted = bool(arguments) and not arguments[0].startswith("-")
     part = arguments.pop(0) if wanted else DEFAULT
@@ -42,19 +47,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{__doc__}\n" + "\n".join(f"  {name:12} {text}" for name, text in PARTS.items()))
         return
     if part not in PARTS:
-        raise SystemExit(f"python -m benchmarks: no part is called {part!r}; there are {', '.join(PARTS)}")
+        refuse("", f"no part is called {part!r}{nearest(part, PARTS, keep_order=True)}")
     run = importlib.import_module(f"benchmarks.{part}").main
     settings = vars(options(part, run).parse_args(arguments))
 
     from threadpoolctl import threadpool_limits
 
-    from banditlab.errors import BanditlabError
-
     try:
         with threadpool_limits(1):
             run(**settings)
-    except BanditlabError as error:  # something is missing or was asked for wrongly: the line says what
-        raise SystemExit(f"python -m benchmarks {part}: {error}") from None
+    except BanditlabError as error:
+        refuse(f" {part}", str(error))
+
+
+def refuse(part: str, why: str) -> NoReturn:
+    """Say in one line what is wrong and exit with 2, as argparse does."""
+    print(f"python -m benchmarks{part}: {why}", file=sys.stderr)
+    raise SystemExit(2) from None
 
 
 def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:

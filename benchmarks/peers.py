@@ -23,6 +23,7 @@ from banditlab.errors import UsageError
 from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.registry import registry
+from banditlab.validation import at_least
 from benchmarks.digits import ROUNDS, WARM, stream
 
 STREAMS = 3
@@ -150,8 +151,9 @@ def main(*, streams: int = STREAMS, jobs: int = 1) -> None:
     Raises
     ------
     UsageError
-        None of the other libraries is installed.
+        None of the other libraries is installed, or `streams` is below 1.
     """
+    at_least("--streams", streams, 1)
     found, missing = versions()
     if not found:
         raise UsageError(f'no other library is installed ({", ".join(missing)}): pip install "banditlab[peers]"')

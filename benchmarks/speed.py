@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from banditlab.errors import UsageError
+from banditlab.errors import UsageError, nearest
 from benchmarks import counts, head, machine, report, table, vw_driver
 from benchmarks.costs import Player
 from benchmarks.machine import Curve, Rates
@@ -52,13 +52,13 @@ def main(
     whole = not (only or sizes or quick)
     folder = Path(out) if out else DOCS if whole or redraw else None
     if resume and folder is None:
-        raise SystemExit("--resume needs the folder to go on from: --out FOLDER")
+        raise UsageError("--resume needs the folder to go on from: --out FOLDER")
     if not hasattr(os, "fork"):
         raise UsageError("every cell is measured in a fork of this process, which this system does not have")
     players, cells = chosen(only, no_peers), chosen_cells(sizes)
     known = read_rows(folder) if folder and (resume or redraw) else []
     if redraw and not known:
-        raise SystemExit(f"--redraw: there is no speed.csv in {folder}/results")
+        raise UsageError(f"--redraw: there is no speed.csv in {folder}/results")
     rates = read_rates(folder) if folder and redraw else machine.measure(0.001 if quick else machine.SECONDS)
     rows = known if redraw else run(players, cells, effort(seconds, quick), known, folder)
     if not redraw:
@@ -77,7 +77,9 @@ def named(only: str | None) -> list[str]:
     known = [player.id for player in OURS + PEERS]
     for id_ in ids:
         if id_ not in known:
-            raise SystemExit(f"--only: no player that is measured is called {id_!r}; there are {', '.join(known)}")
+            raise UsageError(
+                f"--only: no player that is measured is called {id_!r}{nearest(id_, known, keep_order=True)}"
+            )
     return ids
 
 
@@ -100,7 +102,7 @@ def chosen_cells(sizes: str | None) -> list[str]:
     for name in wanted:
         K, _, d = name.partition("x")
         if name != "digits" and not (K.isdigit() and d.isdigit() and int(K) >= 2 and int(d) >= 1):
-            raise SystemExit(f"--sizes takes 'digits' and KxD (10x64), separated by commas, got {name!r}")
+            raise UsageError(f"--sizes takes 'digits' and KxD (10x64), separated by commas, got {name!r}")
     return wanted
 
 

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from banditlab.errors import UsageError
+from banditlab.validation import at_least, one_of
 from benchmarks import kept
 
 SPEC = Path(__file__).parent.parent / "runs" / "long-stream.toml"
@@ -25,9 +27,10 @@ DOORS = ("draw", "play", "Sweep", "banditlab run")
 def main(*, rounds: int = 100_000_000, door: str | None = None, keep: bool = False) -> None:
     """Print the table, one line a process; with `door` be one of these processes; `keep` for the speed page."""
     if not STATUS.exists():
-        raise SystemExit(f"python -m benchmarks stream: the peak of memory is read from {STATUS}, which is not here")
+        raise UsageError(f"the peak of memory is read from {STATUS}, which is not here")
+    at_least("--rounds", rounds, 10)
     if door is not None:
-        _one(door, rounds)
+        _one(one_of("--door", door, DOORS), rounds)
         return
     print("| door | rounds | CPU s | s | rounds / CPU s | peak MiB |\n|---|---:|---:|---:|---:|---:|", flush=True)
     found: dict[tuple[str, int], list[str]] = {}

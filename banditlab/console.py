@@ -81,8 +81,10 @@ class Console:
                 f"hindsight, norm bounds {balls}",
                 soft_wrap=True,
             )
-        else:
+        elif not plan.uncompared:
             self.out.print("without comparators (norm_bounds = [])")
+        for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
+            self.out.print(escape(f"without comparators, which on {label} have {reason}"), soft_wrap=True)
         for pair in plan.skipped:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             self.out.print(escape(line), soft_wrap=True)

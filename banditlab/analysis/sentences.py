@@ -221,7 +221,7 @@ def about_comparator(arena: Arena, listed: list[Standing]) -> str:
 
 def _no_comparator(arena: Arena) -> str:
     if not arena.results.spec.get("norm_bounds"):
-        return "No comparator was asked for (norm_bounds = [])"
+        return "No comparator was computed (norm_bounds = [] in spec.toml)"
     if any(failure.is_comparator and failure.environment == arena.environment for failure in arena.results.failures):
         return "The comparators of these streams failed (see below)"
     return "The comparators of these streams are not there yet"

@@ -131,8 +131,8 @@ class StreamCounts:
             if size > most:
                 raise ComparatorError(
                     f"the comparator keeps a stream's different contexts, and after {self.rounds:,} rounds {used:,} of "
-                    f"them, near the most that {MOST_BYTES / 2**30:g} GiB hold; ask for no comparator (norm_bounds = []) "
-                    "or for fewer rounds"
+                    f"them, near the most that {MOST_BYTES / 2**30:g} GiB hold; ask for fewer rounds, or in a spec for "
+                    "no comparator (norm_bounds = [])"
                 )
             capacity = max(size, min(2 * self._rows.shape[0], most))
             rows, counts = np.empty((capacity, self.n_features), np.uint64), np.zeros((capacity, self.n_classes))

@@ -112,6 +112,8 @@ class Plan:
     skipped: list[dict[str, str]] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     """How many rows the data sets among the environments have, by label: more rounds are several passes."""
+    uncompared: dict[str, str] = field(default_factory=dict)
+    """Why no comparator can be computed, by the labels of the environments where that is so."""
 
     def streams(self) -> dict[str, Run]:
         """Return one run of each stream, by stream id; of an adaptive environment every run is a stream."""
@@ -159,6 +161,8 @@ def _make_plan(spec: Spec, where: str) -> Plan:
     for env_description, env_label, env in _environments(spec, where):
         if isinstance(rows := getattr(env.unwrapped, "n_rows", None), int):
             plan.rows[env_label] = rows
+        if reason := _why_no_comparator(env):
+            plan.uncompared[env_label] = reason
         for description, written, label in players:
             probe = Run(
                 environment=env_description,
@@ -228,21 +232,22 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
             description = describe_environment(block.id, written, place)
             env = build_environment(description, spec.rounds)
             label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
-            if spec.norm_bounds:
-                _refuse_comparators(env, f"{where}: norm_bounds", label)
+            if spec.norm_bounds and (reason := _why_no_comparator(env)):
+                raise UsageError(f"{where}: norm_bounds: the comparator on {label} has {reason}; set norm_bounds = []")
             if label in seen:
                 raise UsageError(f"{place}: {label} is asked for twice")
             seen.add(label)
             yield description, label, env
 
 
-def _refuse_comparators(env: Any, place: str, label: str) -> None:
-    """Refuse to compute comparators where contexts are sparse and too long to be made dense, as they need them."""
+def _why_no_comparator(env: Any) -> str:
+    """Return what the comparator lacks where contexts are sparse and too long to be made dense, as it needs them, or ""."""
     if getattr(env.unwrapped, "sparse", False):
         try:
             refuse_dense(env.unwrapped.problem.n_features)
         except IncompatibleError as reason:
-            raise UsageError(f"{place}: the comparator on {label} has {reason}; set norm_bounds = []") from None
+            return str(reason)
+    return ""
 
 
 def _file_name(written: dict[str, Any]) -> dict[str, str]:

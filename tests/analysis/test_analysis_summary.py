@@ -250,7 +250,7 @@ def test_no_comparator_is_said(new_folder):
     arena = arena_of(folder)
     assert standings(arena)[0].relative is None
     assert sentences.about_comparator(arena, standings(arena)).startswith(
-        "No comparator was asked for (norm_bounds = [])"
+        "No comparator was computed (norm_bounds = [] in spec.toml)"
     )
     folder.norm_bounds = (1.0,)
     arena = arena_of(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from banditlab.compare import comparison
+from banditlab.console import print_dry_run
 from banditlab.engine import Sweep
 from banditlab.envs import _sparse_table
 from banditlab.envs._sparse_table import stays_sparse
@@ -149,11 +151,16 @@ def test_long_rows_are_read_and_played_in_the_memory_of_their_entries(file, tmp_
     assert env.row_bytes * 2000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8 * 2000, rel=0.4)
 
 
-def test_compare_on_long_sparse_rows(file, tmp_path):
+def test_compare_on_long_sparse_rows(file, tmp_path, capsys):
     """No comparator, which needs dense rows; players without sparse kernels are skips."""
     spec = comparison(Path(documents(file)), "", rounds=300, repetitions=1)
     assert spec.norm_bounds == []
     sweep = Sweep(spec)
+    print_dry_run(sweep, 1, tmp_path / "nothing")
+    said = capsys.readouterr().out
+    assert "norm_bounds" not in said  # which nobody gave
+    [line] = [line for line in said.splitlines() if line.startswith("without comparators")]
+    assert re.search(r"which on banditlab/Table-v0\(path=documents\.svm\) have .* d = 40,001 are too long", line)
     assert {run.label for run in sweep.plan.runs} == {"gaptron", "banditron", "exploration(ogd)", "uniform"}
     assert {pair["player"] for pair in sweep.plan.skipped} == {"fastcb", "squarecb"}
     result = sweep.run(tmp_path / "out")

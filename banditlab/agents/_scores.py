@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.forecasters._lanes import WIDTH, eight, first, larger, largest, only, place
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, first, larger, largest, only, place
 from banditlab.forecasters._norms import SCALE
 from banditlab.forecasters._scores import add, descend, matrix, padded, per_class, scores, zero_weights
 from banditlab.kernels import borrow, draw_uniform, inline
@@ -36,7 +36,7 @@ MANY = 16
 
 @inline
 def argmax(z, K):  # type: ignore[no-untyped-def]
-    """Return the first of the largest of z_0 ... z_{K-1}."""
+    """Return the first of the largest of z_0 ... z_{K-1}; NaN is never larger, and where z_0 is NaN nothing is."""
     if K >= MANY:
         return _argmax(z, K)
     best, top = 0, z[0]
@@ -51,7 +51,7 @@ def argmax(z, K):  # type: ignore[no-untyped-def]
 def _argmax(z, K):  # type: ignore[no-untyped-def]
     """`argmax` of K >= 8 numbers, eight at a time."""
     z, whole, n = borrow(z), K - K % WIDTH, K % WIDTH
-    most = eight(z, 0)
+    most = larger(eight(z, 0), all_lanes(-math.inf))  # of NaN and a number the number
     for k in range(WIDTH, whole, WIDTH):
         most = larger(eight(z, k), most)
     rest = only(first(z, whole, n), n, -math.inf)
@@ -59,9 +59,8 @@ def _argmax(z, K):  # type: ignore[no-untyped-def]
     for k in range(0, whole, WIDTH):
         lane = place(eight(z, k), top)
         if lane < WIDTH:
-            return k + lane
-    lane = place(rest, top)
-    return whole + lane if lane < n else 0  # NaN equals nothing
+            return k + lane if z[0] == z[0] else 0
+    return whole + place(rest, top) if z[0] == z[0] else 0
 
 
 @inline

@@ -26,6 +26,7 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("folklore", {"max_memory": 1e-6}),
     ("gaf", {"form": "dual"}),
     ("b-grid", {"size": 3}),
+    ("obama-lite", {"sampler": "net", "members": 10}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 
@@ -62,7 +63,11 @@ def test_what_is_asked_before_building_holds_afterwards(id_: str, settings: dict
 
 
 @pytest.mark.parametrize(
-    "id_", ["linucb", "lints", "confidit", "fastcb", "squarecb", "newtron", "soba", "ons", "folklore"]
+    "id_",
+    [
+        *("linucb", "lints", "confidit", "fastcb", "squarecb", "newtron", "soba", "obama-lite"),
+        *("ons", "folklore", "ftrl", "gaf-fresh"),
+    ],
 )
 def test_second_order_players_say_so(id_: str) -> None:
     least = [class_of(id_).least_bytes(Problem(d, 3, 1.0), {"form": "primal"}) for d in (100, 200)]

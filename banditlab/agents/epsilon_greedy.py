@@ -21,6 +21,9 @@ AUTO_RATE = 1.0
 """learning_rate = "auto" in units of 1/R."""
 FLOOR = 1e-12
 """What the sums of squared gradients start at, in units of R^2: keeps 0/0 out."""
+LEAST = 1e-50
+"""Smaller probabilities weigh as much: with R up to 1e100 no square overflows, and the step, which outweighs all before it,
+is the same."""
 
 
 class State(NamedTuple):
@@ -48,7 +51,10 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 @inline
 def adagrad_entry(v, s, g):  # type: ignore[no-untyped-def]
-    """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither."""
+    """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither.
+
+    s begins at FLOOR R^2 >= 1e-212, and |g| stays below 1e150: both within what `inverse_root` is exact for.
+    """
     s = fma(g, g, s)
     return fma(g, inverse_root(s) * -1.0, v), s
 
@@ -90,7 +96,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
     if not correct:  # the estimated gradient is 0
         return
     r, K = state.r, p.shape[0]
-    weight = 1.0 / p[action]
+    weight = 1.0 / max(p[action], LEAST)
     for k in range(K):
         r[k] = payload[k] * (weight / payload[K])
     r[action] -= weight  # (softmax - e_y) / P(y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -101,6 +102,7 @@ class ObamaLite(KernelAgent):
     group = "theory"
     summary = "importance-weighted exponential weights: Laplace posterior, or a net, a grid, Langevin chains"
     reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; the samplers: ours"
+    state_order = (2, 2)
     act_kernel = _laplace.act_kernel
     learn_kernel = _laplace.learn_kernel
 
@@ -146,6 +148,13 @@ class ObamaLite(KernelAgent):
     def deviation(self) -> float:
         """B / sqrt(d), the prior's standard deviation."""
         return self.norm_bound / math.sqrt(self.problem.n_features)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: a covariance with "laplace", else matrices W."""
+        if settings.get("sampler", SAMPLERS[0]) == "laplace":
+            return super().least_bytes(problem, settings)
+        return 8.0 * problem.n_classes * problem.n_features
 
     def _initial_state(self) -> Any:
         K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents._base import KernelAgent
 from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.errors import UsageError
 from banditlab.forecasters._lane_math import exponentials, inverse
 from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, fma, put, total
 from banditlab.forecasters._norms import SQUARE, measured, note, running_norm, squares
@@ -20,6 +21,8 @@ from banditlab.validation import nonnegative, number, one_of, positive, probabil
 
 PAPER_RADIUS = math.sqrt(55.0)
 """The largest ||x|| of SynSep, the data on which the published D = 1 was used."""
+LEAST_NORM, MOST_NORM = 1e-150, 1e150
+"""What norm_bound may be: D^2 is measured, and A = 1/D is inverted (`inverse`)."""
 
 
 class State(NamedTuple):
@@ -214,9 +217,9 @@ class PNewtron(LinearScores, KernelAgent):
     Parameters
     ----------
     norm_bound
-        B, D = sqrt(K) B in the paper. "paper" is D = 1, with which alpha D must match the scale of the features: where
-        ||x|| = 1 it is stuck near uniform guessing. "scaled" is D = sqrt(55)/R, which is the paper's D = 1 on SynSep,
-        where R = sqrt(55), and follows the features' scale elsewhere.
+        B in [1e-150, 1e150], D = sqrt(K) B in the paper. "paper" is D = 1, with which alpha D must match the scale of
+        the features: where ||x|| = 1 it is stuck near uniform guessing. "scaled" is D = sqrt(55)/R, which is the paper's
+        D = 1 on SynSep, where R = sqrt(55), and follows the features' scale elsewhere.
     gamma
         Exploration rate in [0, 1] (gamma in the paper).
     alpha
@@ -269,6 +272,8 @@ class PNewtron(LinearScores, KernelAgent):
         self.alpha = positive("alpha", alpha)
         self.beta = nonnegative("beta", beta)
         self.exploit = one_of("exploit", exploit, ("sample", "argmax"))
+        if not LEAST_NORM <= self.norm_bound <= MOST_NORM:
+            raise UsageError(f"norm_bound must lie between {LEAST_NORM:g} and {MOST_NORM:g}, got {self.norm_bound:g}")
         D = math.sqrt(K) * self.norm_bound
         self.state = State(
             A=matrix(d, K, 1.0 / D),

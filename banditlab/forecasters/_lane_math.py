@@ -84,6 +84,9 @@ def exponentials(z, scale, top, K, e):  # type: ignore[no-untyped-def]
 def inverse_root(v):  # type: ignore[no-untyped-def]
     """Return 1/sqrt(v) of lanes or a number, 2^-1022 <= v finite, to a unit in the last place: no root, no quotient.
 
+    Of NaN and +-infinity it is no finite number. Of 0, numbers below 2^-1022 and negative ones it may be one, below 2^514,
+    that means nothing: callers keep v above, as AdaGrad's sums are from the start.
+
     From a guess y with v y^2 = 1 - h, |h| <= 0.07, 1/sqrt(v) = y (1 - h)^(-1/2): the cubic through Chebyshev's nodes leaves
     |h| <= 2e-6, for which three terms of the series do. v y goes first: it neither overflows nor loses bits.
     """
@@ -96,7 +99,9 @@ def inverse_root(v):  # type: ignore[no-untyped-def]
 
 @inline
 def inverse(v):  # type: ignore[no-untyped-def]
-    """Return 1/v of lanes or a number, 2^-1000 <= v <= 2^1000, to a unit in the last place, without a division.
+    """Return 1/v of lanes or a number, 2^-1000 <= |v| <= 2^1000, to a unit in the last place, without a division.
+
+    Of NaN, +-infinity, 0 and numbers above 2^1023 it is no finite number.
 
     From a guess y with v y = 1 - e, |e| <= 0.051, 1/v = y / (1 - e): a cubic, then three terms of the series.
     """

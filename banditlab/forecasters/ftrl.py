@@ -206,6 +206,7 @@ class FTRL(Forecaster):
     group = "baseline"
     summary = "the exact l2-regularised leader in every round: proper, one counter per distinct context"
     reference = "Shalev-Shwartz 2012, Section 2.3; the baseline of Jézéquel, Gaillard and Rudi, COLT 2020"
+    state_order = (2, 2)
     bound_unit = "nats"
     excluded_checks = {"bounded_memory": "the leader is defined by all distinct contexts seen so far"}
 

@@ -51,6 +51,7 @@ class GAFFresh(Forecaster):
     group = "theory"
     summary = "GAF with fresh samples every round, as printed; slower than gaf"
     reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Algorithm 1 (corrected)"
+    state_order = (2, 2)
     bound_unit = "nats"
 
     def __init__(

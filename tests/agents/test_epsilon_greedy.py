@@ -121,6 +121,18 @@ def test_importance_weighted_gradient_is_unbiased(stream):
         agent.learn(x, decision, decision.action == label)
 
 
+@pytest.mark.parametrize("probability", [1e-40, 1e-60, 1e-160, 1e-300])
+def test_a_step_after_a_hit_of_hardly_any_probability_is_that_of_the_largest_gradient(probability):
+    """g^2 outweighs what was summed before; from 1e-154 on it is no number, and the steps stay those of AdaGrad."""
+    agent = make(EpsilonGreedy, 3, 4, radius=2.0)
+    x = as_contexts([2.0, -1.0, 0.0, 1e-3])
+    p = np.array([1.0 - probability, probability, 0.0])
+    agent.learn(x, agent.act(x)._replace(action=1, probabilities=p), True)
+    signs = np.outer([-1.0, 1.0, -1.0], np.sign(x))  # -g of softmax = (1/3, 1/3, 1/3)
+    np.testing.assert_allclose(agent.weights, agent.learning_rate * signs, rtol=1e-15)
+    assert np.isfinite(agent.state.G).all()
+
+
 def test_gradient_by_finite_differences():
     rng = np.random.default_rng(4)
     K, d = 3, 5
@@ -168,7 +180,7 @@ def test_anytime_explores_at_the_root_of_K_over_t(stream):
 
 
 @pytest.mark.parametrize("cls", BOTH)
-@pytest.mark.parametrize("scale", [0.01, math.sqrt(55)])
+@pytest.mark.parametrize("scale", [0.01, math.sqrt(55), 1e-100, 1e100])
 def test_contexts_in_other_units_give_the_same_play(stream, cls, scale):
     X, y = stream(4, 6, 300)
     unit, scaled = make(cls, 4, 6), make(cls, 4, 6, radius=scale)

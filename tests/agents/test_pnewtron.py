@@ -148,6 +148,8 @@ def test_learns_a_separable_stream():
         ({"beta": -0.1}, "beta must be a number that is 0 or above"),
         ({"norm_bound": 0.0}, "norm_bound must be a number above 0"),
         ({"norm_bound": "small"}, "norm_bound must be a number or 'scaled' or 'paper'"),
+        ({"norm_bound": 1e-200}, r"norm_bound must lie between 1e-150 and 1e\+150, got 1e-200"),
+        ({"norm_bound": 1e308}, r"norm_bound must lie between 1e-150 and 1e\+150, got 1e\+308"),
         ({"exploit": "best"}, "exploit must be one of 'sample', 'argmax'"),
     ],
 )

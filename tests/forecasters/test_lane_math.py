@@ -55,6 +55,20 @@ def test_roots_of_the_smallest_and_the_largest_normal_numbers():
     np.testing.assert_allclose(roots, v**-0.5, rtol=4e-16)
 
 
+def test_what_has_no_reciprocal_or_root_gets_no_number_that_looks_like_one():
+    largest, roots, inverses = np.finfo(float).max, np.empty(8), np.empty(8)
+    v = np.array([np.inf, np.nan, -np.inf, 0.0, -0.0, largest, 1e308, -largest])
+    mapped(v, np.zeros(8), roots, inverses, np.empty(8))
+    assert not np.isfinite(roots[:3]).any()
+    assert not np.isfinite(inverses).any()
+    below = np.array([0.0, -0.0, 5e-324, 1e-310, -1e-300, -1.0, -1e300, -largest])
+    one_by_one(below, roots, inverses)
+    assert not (roots > 2.0**514).any()
+    signed = -np.ldexp(1.0 + np.random.default_rng(0).random(8), [-1000, -500, -50, -1, 0, 1, 500, 999])
+    one_by_one(signed, roots, inverses)
+    np.testing.assert_allclose(inverses, 1.0 / signed, rtol=4e-16)
+
+
 def test_an_exponential_is_zero_far_below_one_at_zero_and_nan_where_its_argument_is():
     z, e = np.array([0.0, -0.0, -601.0, -1e9, -np.inf, np.nan, -1e-300, -600.0]), np.empty(8)
     mapped(np.ones(8), z, np.empty(8), np.empty(8), e)

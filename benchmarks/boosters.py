@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from banditlab.agents import Trace
 from banditlab.boosting._compiled import follow, parts
-from banditlab.boosting._forest import Forest, prepare, teach
+from banditlab.boosting._forest import Forest, estimate, prepare, teach, teach_one, uniform
+from banditlab.boosting._losses import SHARES, class_costs, cost_matrix
 from banditlab.boosting._weak import Floats, least_costly
-from banditlab.boosting.regression import hand_costs
 from banditlab.envs.openml import OpenML
 from banditlab.kernels import as_contexts, borrow, njit
 from banditlab.problem import Problem
@@ -53,7 +53,10 @@ class Set(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Microseconds for each learner and round: its tree, tree and choice (None: not apart), the whole booster."""
+    """Microseconds for each learner and round: its tree, tree and choice, the whole booster; the tree in the booster's order.
+
+    The second and the last are None where there is no such thing.
+    """
 
     data: str
     trees: str
@@ -62,6 +65,7 @@ class Row(NamedTuple):
     tree: float
     learner: float | None
     whole: float
+    in_turn: float | None = None
 
 
 def read_set(name: str, rounds: int) -> Set:
@@ -88,19 +92,36 @@ def trees_alone(forest, room, V, y, costs, weights, chooses, cursor, sink):  # t
     """Take the trees through predictions and updates; return whether it ended, see `play_template`."""
     forest, room, V, y = borrow(forest), borrow(room), borrow(V), borrow(y)
     costs, weights, sink = borrow(costs), borrow(weights), borrow(sink)
-    t, j = cursor[0], cursor[1]
+    t, j, gain = cursor[0], cursor[1], room.gain[: room.p.shape[0]]
     while t < y.shape[0]:
         if j < 0:
             prepare(forest, V[t], room.estimates, room.w)
             for i in range(weights.shape[1]):
                 if chooses:
-                    sink[0] += least_costly(room.estimates[i], costs[t, i], room.gain, room.w[i])
+                    sink[0] += least_costly(room.estimates[i], costs[t, i], gain, room.w[i])
             j = 0
         j = teach(forest, j, V[t], y[t], weights[t])
         if j < forest.trees.shape[0]:
             cursor[0], cursor[1] = t, j
             return False
         t, j = t + 1, -1
+    return True
+
+
+@njit(cache=False)
+def trees_alone_in_turn(forest, room, V, y, weights, cursor):  # type: ignore[no-untyped-def]
+    """The same in the order of `play_template`: a tree learns a round and is asked the next one at once."""
+    forest, room, V, y, weights = borrow(forest), borrow(room), borrow(V), borrow(y), borrow(weights)
+    t, first = cursor[0], cursor[1]
+    while t < y.shape[0]:
+        for i in range(first, weights.shape[1]):
+            if t >= 0 and not teach_one(forest, i, 0, V[t], y[t], weights[t, i]):
+                cursor[0], cursor[1] = t, i
+                return False
+            if t + 1 < y.shape[0]:
+                estimate(forest, i, V[t + 1], room.estimates[i])
+                room.w[i] = uniform(forest, i)
+        t, first = t + 1, 0
     return True
 
 
@@ -111,18 +132,22 @@ class Script(NamedTuple):
     weights: Floats
 
 
+def costs_shown(booster: Any, payload: Floats, costs: Floats) -> None:
+    """Write the costs that learners were handed in the round of a payload into costs (N, K, K)."""
+    *_, S = booster._parts(payload)
+    for votes, shown in zip([booster._zero, *S[:-1]], costs, strict=True):
+        (class_costs if booster.loss_code == SHARES else cost_matrix)(booster.loss_code, votes, shown)
+
+
 def write_down(booster: Any, data: Set) -> Script:
-    """Play the rounds one by one and return the script; what the booster hands on is what its kernels left in its room."""
+    """Play the rounds one by one and return the script; the weights are what the booster's kernels left in its room."""
     T, N, K = len(data.y), booster.n_learners, data.problem.n_classes
     script = Script(np.zeros((T, N, K, K)), np.zeros((T, N)))
     for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
         decision = booster.act(x)
-        room = booster._grove.room
-        for i in range(N):
-            shown = script.costs[t, i]
-            shown[:] = hand_costs(room.costs[i], shown) if booster.id == "adaboost-olm++" else room.costs[i]
+        costs_shown(booster, decision.payload, script.costs[t])
         booster.learn(x, decision, label)
-        script.weights[t] = room.w
+        script.weights[t] = booster._grove.room.w
     return script
 
 
@@ -136,6 +161,20 @@ def replayed(booster: Any, data: Set, script: Script, chooses: bool) -> Callable
         cursor[:] = 0, -1
         given = V[part], data.y[part], script.costs[part], script.weights[part]
         while not trees_alone(forest, room, *given, chooses, cursor, sink):
+            booster._grove.grow(int(cursor[1]))
+
+    return rounds
+
+
+def replayed_in_turn(booster: Any, data: Set, script: Script) -> Callable[[slice], None]:
+    """Return what takes a booster's fresh trees through some rounds of a script, each tree through two halves at once."""
+    forest: Forest = booster._forest()
+    V, cursor = booster._grove.views(data.X), np.array([-1, 0])
+    room = booster._played(forest).room
+
+    def rounds(part: slice) -> None:
+        cursor[:] = -1, 0
+        while not trees_alone_in_turn(forest, room, V[part], data.y[part], script.weights[part], cursor):
             booster._grove.grow(int(cursor[1]))
 
     return rounds
@@ -170,10 +209,10 @@ def compiled_row(name: str, data: Set, id_: str, settings: dict[str, Any], repea
     script = write_down(build(data, id_, settings), data)
     times = []
     for _ in range(repeats + 1):  # the first one compiles
-        tree, learner, whole = (build(data, id_, settings) for _ in range(3))
+        tree, learner, whole, turn = (build(data, id_, settings) for _ in range(4))
         ways = [replayed(tree, data, script, False), replayed(learner, data, script, True), played(whole, data)]
-        times.append(in_turn(len(data.y), STRETCH, ways))
-        if not (same_trees(tree, whole) and same_trees(learner, whole)):
+        times.append(in_turn(len(data.y), STRETCH, [*ways, replayed_in_turn(turn, data, script)]))
+        if not all(same_trees(one, whole) for one in (tree, learner, turn)):
             raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
     unit = 1e6 / (len(data.y) * whole.n_learners)
     found = [unit * statistics.median(column) for column in zip(*times[1:], strict=True)]
@@ -251,6 +290,8 @@ def line(row: Row) -> str:
     cells += [f"{row.whole - chosen:.2g}", f"{row.whole:.3g}", percent(1.0 - row.tree / row.whole)]
     if row.learner is not None:
         cells += [percent(1.0 - row.learner / row.whole)]
+    if row.in_turn is not None:
+        cells += [f"{row.in_turn:.3g}", percent(1.0 - row.in_turn / row.whole)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -278,8 +319,14 @@ equal trees alone, taken through the same estimates and updates and equal to the
 of a weak learner's prediction, argmin of the expected costs; "own" is the booster: costs, votes, steps,
 experts, hedge, the block's bookkeeping.
 
-| set | booster | weights | tree, us | choice, us | own, us | all, us | all but the tree | booster's own share |
-|---|---|---|---:|---:|---:|---:|---:|---:|"""
+Trees alone are asked one after another, then taught one after another, as a booster's trees have to be that answers round by
+round. Within a block the booster's learn a round and are asked the next one while they are at hand in the cache, and its
+own steps are worked on between their instructions; so that a share can come out below 0. "In turn" is equal trees alone
+in that order, with nothing of a booster, and the last column what the booster takes beside these: the stricter reading.
+
+| set | booster | weights | tree, us | choice, us | own, us | all, us | all but the tree | booster's own share | \
+tree in turn, us | all but that |
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 MIDDLE = """
 Where the booster's own time goes, nanoseconds for each learner and round (balance-scale, weights 1, each piece by itself in
@@ -290,8 +337,9 @@ a loop over what a run left; in a round they overlap):
 
 RIVER = """
 What a learner answers decides what the next one is asked, so that the pieces of a round run one after another: a learner's
-step of OLM is 2 (K - 1) logistic functions, each an exponential and a division; that of OLM++ a logarithm, a root in one
-unknown and a logistic function. Nothing of it grows with the trees: where they cost little, as
+step of OLM is an exponential of all classes, taken before the choice is known, and a division for each pair that changes;
+that of OLM++ a logarithm of all classes, also before, a root in one unknown with one exponential, and three divisions.
+Nothing of it grows with the trees: where they cost little, as
 with weights of 1, which a leaf collects for a whole grace period before it looks for a split, that is a large share of
 little.
 
@@ -308,13 +356,14 @@ trees in a plain loop, "own" everything else.
 
 
 @njit(cache=False)
-def asks(forest, room, V, sink):  # type: ignore[no-untyped-def]
-    """Ask every learner in every round, at the costs of one."""
-    forest, room, V, sink = borrow(forest), borrow(room), borrow(V), borrow(sink)
+def asks(forest, room, V, costs, sink):  # type: ignore[no-untyped-def]
+    """Ask every learner in every round, at the costs (N, K, K) of one."""
+    forest, room, V, costs, sink = borrow(forest), borrow(room), borrow(V), borrow(costs), borrow(sink)
+    gain = room.gain[: room.p.shape[0]]
     for t in range(V.shape[0]):
         prepare(forest, V[t], room.estimates, room.w)
         for i in range(room.w.shape[0]):
-            sink[0] += least_costly(room.estimates[i], room.costs[i], room.gain, room.w[i])
+            sink[0] += least_costly(room.estimates[i], costs[i], gain, room.w[i])
 
 
 @njit(cache=False)
@@ -352,7 +401,9 @@ def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
         function(*arguments)
         return unit * min(timed(function, *arguments) for _ in range(REPEATS))
 
-    asked = best(asks, forest, room, V, np.zeros(1))
+    costs = np.zeros((booster.n_learners, data.problem.n_classes, data.problem.n_classes))
+    costs_shown(booster, room.payload, costs)
+    asked = best(asks, forest, room, V, costs, np.zeros(1))
     followed = best(follows, forest, room, counts.mistakes, len(data.y))
     answered = best(responds, loops.respond, forest, rule, room, counts.mistakes, V)
     return [

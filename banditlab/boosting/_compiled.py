@@ -1,7 +1,9 @@
 """The rounds of an expert booster over compiled trees, in one kernel: the same numbers as through the learners' protocol.
 
-What the booster's own share of a round is made of: costs that change in one row and one column are taken anew there only,
-a label's row of costs serves edge, weight and step, and e^{-M} of a count of mistakes is looked up.
+What the booster's own share of a round is made of. What a learner answers decides what the next one is asked: a chain of N
+steps, each kept short, in registers of eight classes and without branches that depend on data, so that the processor goes on
+to the next tree meanwhile. For that a tree learns a round's example and is asked the next one's at once, while it is at
+hand. Beside the answer a step writes down what any label will need; e^{-M} of a count of mistakes is looked up.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditlab.boosting._forest import prepare, teach, uniform
-from banditlab.boosting._losses import cost_matrix, gradient, slope
-from banditlab.boosting._weak import Floats, least_costly, tied
+from banditlab.boosting._forest import estimate, prepare, teach_one, uniform
+from banditlab.boosting._losses import gradient
+from banditlab.boosting._weak import Floats, most_probable
+from banditlab.forecasters._lanes import WIDTH, first, how_many, largest, only, place, put, put_first
 from banditlab.kernels import bind, borrow, draw, inline, is_answer, njit
 
 DONE, FULL, WRONG = range(3)
@@ -22,37 +25,71 @@ NEVER = 746
 """Mistakes behind the best expert after which e^{-M} is 0."""
 
 
+def lines(rows: int, columns: int) -> Floats:
+    """Return zeros (rows, columns), the first at the start of a line of the processor's cache."""
+    room = np.zeros(rows * columns + WIDTH)
+    start = -(room.ctypes.data // 8) % WIDTH
+    return room[start : start + rows * columns].reshape(rows, columns)
+
+
 class Room(NamedTuple):
-    """What a round of N learners and K classes is written into.
+    """What a round of N learners and K classes is written into; P is K made a multiple of eight, padded with zeros.
 
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K)
-    costs (N + 1, K, K)     the gradients of all labels at s^0 ... s^N; those at s^0 never change
-    handed (K, K)           the costs a learner is handed, where they are others
+    mass (N + 1, P)         -C^i(r, r) of every label r, at s^0 ... s^N
+    before, after (N, P)    C^i(r, l) and C^{i+1}(r, l) of every label r != l, l being learner i's prediction
+    votes, odds (P,)        what the rule keeps of s^i
+    pairs (K, P)            what it keeps of the costs there
+    unit, others (K, P)     row k is 1 at k and 0 elsewhere; 0 at k and 1 elsewhere
     estimates (N, K)        the learners' estimates
-    p, gain (K,)            what is played; scratch
+    p (K,), gain, next (P,) what is played; scratch
     v, w (N,)               experts' weights; uniforms for the learners' ties, then their examples' weights
     fading (NEVER,)         e^{-M} of M = 0, 1, ...
     """
 
     payload: Floats
-    costs: Floats
-    handed: Floats
+    mass: Floats
+    before: Floats
+    after: Floats
+    votes: Floats
+    odds: Floats
+    pairs: Floats
+    unit: Floats
+    others: Floats
     estimates: Floats
     p: Floats
     gain: Floats
+    next: Floats
     v: Floats
     w: Floats
     fading: Floats
 
     @classmethod
-    def of(cls, N: int, loss: int, zero: Floats) -> Room:
-        """Return the room of N learners whose edges are measured with the gradients of `loss`; zero (K,) is s^0."""
-        K = len(zero)
-        costs, fading = np.zeros((N + 1, K, K)), np.zeros(NEVER)
-        cost_matrix(loss, zero, costs[0])
+    def of(cls, N: int, K: int) -> Room:
+        """Return the room of N learners and K classes."""
+        P = -(-K // WIDTH) * WIDTH
+        rows, fading, unit = lines(3 * N + 3 * K + 5, P), np.zeros(NEVER), np.eye(K, P)
+        small = rows[3 * N + 1 :]
         fade(fading)
-        p, gain, v, w = np.zeros(K), np.zeros(K), np.zeros(N), np.zeros(N)
-        return cls(np.zeros(N * (K + 2)), costs, np.zeros((K, K)), np.zeros((N, K)), p, gain, v, w, fading)
+        small[: 2 * K] = np.concatenate([unit, 1.0 - unit])
+        return cls(
+            payload=np.zeros(N * (K + 2)),
+            mass=rows[: N + 1],
+            before=rows[N + 1 : 2 * N + 1],
+            after=rows[2 * N + 1 : 3 * N + 1],
+            votes=small[3 * K],
+            odds=small[3 * K + 1],
+            pairs=small[2 * K : 3 * K],
+            unit=small[:K],
+            others=small[K : 2 * K],
+            estimates=np.zeros((N, K)),
+            p=np.zeros(K),
+            gain=small[3 * K + 2],
+            next=small[3 * K + 3],
+            v=np.zeros(N),
+            w=np.zeros(N),
+            fading=fading,
+        )
 
 
 class Counts(NamedTuple):
@@ -79,20 +116,35 @@ def parts(payload, K):  # type: ignore[no-untyped-def]
     return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
 
 
+@inline
+def best_of(values, o, K, u):  # type: ignore[no-untyped-def]
+    """Return `most_probable` of entries o ... o + K - 1 of values, counted flat, with the uniform u for a tie."""
+    if K > WIDTH:
+        return most_probable(values.reshape(values.size)[o : o + K], u)
+    v = only(first(values, o, K), K, -math.inf)
+    best = largest(v)
+    if how_many(v, best) == 1:
+        return place(v, best)
+    return most_probable(values.reshape(values.size)[o : o + K], u)
+
+
+@inline
+def put_votes(S, i, b, v):  # type: ignore[no-untyped-def]
+    """Write lanes v of classes b ... b + 7 into row i of S (N, K), as many as there are."""
+    K = S.shape[1]
+    if K - b >= WIDTH:
+        put(S, i * K + b, v)
+    else:
+        put_first(S, i * K + b, v, K - b)
+
+
 @njit
 def follow(forest, S, choices, mistakes, fading, v, p):  # type: ignore[no-untyped-def]
     """Write each expert's label into choices (N,) and hedge's mix of them into p (K,), as `follow_experts` does."""
     N, K = S.shape
     least, total = mistakes.min(), 0.0
     for i in range(N):
-        u = uniform(forest, N)
-        best, place, count = S[i, 0], 0, 1
-        for l in range(1, K):
-            if S[i, l] > best:
-                best, place, count = S[i, l], l, 1
-            elif S[i, l] == best:
-                count += 1
-        choices[i] = place if count == 1 and best == best else tied(S[i], best, count, u)
+        choices[i] = best_of(S, i * K, K, uniform(forest, N))
         behind = mistakes[i] - least
         v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # no number stays none
         total += v[i]
@@ -109,15 +161,15 @@ def follow(forest, S, choices, mistakes, fading, v, p):  # type: ignore[no-untyp
 
 
 def respond_template(forest, rule, room, mistakes, x):  # type: ignore[no-untyped-def]
-    """Ask every learner at x: fills room.payload, room.costs and room.p."""
+    """Ask every learner at x: fills the room."""
     forest, rule, room, mistakes, x = borrow(forest), borrow(rule), borrow(room), borrow(mistakes), borrow(x)
     votes, choices, S = parts(room.payload, room.p.shape[0])
     prepare(forest, x, room.estimates, room.w)
+    begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
     for i in range(votes.shape[0]):
-        handed = hand_kernel(room.costs[i], room.handed)  # type: ignore[name-defined]  # noqa: F821
-        l = least_costly(room.estimates[i], handed, room.gain, room.w[i])
+        l = choose_kernel(rule, room, i, room.estimates[i], room.w[i])  # type: ignore[name-defined]  # noqa: F821
         votes[i] = l
-        step_kernel(rule, i, l, S, room.costs)  # type: ignore[name-defined]  # noqa: F821
+        step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
     follow(forest, S, choices, mistakes, room.fading, room.v, room.p)
 
 
@@ -127,50 +179,69 @@ def absorb_template(rule, room, counts, y, rounds):  # type: ignore[no-untyped-d
     votes, choices, S = parts(room.payload, room.p.shape[0])
     root = math.sqrt(rounds)
     for i in range(votes.shape[0]):
-        l, row = int(votes[i]), room.costs[i, y]
-        counts.got[i] += row[l]
-        counts.best[i] += row[y]
-        room.w[i] = min(1.0, -row[y] / counts.tops[i]) * counts.scales[i]
+        l, own, other = int(votes[i]), -room.mass[i, y], room.before[i, y]
+        counts.got[i] += own if l == y else other
+        counts.best[i] += own
+        room.w[i] = min(1.0, -own / counts.tops[i]) * counts.scales[i]
         counts.mistakes[i] += choices[i] != y
-        adapt_kernel(rule, i, l, y, root, S, room.costs)  # type: ignore[name-defined]  # noqa: F821
+        adapt_kernel(rule, room, i, l, y, root, S)  # type: ignore[name-defined]  # noqa: F821
 
 
 def recall_template(rule, room, loss, zero, y):  # type: ignore[no-untyped-def]
-    """Fill in what `absorb` reads beside the payload: the label's costs, and what the rule kept of the votes."""
+    """Fill in what `absorb` reads beside the payload: what label y needs, and what the rule kept of the votes."""
     rule, room, zero = borrow(rule), borrow(room), borrow(zero)
     votes, _, S = parts(room.payload, zero.shape[0])
-    N = votes.shape[0]
+    N, g = votes.shape[0], room.next[: zero.shape[0]]
     for i in range(N + 1):
         s = S[i - 1] if i > 0 else zero
-        gradient(loss, s, y, room.costs[i, y])
+        gradient(loss, s, y, g)
+        room.mass[i, y] = -g[y]
+        if i > 0:
+            room.after[i - 1, y] = g[int(votes[i - 1])]
         if i < N:
+            room.before[i, y] = g[int(votes[i])]
             recall_kernel(rule, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
 
 
 def play_template(forest, rule, room, counts, V, y, U, rounds, cursor, action, correct, p_true):  # type: ignore[no-untyped-def]
-    """Play rounds from cursor[0] on: V (n, columns) are the contexts as trees read them, `rounds` those before the block.
+    """Play rounds: V (n, columns) are the contexts as trees read them, `rounds` those before the block.
 
-    Returns DONE; FULL, cursor (2,) being the round and the tree whose arrays are to be enlarged, which then goes on there;
-    or WRONG where room.p is no distribution.
+    Learner i answers round t + 1 as soon as its trees have learnt round t; cursor (2,) is t and a tree, (-1, 0) at the
+    start. Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, which then goes on there; or
+    WRONG where room.p of the cursor's round is no distribution.
     """
     forest, rule, room, counts = borrow(forest), borrow(rule), borrow(room), borrow(counts)
     V, y, U = borrow(V), borrow(y), borrow(U)
+    votes, choices, S = parts(room.payload, room.p.shape[0])
+    N, n = votes.shape[0], y.shape[0]
+    members = forest.trees.shape[0] // N
     t, j = cursor[0], cursor[1]
-    while t < y.shape[0]:
-        if j < 0:
-            respond_kernel(forest, rule, room, counts.mistakes, V[t])  # type: ignore[name-defined]  # noqa: F821
-            a = draw(room.p, U[t, 1])
+    while n > 0:
+        if j == 0:
+            begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+        for i in range(j // members, N):
+            while t >= 0 and j < (i + 1) * members:
+                if not teach_one(forest, j, j - i * members, V[t], y[t], room.w[i]):
+                    cursor[0], cursor[1] = t, j
+                    return FULL
+                j += 1
+            if t + 1 < n:
+                if i > 0:
+                    step_kernel(rule, room, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+                estimate(forest, i, V[t + 1], room.estimates[i])
+                u = uniform(forest, i)
+                votes[i] = choose_kernel(rule, room, i, room.estimates[i], u)  # type: ignore[name-defined]  # noqa: F821
+        t, j = t + 1, 0
+        if t == n:
+            break
+        step_kernel(rule, room, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+        follow(forest, S, choices, counts.mistakes, room.fading, room.v, room.p)
+        a = draw(room.p, U[t, 1])
+        if not is_answer(a, room.p):
             cursor[0] = t
-            if not is_answer(a, room.p):
-                return WRONG
-            action[t], correct[t], p_true[t] = a, a == y[t], room.p[y[t]]
-            absorb_kernel(rule, room, counts, y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
-            j = 0
-        j = teach(forest, j, V[t], y[t], room.w)
-        if j < forest.trees.shape[0]:
-            cursor[0], cursor[1] = t, j
-            return FULL
-        t, j = t + 1, -1
+            return WRONG
+        action[t], correct[t], p_true[t] = a, a == y[t], room.p[y[t]]
+        absorb_kernel(rule, room, counts, y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
     return DONE
 
 
@@ -184,49 +255,19 @@ class Loops(NamedTuple):
 
 
 @cache
-def loops(owner: str, hand: Any, step: Any, adapt: Any, recall: Any) -> Loops:
+def loops(owner: str, begin: Any, choose: Any, step: Any, adapt: Any, recall: Any) -> Loops:
     """Return the templates bound to a rule's kernels; `owner` names them.
 
-    hand(costs (K, K), room) returns the costs a learner is handed; step(rule, i, l, S, costs) writes s^{i+1} and the gradients
-    there; adapt(rule, i, l, y, sqrt(rounds), S, costs) learns; recall(rule, i, l, s) does what `step` did that `adapt` reads.
+    begin(rule, room) writes what is kept of s^0, its mass too; choose(rule, room, i, q, u) returns learner i's prediction l
+    from its estimate q (K,) and the uniform u, as `least_costly` has it; step(rule, room, i, l, S) writes s^{i+1} into S[i],
+    its mass, and what was before and is after; adapt(rule, room, i, l, y, sqrt(rounds), S) learns; recall(rule, i, l, s) does
+    what the two did that `adapt` reads in `rule`.
     """
-    respond = bind(respond_template, owner, hand_kernel=hand, step_kernel=step)
+    respond = bind(respond_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step)
     absorb = bind(absorb_template, owner, adapt_kernel=adapt)
     return Loops(
         respond,
         absorb,
         bind(recall_template, owner, recall_kernel=recall),
-        bind(play_template, owner, respond_kernel=respond, absorb_kernel=absorb),
+        bind(play_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step, absorb_kernel=absorb),
     )
-
-
-@inline
-def change_costs(loss, s, l, before, after):  # type: ignore[no-untyped-def]
-    """Write the gradients at s into after (K, K), `before` those at votes that differ from s in entry l only."""
-    K = s.shape[0]
-    for r in range(K):
-        for k in range(K):
-            after[r, k] = before[r, k]
-    for k in range(K):
-        if k != l:
-            after[l, k] = slope(loss, s[k] - s[l])
-            after[k, l] = slope(loss, s[l] - s[k])
-    for r in range(K):
-        total = 0.0
-        for k in range(K):
-            if k != r:
-                total += after[r, k]
-        after[r, r] = -total
-
-
-@inline
-def share_costs(p, C):  # type: ignore[no-untyped-def]
-    """Write the gradients of -log softmax(s)_r into C (K, K), p (K,) = softmax(s)."""
-    K = p.shape[0]
-    for r in range(K):
-        total = 0.0
-        for l in range(K):
-            C[r, l] = p[l]
-            if l != r:
-                total += p[l]
-        C[r, r] = -total

@@ -117,7 +117,7 @@ class ExpertBooster(Booster):
     def _played(self, forest: Forest) -> Played:
         """Return what the compiled loops take of this booster beside the trees; the room is kept for the next round."""
         if self._grove.room is None:
-            self._grove.room = Room.of(self.n_learners, self.loss_code, self._zero)
+            self._grove.room = Room.of(self.n_learners, self.problem.n_classes)
         loops, rule = self._rule()
         counts = Counts(*self.edges, self.mistakes, self._tops, self._scales)
         return Played(loops, rule, self._grove.room, counts)
@@ -186,7 +186,7 @@ class ExpertBooster(Booster):
         trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         loops, rule, room, counts = self._played(forest)
-        V, cursor = self._grove.views(X), np.array([0, -1])
+        V, cursor = self._grove.views(X), np.array([-1, 0])
         trace.explored[:] = False
         columns = trace.action, trace.correct, trace.p_true
         while True:

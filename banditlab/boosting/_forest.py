@@ -139,6 +139,18 @@ def prepare(forest, x, Q, u):  # type: ignore[no-untyped-def]
         u[i] = uniform(forest, i)
 
 
+@inline
+def teach_one(forest, j, k, x, y, weight):  # type: ignore[no-untyped-def]
+    """Teach (x, y) with a weight to tree j, number k of its learner; return False where its arrays are too small."""
+    if not weight > 0.0:
+        return True
+    label = y if forest.trees.shape[0] == forest.draws.shape[0] - 1 else int(y != k)  # MINE is 0
+    nodes, values = nodes_of(forest, j)
+    seen = _floats_at(forest.trees[j, SEEN], forest.trees[j, SEEN_ROWS], forest.widths[2])
+    sizes = _integers_at(forest.trees[j, SIZES], 1, 3)[0]
+    return learn(x, label, weight, forest.starts, nodes, values, seen, sizes, tuning_of(forest, j), forest.scratch)
+
+
 @njit
 def teach(forest, first, x, y, weights):  # type: ignore[no-untyped-def]
     """Teach (x, y) to every tree from `first` on, learner i with weights[i]; weight 0 teaches nothing.
@@ -148,15 +160,8 @@ def teach(forest, first, x, y, weights):  # type: ignore[no-untyped-def]
     M = forest.trees.shape[0]
     members = M // weights.shape[0]
     for j in range(first, M):
-        weight = weights[j // members]
-        if weight > 0.0:
-            label = y if members == 1 else int(y != j % members)  # MINE is 0
-            nodes, values = nodes_of(forest, j)
-            seen = _floats_at(forest.trees[j, SEEN], forest.trees[j, SEEN_ROWS], forest.widths[2])
-            sizes = _integers_at(forest.trees[j, SIZES], 1, 3)[0]
-            tuning = tuning_of(forest, j)
-            if not learn(x, label, weight, forest.starts, nodes, values, seen, sizes, tuning, forest.scratch):
-                return j
+        if not teach_one(forest, j, j % members, x, y, weights[j // members]):
+            return j
     return M
 
 
@@ -225,12 +230,20 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
 
 
 def _addresses(state: Any) -> list[int]:
-    assert all(array.flags.c_contiguous for array in state)
-    return [array.ctypes.data for array in state] + [len(state[0]), len(state[2])]
+    """Return the addresses of a tree's arrays, which must be C-contiguous, and its rows; `.ctypes.data` takes longer."""
+    return [*[ctypes.addressof(ctypes.c_char.from_buffer(array)) for array in state], len(state[0]), len(state[2])]
+
+
+class _BitGenerator(ctypes.Structure):
+    """numpy's `bitgen_t`, which the capsule of a bit generator holds."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("state", "next_uint64", "next_uint32", "next_double", "next_raw")]
+
+
+_held = ctypes.pythonapi.PyCapsule_GetPointer
+_held.restype, _held.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 def _source(generator: np.random.Generator) -> tuple[int, int]:
-    interface: Any = generator.bit_generator.ctypes
-    function = ctypes.cast(interface.next_double, ctypes.c_void_p).value
-    assert function is not None
-    return function, interface.state_address
+    held = _BitGenerator.from_address(_held(generator.bit_generator.capsule, b"BitGenerator"))
+    return held.next_double, held.state

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from banditlab.forecasters._lane_math import exp
+from banditlab.forecasters._lanes import all_lanes, lane
 from banditlab.kernels import inline, njit
 
 LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX, SHARES = range(5)
@@ -16,10 +18,28 @@ LARGEST_EXPONENT = 300.0
 """Votes further apart than this cost no more under the exponential loss: sums over rounds stay finite."""
 
 
+FARTHEST = 600.0
+"""Votes within +-FARTHEST have odds e^s that are numbers, and so are their products."""
+
+
 @inline
-def slope(loss, margin):  # type: ignore[no-untyped-def]
-    """Return what a rival's lead s(l) - s(r) costs per unit, for losses that are a sum over the rivals l != r."""
-    if loss == LOGISTIC:  # (8), (9)
+def odds(s):  # type: ignore[no-untyped-def]
+    """Return e^s of one vote |s| <= FARTHEST, with the bits that lanes of votes have."""
+    return lane(exp(all_lanes(s)))
+
+
+@inline
+def slope(loss, rival, own):  # type: ignore[no-untyped-def]
+    """Return what a rival's lead s(l) - s(r) costs per unit, for losses that are a sum over the rivals l != r.
+
+    The votes s(l) and s(r) are given. The logistic loss has it from their odds, as compiled rounds keep them: an exponential
+    for each vote instead of one for each pair.
+    """
+    if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
+        e = odds(rival)
+        return e * (1.0 / (e + odds(own)))
+    margin = rival - own
+    if loss == LOGISTIC:
         return 1.0 / (1.0 + math.exp(-margin)) if margin > -LARGEST_EXPONENT else math.exp(margin)
     if loss == EXPONENTIAL:  # (36), (37)
         return math.exp(min(margin, LARGEST_EXPONENT))
@@ -51,7 +71,7 @@ def gradient(loss, s, r, g):  # type: ignore[no-untyped-def]
     else:
         for l in range(K):
             if l != r:
-                g[l] = slope(loss, s[l] - s[r])
+                g[l] = slope(loss, s[l], s[r])
                 total += g[l]
     g[r] = -total
 

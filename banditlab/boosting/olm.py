@@ -8,11 +8,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting._compiled import Loops, change_costs, loops
+from banditlab.boosting._compiled import Loops, best_of, loops, put_votes
 from banditlab.boosting._experts import ExpertBooster
-from banditlab.boosting._losses import CODES, EXPONENTIAL, LOGISTIC, SQUARE_HINGE, cost_matrix, gradient
-from banditlab.boosting._weak import Floats
+from banditlab.boosting._losses import (
+    CODES,
+    EXPONENTIAL,
+    FARTHEST,
+    LOGISTIC,
+    SQUARE_HINGE,
+    cost_matrix,
+    gradient,
+    slope,
+)
+from banditlab.boosting._weak import Floats, least_costly
 from banditlab.bounds.boosting import olm_best_expert, olm_square_hinge_best_expert
+from banditlab.forecasters._lane_math import exp
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, put
 from banditlab.kernels import inline, njit
 from banditlab.problem import Problem
 from banditlab.validation import one_of
@@ -50,13 +61,15 @@ def descend(loss, how, rate, decay, limit, alpha, S, votes, y, g):  # type: igno
     for i in range(alpha.shape[0]):
         l = int(votes[i])
         step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
-        slope = derivative(loss, how, S[i], step, l, y, g)
-        moved = alpha[i] - rate * math.exp(-decay * (i + 1)) * slope
+        f = derivative(loss, how, S[i], step, l, y, g)
+        moved = alpha[i] - rate * math.exp(-decay * (i + 1)) * f
         alpha[i] = max(-limit, min(limit, moved))
 
 
 class Rule(NamedTuple):
-    """codes (2,) = loss, derivative; alpha (N,); falls (N,), how steps decrease with i; limits (2,) = rate, largest alpha."""
+    """codes (3,) = loss, derivative, whether costs are kept as odds; alpha (N,); falls (N,), how steps decrease with i;
+    limits (2,) = rate, largest alpha.
+    """
 
     codes: NDArray[np.int64]
     alpha: Floats
@@ -65,26 +78,127 @@ class Rule(NamedTuple):
 
 
 @inline
-def hand_kernel(costs, room):  # type: ignore[no-untyped-def]
-    return costs
+def begin_with_odds(room):  # type: ignore[no-untyped-def]
+    """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
+    K, P = room.pairs.shape
+    for b in range(0, P, WIDTH):
+        mass, odds = all_lanes(0.0), all_lanes(0.0)
+        for r in range(K):
+            pair = eight(room.others, r * P + b) * 0.5
+            put(room.pairs, r * P + b, pair)
+            mass, odds = mass + pair, odds + eight(room.unit, r * P + b)
+        put(room.votes, b, all_lanes(0.0))
+        put(room.odds, b, odds)
+        put(room.mass, b, mass)
 
 
 @inline
-def vote_kernel(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
-    for k in range(S.shape[1]):
-        S[i, k] = S[i - 1, k] if i > 0 else 0.0
-    S[i, l] += rule.alpha[i]
-    change_costs(rule.codes[0], S[i], l, costs[i], costs[i + 1])
+def choose_with_odds(alpha, room, i, q, u, P):  # type: ignore[no-untyped-def]
+    """Return the cheapest class; the odds of every class after the step to come, too, before it is known which it is."""
+    K = room.pairs.shape[0]
+    for b in range(0, P, WIDTH):
+        odds, mass, gain = eight(room.odds, b), eight(room.mass, i * P + b), all_lanes(0.0)
+        put(room.next, b, exp(eight(room.votes, b) + all_lanes(alpha)))
+        for r in range(K):
+            row = odds * eight(room.pairs, r * P + b) - eight(room.unit, r * P + b) * mass
+            gain = gain - row * q[r]
+        put(room.gain, b, gain)
+    return best_of(room.gain, 0, K, u)
 
 
 @inline
-def descend_kernel(rule, i, l, y, root, S, costs):  # type: ignore[no-untyped-def]
+def step_with_odds(alpha, room, i, l, S, P):  # type: ignore[no-untyped-def]
+    """Take odds and pairs from s^i to s^i + alpha e_l.
+
+    C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
+    """
+    K, old, new = room.pairs.shape[0], room.odds[l], room.next[l]
+    for b in range(0, P, WIDTH):
+        unit, others = eight(room.unit, l * P + b), eight(room.others, l * P + b)
+        put(room.before, i * P + b, eight(room.pairs, l * P + b) * old)
+        s = eight(room.votes, b) + unit * alpha
+        put(room.votes, b, s)
+        put_votes(S, i, b, s)
+        odds = eight(room.odds, b) * others + unit * new
+        put(room.odds, b, odds)
+        pair = all_lanes(1.0) / (odds + all_lanes(new)) * others
+        put(room.pairs, l * P + b, pair)
+        put(room.after, i * P + b, pair * new)
+    for b in range(0, P, WIDTH):
+        unit, others, mass = eight(room.unit, l * P + b), eight(room.others, l * P + b), all_lanes(0.0)
+        for r in range(K):
+            pair = eight(room.pairs, r * P + b) * others + unit * room.pairs[l, r]
+            put(room.pairs, r * P + b, pair)
+            mass = mass + pair * room.odds[r]
+        put(room.mass, (i + 1) * P + b, mass)
+
+
+@njit
+def begin_with_costs(loss, room):  # type: ignore[no-untyped-def]
+    """Write s^0 = 0 and the costs there."""
+    K = room.p.shape[0]
+    room.votes[:] = 0.0
+    for r in range(K):
+        gradient(loss, room.votes[:K], r, room.pairs[r, :K])
+        room.mass[0, r] = -room.pairs[r, r]
+
+
+@njit
+def step_with_costs(loss, alpha, room, i, l, S):  # type: ignore[no-untyped-def]
+    """Take the costs from s^i to s^i + alpha e_l: one row and one column."""
+    K, C, s = room.p.shape[0], room.pairs, room.votes
+    for r in range(K):
+        room.before[i, r] = C[r, l]
+    s[l] += alpha
+    for k in range(K):
+        S[i, k] = s[k]
+        if k != l:
+            C[l, k], C[k, l] = slope(loss, s[k], s[l]), slope(loss, s[l], s[k])
+    for r in range(K):
+        room.after[i, r] = C[r, l]
+        total = 0.0
+        for k in range(K):
+            if k != r:
+                total += C[r, k]
+        C[r, r], room.mass[i + 1, r] = -total, total
+
+
+@inline
+def begin_kernel(rule, room):  # type: ignore[no-untyped-def]
+    if rule.codes[2]:
+        begin_with_odds(room)
+    else:
+        begin_with_costs(rule.codes[0], room)
+
+
+@inline
+def choose_kernel(rule, room, i, q, u):  # type: ignore[no-untyped-def]
+    if rule.codes[2] == 0:
+        return least_costly(q, room.pairs, room.gain[: q.shape[0]], u)
+    if room.votes.shape[0] == WIDTH:  # loops over one block are none
+        return choose_with_odds(rule.alpha[i], room, i, q, u, WIDTH)
+    return choose_with_odds(rule.alpha[i], room, i, q, u, room.votes.shape[0])
+
+
+@inline
+def vote_kernel(rule, room, i, l, S):  # type: ignore[no-untyped-def]
+    if rule.codes[2] == 0:
+        step_with_costs(rule.codes[0], rule.alpha[i], room, i, l, S)
+    elif room.votes.shape[0] == WIDTH:
+        step_with_odds(rule.alpha[i], room, i, l, S, WIDTH)
+    else:
+        step_with_odds(rule.alpha[i], room, i, l, S, room.votes.shape[0])
+
+
+@inline
+def descend_kernel(rule, room, i, l, y, root, S):  # type: ignore[no-untyped-def]
     """Line 13 for learner i, as `descend` does; the exact derivative is an entry of the next learner's costs."""
-    slope, how, (rate, limit) = costs[i + 1, y, l], rule.codes[1], rule.limits
+    right, wrong, how, (rate, limit) = -room.mass[i + 1, y], room.after[i, y], rule.codes[1], rule.limits
+    f = right if l == y else wrong
     if how != EXACT and l == y:
         step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
-        slope = derivative(rule.codes[0], how, S[i], step, l, y, S[i])
-    moved = rule.alpha[i] - rate / root * rule.falls[i] * slope
+        f = derivative(rule.codes[0], how, S[i], step, l, y, S[i])
+    moved = rule.alpha[i] - rate / root * rule.falls[i] * f
     rule.alpha[i] = max(-limit, min(limit, moved))
 
 
@@ -116,7 +230,9 @@ class AdaBoostOLM(ExpertBooster):
 
     With k = 2 it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
 
-    Cost: the weak learners', and O(N K^2), over compiled trees 2 N (K - 1) logistic functions; 4 N numbers beside the learners.
+    Cost: the weak learners', and O(N K^2); over compiled trees N exponentials of eight classes each, and as many divisions
+    (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each pair instead); 4 N
+    numbers beside the learners.
 
     Parameters
     ----------
@@ -186,10 +302,11 @@ class AdaBoostOLM(ExpertBooster):
         descend(self.loss_code, how, rate, self._decay, self._limit, self.alpha, S, votes, y, self._g)
 
     def _rule(self) -> tuple[Loops, Rule]:
-        codes = [self.loss_code, self._derivative_code()]
+        near = self.loss_code == LOGISTIC and self.n_learners * self._limit <= FARTHEST
+        codes = [self.loss_code, self._derivative_code(), int(near)]
         falls = [math.exp(-self._decay * (i + 1)) for i in range(self.n_learners)]
         rule = Rule(np.array(codes), self.alpha, np.array(falls), np.array([self._rate, self._limit]))
-        return loops(__name__, hand_kernel, vote_kernel, descend_kernel, recall_kernel), rule
+        return loops(__name__, begin_kernel, choose_kernel, vote_kernel, descend_kernel, recall_kernel), rule
 
     def _derivative_code(self) -> int:
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting._compiled import Loops, loops, share_costs
+from banditlab.boosting._compiled import Loops, best_of, loops, put_votes
 from banditlab.bounds.boosting import boosting_regression
-from banditlab.forecasters._quadratic import aioli_root
-from banditlab.forecasters.aioli import AIOLI, surrogate
+from banditlab.forecasters._lane_math import exp, log, near_exp
+from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, lane, only, put
+from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.kernels import as_class, as_vector, inline, njit
 from banditlab.problem import Problem
@@ -62,16 +63,65 @@ def log_mass(s, l):  # type: ignore[no-untyped-def]
 
 
 @inline
-def look(states, i, half, seen):  # type: ignore[no-untyped-def]
-    """Write what regression i makes of a half-margin, which is clipped, into seen (6,).
+def nearly(z, goal, half):  # type: ignore[no-untyped-def]
+    """Return the root of z + half tanh(z/2) = goal to some 1e-3, z being near it: a step of Newton's, tanh a fraction n/d."""
+    x = 0.25 * z * z
+    d = 945.0 + x * (420.0 + x * 15.0)
+    n = min(d, 0.5 * z * (945.0 + x * (105.0 + x)))
+    return z + ((goal - z) * d - half * n) * d / (d * d + 0.5 * half * (d * d - n * n))
 
-    seen: the half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x.
+
+@inline
+def root(m, q, w):  # type: ignore[no-untyped-def]
+    """Return the root t of t = m - (w/2) q tanh(t/2), as `aioli_root`; sigmoid(|t|) and sigmoid(-|t|).
+
+    It costs one exponential: with z near |t|, T = tanh(z/2) and its derivatives, which are polynomials in T, |t| - z is a
+    series in Newton's step, and the sigmoids' change one in |t| - z. Where that is too long for four terms, Newton's step is
+    taken itself, and z is nearer.
+    """
+    half, goal = 0.5 * w * q, abs(m)
+    z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1, and z/2: the root lies above
+    if z > 40.0:  # T is 1 to the last bit
+        z = max(40.0, goal - half)
+        return math.copysign(z, m), 1.0, lane(exp(all_lanes(-z)))
+    z, smaller = nearly(z, goal, half), 0.0
+    for _ in range(60):
+        e = lane(near_exp(all_lanes(-z)))
+        f = 1.0 + e
+        share, straight = 1.0 / f, f * f / (f * f + 2.0 * half * e)
+        tanh, smaller = (1.0 - e) * share, e * share
+        rise = 2.0 * share * smaller  # the first derivative of T; the third is rise bent, the fourth rise turned
+        bent, turned = tanh * tanh - rise, tanh * (4.0 * rise - tanh * tanh)
+        step = (goal - z - half * tanh) * straight
+        # z + d + half tanh((z + d)/2) = goal, over 1 + half rise: d + two d^2 + three d^3 + four d^4 = step
+        bend, again = half * rise * straight, step * step
+        two, three, four = -0.5 * bend * tanh, bend * bent * (1.0 / 6.0), bend * turned * (1.0 / 24.0)
+        last = (5.0 * two * (three - two * two) - four) * (again * again)
+        if abs(step) < 0.004 and abs(last) < 1e-13:
+            d = (step - two * again) + ((2.0 * two * two - three) * (again * step) + last)
+            change = (tanh * d - 2.0) - (d * d) * (bent * (1.0 / 3.0) + d * (turned * (1.0 / 12.0)))
+            return (
+                math.copysign(z + d, m),
+                1.0 - (smaller + 0.25 * rise * d * change),
+                smaller + 0.25 * rise * d * change,
+            )
+        z += step
+    return math.copysign(z, m), 1.0 - smaller, smaller
+
+
+@inline
+def look(states, i, half, seen):  # type: ignore[no-untyped-def]
+    """Write what regression i makes of a half-margin, which is clipped, into seen (8,); return sigmoid(t) and sigmoid(-t).
+
+    seen: the half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x; sigmoid(|t|), sigmoid(-|t|).
     """
     Q, h, clip = states.Q[i], states.h[i], states.constants[3]
     half = min(clip, max(-clip, half))
     v0, v1 = Q[0] * half - Q[1], Q[1] * half - Q[2]
     m, q = h[0] * half - h[1], v0 * half - v1
-    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = half, aioli_root(m, q, states.constants[1]), m, q, v0, v1
+    t, larger, smaller = root(m, q, states.constants[1])
+    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7] = half, t, m, q, v0, v1, larger, smaller
+    return (larger if t >= 0.0 else smaller), (smaller if t >= 0.0 else larger)
 
 
 @njit
@@ -89,13 +139,16 @@ def votes_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
 
 @inline
 def look_kernel(states, i, p, l, seen):  # type: ignore[no-untyped-def]
-    """Write what regression i makes of a class l and votes whose softmax is p (K,) into seen; return the others' share."""
+    """Write what regression i makes of a class l and votes whose softmax is p (K,) into seen.
+
+    Returns the others' share before, the class's own share after and what is left then.
+    """
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
             others += p[k]
-    look(states, i, 0.5 * math.log(p[l] / others), seen)
-    return others
+    own, rest = look(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), seen)
+    return others, own, rest
 
 
 @inline
@@ -104,22 +157,21 @@ def predict_kernel(states, i, p, l, seen, out):  # type: ignore[no-untyped-def]
 
     The class l gets sigmoid(t), the others what is left, in the proportions they had.
     """
-    others = look_kernel(states, i, p, l, seen)
-    e = math.exp(-abs(seen[1]))
-    larger = 1.0 / (1.0 + e)
-    own, rest = (larger, e * larger) if seen[1] >= 0.0 else (e * larger, larger)
+    others, own, rest = look_kernel(states, i, p, l, seen)
     K = p.shape[0]
     for k in range(K):  # where the others have vanished nothing is known of their proportions
-        out[k] = rest / others * p[k] if others > 0.0 else rest / (K - 1)
+        out[k] = p[k] / others * rest if others > 0.0 else rest / (K - 1)
     out[l] = own
 
 
 @inline
 def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
-    """Update regression i on whether the prediction was right, at what `look_kernel` has seen."""
+    """Update regression i on whether the prediction was right, at what `look_kernel` has seen: `aioli.surrogate` at t."""
     Q, h = states.Q[i], states.h[i]
-    t, m, q, v0, v1 = seen[1], seen[2], seen[3], seen[4], seen[5]
-    kappa, _, beta = surrogate(t, 0 if right else 1, states.constants[0])
+    t, m, q, v0, v1, larger, smaller = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7]
+    sign = 1.0 if right else -1.0
+    kappa, gam = states.constants[0] * larger * smaller, -sign * (smaller if sign * t > 0.0 else larger)
+    beta = kappa * t - 0.5 * gam
     shrink = 1.0 / (1.0 + kappa * q)
     step, down = (beta - kappa * m) * shrink, kappa * shrink
     h[0] += step * v0
@@ -139,36 +191,82 @@ def learn_kernel(states, P, zero, votes, y, seen):  # type: ignore[no-untyped-de
 
 
 class Rule(NamedTuple):
-    """The regressions' states, and seen (N, 6), what each has seen in the round."""
+    """The regressions' states, and seen (N, 8), what each has seen in the round."""
 
     states: Regressions
     seen: NDArray[np.float64]
 
 
 @inline
-def hand_costs(costs, room):  # type: ignore[no-untyped-def]
-    """Write (C.1) into room (K, K): the gradients' rows shifted to 0 at the label and divided by K, as `class_costs`."""
-    K = costs.shape[0]
+def put_mass(room, i, P):  # type: ignore[no-untyped-def]
+    """Write sum_{k != r} p_k of the shares kept into mass, row i."""
+    for b in range(0, P, WIDTH):
+        mass = all_lanes(0.0)
+        for k in range(room.pairs.shape[0]):
+            mass = mass + eight(room.others, k * P + b) * room.odds[k]
+        put(room.mass, i * P + b, mass)
+
+
+@inline
+def begin(rule, room):  # type: ignore[no-untyped-def]
+    """Write even shares, and what each class leaves to the others."""
+    K, P = room.pairs.shape
+    for b in range(0, P, WIDTH):
+        shares = all_lanes(0.0)
+        for r in range(K):
+            shares = shares + eight(room.unit, r * P + b) * (1.0 / K)
+        put(room.odds, b, shares)
+    put_mass(room, 0, P)
+
+
+@inline
+def choose_shares(room, i, q, u, P):  # type: ignore[no-untyped-def]
+    """Return the class that is cheapest under (C.1), as `class_costs` has it; every class's margin, too, for the step."""
+    K = room.pairs.shape[0]
     share = 1.0 / K
-    for r in range(K):
-        own = costs[r, r]
-        for l in range(K):
-            room[r, l] = (costs[r, l] - own) * share
-    return room
+    for b in range(0, P, WIDTH):
+        p, gain = eight(room.odds, b), all_lanes(0.0)
+        put(room.next, b, log(p / eight(room.mass, i * P + b)))
+        for r in range(K):
+            row = (p + all_lanes(room.mass[i, r])) * share * eight(room.others, r * P + b)
+            gain = gain - row * q[r]
+        put(room.gain, b, gain)
+    return best_of(room.gain, 0, K, u)
 
 
 @inline
-def vote(rule, i, l, S, costs):  # type: ignore[no-untyped-def]
-    if i == 0:
-        for k in range(S.shape[1]):
-            S[0, k] = 1.0 / S.shape[1]
-    predict_kernel(rule.states, i, S[max(i - 1, 0)], l, rule.seen[i], S[i])
-    if i + 1 < S.shape[0]:
-        share_costs(S[i], costs[i + 1])
+def step_shares(rule, room, i, l, S, P):  # type: ignore[no-untyped-def]
+    """Step to the shares that regression i makes of the class l."""
+    K, seen, others, before = room.pairs.shape[0], rule.seen[i], room.mass[i, l], room.odds[l]
+    own, rest = look(rule.states, i, 0.5 * room.next[l], seen)
+    for b in range(0, P, WIDTH):
+        put(room.before, i * P + b, all_lanes(before))
+        p = eight(room.odds, b) / all_lanes(others) * rest
+        if not others > 0.0:
+            p = only(all_lanes(rest / (K - 1)), min(WIDTH, K - b), 0.0)
+        p = p * eight(room.others, l * P + b) + eight(room.unit, l * P + b) * own
+        put(room.odds, b, p)
+        put_votes(S, i, b, p)
+    put_mass(room, i + 1, P)
 
 
 @inline
-def adapt(rule, i, l, y, root, S, costs):  # type: ignore[no-untyped-def]
+def choose(rule, room, i, q, u):  # type: ignore[no-untyped-def]
+    if room.odds.shape[0] == WIDTH:  # loops over one block are none
+        return choose_shares(room, i, q, u, WIDTH)
+    return choose_shares(room, i, q, u, room.odds.shape[0])
+
+
+@inline
+def vote(rule, room, i, l, S):  # type: ignore[no-untyped-def]
+    if room.odds.shape[0] == WIDTH:
+        step_shares(rule, room, i, l, S, WIDTH)
+    else:
+        step_shares(rule, room, i, l, S, room.odds.shape[0])
+
+
+@inline
+def adapt(rule, room, i, l, y, root, S):  # type: ignore[no-untyped-def]
     update_kernel(rule.states, i, y == l, rule.seen[i])
 
 
@@ -200,7 +298,7 @@ class BoostingRegression:
     n_copies, n_classes
         N and K.
     clip
-        Largest half-margin, ln T in the paper; 0 or above.
+        Largest half-margin, ln T in the paper; 0 or above. Shares that vanish count as a half-margin of 354.
     forecaster
         "folklore" or "aioli".
     norm_bound
@@ -227,7 +325,7 @@ class BoostingRegression:
         one = FORECASTERS[forecaster](Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
         self._one = one
         self.states = Regressions.of(self.n_copies, one, self.clip)
-        self._seen, self._even = np.zeros(6), np.full(self.n_classes, 1.0 / self.n_classes)
+        self._seen, self._even = np.zeros(8), np.full(self.n_classes, 1.0 / self.n_classes)
 
     def predict(self, i: int, s: Any, l: int) -> NDArray[np.float64]:
         """Return copy i's prediction s_hat (K,) at votes s (K,) and class l; no copy changes."""
@@ -245,7 +343,7 @@ class BoostingRegression:
 
     def rule(self) -> tuple[Loops, Rule]:
         """Return what compiled rounds of AdaBoost.OLM++ are made of: its loops, and the regressions as they take them."""
-        return loops(__name__, hand_costs, vote, adapt, recall), Rule(self.states, np.zeros((self.n_copies, 6)))
+        return loops(__name__, begin, choose, vote, adapt, recall), Rule(self.states, np.zeros((self.n_copies, 8)))
 
     def bound(self, rounds: int) -> float | None:
         """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""

@@ -10,10 +10,12 @@ from banditlab.forecasters._lanes import (
     all_lanes,
     any_above,
     eight,
+    exponent,
     first,
     fma,
     inverse_guess,
     larger,
+    mantissa,
     only,
     power_of_two,
     put,
@@ -31,6 +33,17 @@ _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 LEAST = -600.0
 """e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
+
+_LOG = (
+    6.666666666666735130e-01,
+    3.999999999940941908e-01,
+    2.857142874366239149e-01,
+    2.222219843214978396e-01,
+    1.818357216161805012e-01,
+    1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)
+"""Of s^2, s^4, ... s^14 in ln((1 + s)/(1 - s))/s - 2."""
 
 
 @inline
@@ -50,9 +63,9 @@ def expm1(z):  # type: ignore[no-untyped-def]
 
 
 @inline
-def exp(z):  # type: ignore[no-untyped-def]
-    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST, NaN where z is."""
-    shifted = larger(all_lanes(LEAST), z) * _LOG2_E + all_lanes(ROUNDER)
+def near_exp(z):  # type: ignore[no-untyped-def]
+    """Return e^z of lanes |z| <= 700, to a unit or two in the last place."""
+    shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
     r = (z - n * _LN2_HIGH) - n * _LN2_LOW
     square = r * r
@@ -60,8 +73,30 @@ def exp(z):  # type: ignore[no-untyped-def]
     for power in (10, 8, 6, 4, 2):
         even = fma(even, square, _TAYLOR[power])
         odd = fma(odd, square, _TAYLOR[power + 1])
-    e = power_of_two(shifted) * (fma(fma(odd, r, even), square, r) + all_lanes(1.0))
-    return unless_below(z, all_lanes(LEAST), e)
+    return power_of_two(shifted) * (fma(fma(odd, r, even), square, r) + all_lanes(1.0))
+
+
+@inline
+def exp(z):  # type: ignore[no-untyped-def]
+    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST, NaN where z is."""
+    return unless_below(z, all_lanes(LEAST), near_exp(larger(all_lanes(LEAST), z)))
+
+
+@inline
+def log(v):  # type: ignore[no-untyped-def]
+    """Return ln v of lanes v >= 0, to a unit in the last place; 0 is taken for 2^-1023, infinity for 2^1024.
+
+    v = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and ln(1 + f) = 2 artanh(s) for s = f/(2 + f), its series through
+    s^15 with the coefficients of fdlibm.
+    """
+    n, f = exponent(v), mantissa(v) - all_lanes(1.0)
+    s = f / (f + all_lanes(2.0))
+    square = s * s
+    fourth = square * square
+    odd = fma(fourth, fma(fourth, fma(fourth, _LOG[6], _LOG[4]), _LOG[2]), _LOG[0]) * square
+    even = fma(fourth, fma(fourth, _LOG[5], _LOG[3]), _LOG[1]) * fourth
+    half = f * f * 0.5
+    return n * _LN2_HIGH - ((half - fma(s, half + odd + even, n * _LN2_LOW)) - f)
 
 
 @inline

@@ -195,6 +195,27 @@ def _place(typingctx, v, x):  # type: ignore[no-untyped-def]
     return nbtypes.int64(LANES, nbtypes.float64), generate
 
 
+def _how_many(typingctx, v, x):  # type: ignore[no-untyped-def]
+    """Return how many lanes equal x."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.IntType(WIDTH)
+        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), kind)
+        count = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"llvm.ctpop.i{WIDTH}")
+        return builder.zext(builder.call(count, [equal]), _I64)
+
+    return nbtypes.int64(LANES, nbtypes.float64), generate
+
+
+def _lane(typingctx, v):  # type: ignore[no-untyped-def]
+    """Return the first lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
 def _one_lane(typingctx, i, x):  # type: ignore[no-untyped-def]
     """Return x in lane i and zeros in the others."""
 
@@ -312,6 +333,27 @@ def _power_of_two(typingctx, v):  # type: ignore[no-untyped-def]
     return LANES(LANES), generate
 
 
+_ROOT_HALF = 0x3FE6A09E667F3BCD
+"""The bits of sqrt(1/2)."""
+
+
+def _split(part: str) -> Any:
+    def split(typingctx, v):  # type: ignore[no-untyped-def]
+        """Return m or n of v = 2^n m, m in [sqrt(1/2), sqrt(2)), for v normal; 0 is taken for 2^-1023."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            whole = ir.VectorType(_I64, WIDTH)
+            start, width, low = (ir.Constant(whole, [_I64(n)] * WIDTH) for n in (_ROOT_HALF, 52, (1 << 52) - 1))
+            bits = builder.sub(builder.bitcast(args[0], whole), start)
+            if part == "exponent":
+                return builder.sitofp(builder.ashr(bits, width), _VECTOR)
+            return builder.bitcast(builder.add(builder.and_(bits, low), start), _VECTOR)
+
+        return LANES(LANES), generate
+
+    return intrinsic(split)
+
+
 # What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
 
 
@@ -361,6 +403,10 @@ two: Any = intrinsic(_two)
 only: Any = intrinsic(_only)
 unless_below: Any = intrinsic(_unless_below)
 one_lane: Any = intrinsic(_one_lane)
+lane: Any = intrinsic(_lane)
+how_many: Any = intrinsic(_how_many)
+mantissa: Any = _split("mantissa")
+exponent: Any = _split("exponent")
 largest: Any = intrinsic(_largest)
 place: Any = intrinsic(_place)
 all_lanes: Any = intrinsic(_all_lanes)

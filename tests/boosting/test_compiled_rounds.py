@@ -99,6 +99,52 @@ def test_a_block_is_what_the_protocol_plays(id_, settings):
     assert left.correct.mean() > 0.4
 
 
+@pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++"])
+@pytest.mark.parametrize(
+    ("classes", "learners", "rounds"), [(2, 5, 60), (8, 5, 60), (9, 5, 60), (17, 4, 60), (3, 301, 12)]
+)
+def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, learners, rounds):
+    """Registers hold eight classes; votes of over 300 learners may lie outside what has an exponential."""
+    rng = np.random.default_rng(classes)
+    X, y = rng.standard_normal((rounds, D)), rng.integers(classes, size=rounds)
+    X[:, 0] = y
+    problem = Problem(D, classes, 100.0, 1000)
+    settings = {"problem": problem, "n_learners": learners, "weight_scale": "random", "prior": 1.0}
+    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    for part in (slice(0, rounds // 2), slice(rounds // 2, rounds)):
+        left, right = play(one, X[part], y[part]), play(other, X[part], y[part])
+        np.testing.assert_array_equal(left.action, right.action)
+        np.testing.assert_array_equal(left.p_true, right.p_true)
+    same_state(one, other)
+    late = [(one.act(x), other.act(x)) for x in X[:3]]
+    for x, label, (left, right) in zip(X, y, late):
+        np.testing.assert_array_equal(left.payload, right.payload)
+        one.learn(x, left, int(label))
+        other.learn(x, right, int(label))
+    same_state(one, other)
+
+
+@pytest.mark.parametrize(("id_", "classes"), [("adaboost-olm", 3), ("adaboost-olm", 10), ("adaboost-olm++", 3)])
+def test_what_is_written_down_of_costs_is_their_direct_formula(id_, classes):
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((80, D)), rng.integers(classes, size=80)
+    X[:, 0] = y
+    booster = build(id_, problem=Problem(D, classes, 100.0, 1000), weight_scale="random", n_learners=8)
+    play(booster, X, y)
+    votes, _, S = booster._parts(booster.act(X[3]).payload)
+    room = booster._grove.room
+    assert len(np.unique(votes)) > 1
+    for i, s in enumerate([booster._zero, *S]):
+        share = s if booster.id.endswith("+") else None
+        for r in range(classes):
+            costs = share if share is not None else 1.0 / (1.0 + np.exp(s[r] - s))  # (9), for each rival
+            assert room.mass[i, r] == pytest.approx(costs.sum() - costs[r], rel=1e-12)
+            for kept, l in ((room.before, votes[i] if i < 8 else r), (room.after, votes[i - 1] if i else r)):
+                row = i if kept is room.before else i - 1
+                if l != r and (kept is room.before or share is None):
+                    assert kept[row, r] == pytest.approx(costs[int(l)], rel=1e-12)
+
+
 @pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++", "adaova"])
 def test_steps_are_the_block_and_labels_may_come_late(id_):
     X, y = stream(120)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from banditlab.boosting._losses import CODES, SOFTMAX, class_costs, cost_matrix, gradient
+from banditlab.boosting._losses import CODES, FARTHEST, LOGISTIC, SOFTMAX, class_costs, cost_matrix, gradient
 
 votes = st.integers(2, 7).flatmap(lambda K: arrays(np.float64, K, elements=st.floats(-30, 30)))
 
@@ -83,3 +83,20 @@ def test_votes_far_apart(name):
         gradient(CODES.get(name, SOFTMAX), np.array(s), 0, g)
         assert np.isfinite(g).all()
         assert g[0] == -(g[1] + g[2])
+
+
+def test_odds_and_margins_are_the_same_logistic_function():
+    """Within +-FARTHEST votes have odds, beyond it their difference is taken: no step at the border, nothing overflows."""
+    rng = np.random.default_rng(3)
+    for size in (1.0, 30.0, 290.0, 600.0):
+        for _ in range(40):
+            s, g = rng.uniform(-size, size, 4), np.zeros(4)
+            gradient(LOGISTIC, s, 0, g)
+            lead = s[1:].astype(np.longdouble) - s[0]
+            exact = np.exp(np.minimum(lead, 0.0)) / (1.0 + np.exp(-np.abs(lead)))
+            np.testing.assert_allclose(g[1:], exact.astype(float), rtol=3e-15, atol=1e-260)
+    below, above = np.zeros((2, 2))
+    for lead in (-700.0, -300.0, -2.0, 0.0, 5.0, 1200.0):
+        gradient(LOGISTIC, np.array([FARTHEST - max(lead, 0.0), FARTHEST + min(lead, 0.0)]), 0, below)
+        gradient(LOGISTIC, np.array([FARTHEST - max(lead, 0.0) + 1.0, FARTHEST + min(lead, 0.0) + 1.0]), 0, above)
+        np.testing.assert_allclose(below, above, rtol=1e-12, atol=1e-250)

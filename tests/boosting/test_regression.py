@@ -11,10 +11,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
-from banditlab.boosting.regression import BoostingRegression
+from banditlab.boosting.regression import BoostingRegression, root
 from banditlab.errors import UsageError
+from banditlab.forecasters._quadratic import aioli_root
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.kernels import njit
 from banditlab.problem import Problem
 
 
@@ -203,3 +205,39 @@ def test_what_is_refused_and_what_has_no_bound():
     assert ours.bound(10) is None  # W_alpha is not in the ball
     with pytest.raises(UsageError, match="the class must be an integer in 0"):
         ours.predict(0, np.zeros(3), 3)
+
+
+@njit(cache=False)
+def split_roots(m, q, w, t, larger, smaller):
+    for i in range(m.shape[0]):
+        t[i], larger[i], smaller[i] = root(m[i], q[i], w)
+
+
+@njit(cache=False)
+def usual_roots(m, q, w, found):
+    for i in range(m.shape[0]):
+        found[i] = aioli_root(m[i], q[i], w)
+
+
+@pytest.mark.parametrize("w", [0.5, 1.0, 3.0])
+def test_the_root_by_one_exponential_is_the_root(w):
+    rng, n = np.random.default_rng(8), 20_000
+    m = rng.standard_normal(n) * 10.0 ** rng.uniform(-6, 2.7, n)
+    q = 10.0 ** rng.uniform(-8, 3, n)
+    m[:4], q[:4] = [0.0, -0.0, 5.0, 1e6], [1.0, 0.0, 1e12, 1e3]
+    usual, t, larger, smaller = np.zeros((4, n))
+    usual_roots(m, q, w, usual)
+    split_roots(m, q, w, t, larger, smaller)
+    z = usual.astype(np.longdouble)
+    half = (0.5 * w * q).astype(np.longdouble)
+    for _ in range(4):  # Newton in long double, from the usual one
+        tanh = np.tanh(z / 2)
+        z = z - (z + half * tanh - m) / (1 + half / 2 * (1 - tanh * tanh))
+    scale = np.maximum(1.0, np.abs(m))
+    assert (np.abs(t - z) <= 3e-15 * scale).all()
+    assert (np.signbit(t) == np.signbit(m)).all()
+    below = np.exp(-np.abs(z)) / (1 + np.exp(-np.abs(z)))
+    np.testing.assert_allclose(larger, (1 - below).astype(float), rtol=1e-14)
+    near = np.abs(z) < 500
+    assert (np.abs(smaller - below) <= 1e-14 * scale * below)[near].all()
+    assert (smaller[~near] <= 1e-217).all()

@@ -66,9 +66,9 @@ def regrets_of(names):
     return pd.concat([regrets(folder) for folder in folders if folder.is_dir()], ignore_index=True)
 
 
-def worse(runs):
-    """Return, per cell, forecaster and round, the mean regret of the worse sign and its standard error."""
-    keys = [*CELL, "forecaster", "round"]
+def worse(runs, keys=(*CELL, "forecaster", "round")):
+    """Return, per cell, forecaster and round, or other `keys`, the mean regret of the worse sign and its standard error."""
+    keys = list(keys)
     signs = runs.groupby([*keys, "chi"], sort=False).agg(
         **{
             "regret": ("regret", "mean"),

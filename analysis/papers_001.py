@@ -25,7 +25,7 @@ import math
 import numpy as np
 import pandas as pd
 import result_pages
-from hard_data import regrets_of
+from hard_data import regrets_of, worse
 
 from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
 from banditlab.analysis.places import kept
@@ -133,31 +133,20 @@ print(slopes.to_string(index=False))
 
 
 # %%
-def worse(runs):
-    """Return, per n and forecaster, the mean regret of the worse sign, its standard error, the other sign's mean."""
-    rows = []
-    for (n, name), group in runs.groupby(["n", "forecaster"], sort=False):
-        means = group.groupby("chi")["regret"].agg(["mean", "sem"])
-        chi = int(means["mean"].idxmax())
-        rows.append(
-            {
-                "n": n,
-                "forecaster": name,
-                "regret": means.loc[chi, "mean"],
-                "standard error": means.loc[chi, "sem"],
-                "chi": chi,
-                "other sign": means["mean"].min(),
-                "runs": len(group),
-                "largest regret less certificate": (group["regret"] - group["certificate"]).max(),
-                "bound": group["bound"].mean(),
-            }
-        )
-    return pd.DataFrame(rows)
+def both_signs(runs):
+    """Return, per n and forecaster, the worse sign's mean regret and its standard error, and what both signs say."""
+    keys = ["n", "forecaster"]
+    beyond = runs["regret"] - runs["certificate"]
+    whole = runs.assign(beyond=beyond).groupby(keys, sort=False)
+    both = {"runs": whole.size(), "largest regret less certificate": whole["beyond"].max(), "bound": whole["bound"].mean()}
+    means = runs.groupby([*keys, "chi"])["regret"].mean().groupby(level=keys).min().rename("other sign")
+    signs = worse(runs, keys).set_index(keys)[["regret", "standard error", "chi"]]
+    return signs.join(means).join(pd.DataFrame(both)).reindex(both["runs"].index).reset_index()
 
 
 runs = regrets_of([f"papers-001-figure-2-n{n}" for n in HORIZONS])
 runs = runs[runs["round"] == runs["horizon"]].rename(columns={"horizon": "n"})
-table = worse(runs)
+table = both_signs(runs)
 table.round(3).to_csv(kept("results/papers-001-figure-2.csv"), index=False)
 print(table.round(2).to_string(index=False))
 

@@ -19,8 +19,9 @@ from banditlab.agents import Trace
 from banditlab.agents.fastcb import FastCB, inverse_gap
 from banditlab.agents.squarecb import SquareCB
 from banditlab.errors import UsageError
+from banditlab.forecasters import _inverses
 from banditlab.forecasters.aioli import AIOLI
-from banditlab.kernels import as_contexts
+from banditlab.kernels import as_contexts, no_look
 from banditlab.problem import Problem
 
 
@@ -62,6 +63,18 @@ class SlowModel:
         self.b += 0.5 * (eta * g * z - 1) * g * x
 
 
+def played_with(agent, z, t):
+    """Return the probabilities of round t from the margins, as the two papers have them."""
+    K, wrong, best = len(z), expit(-z), np.argmax(z)
+    g = agent.sharpness * K * t**agent.growth
+    if isinstance(agent, FastCB):
+        p = wrong[best] / (K * wrong[best] + g * (wrong - wrong[best]))
+    else:
+        p = 1.0 / (K + g * (wrong - wrong[best]))
+    p[best] += 1 - p.sum()
+    return p
+
+
 @pytest.mark.parametrize("cls", [FastCB, SquareCB])
 @pytest.mark.parametrize(
     ("K", "d", "chosen"),
@@ -83,18 +96,29 @@ def test_equals_full_matrices(stream, cls, K, d, chosen):
         full = with_intercept(agent, x)
         z = np.array([model.margin(full) for model in models])
         np.testing.assert_allclose(decision.payload, z, rtol=1e-9, atol=1e-9)
-        g = agent.sharpness * K * t**agent.growth
-        wrong = expit(-z)
-        best = np.argmax(z)
-        if cls is FastCB:
-            p = wrong[best] / (K * wrong[best] + g * (wrong - wrong[best]))
-        else:
-            p = 1.0 / (K + g * (wrong - wrong[best]))
-        p[best] += 1 - p.sum()
-        np.testing.assert_allclose(decision.probabilities, p, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(decision.probabilities, played_with(agent, z, t), rtol=0, atol=1e-9)
         correct = decision.action == label
         models[decision.action].update(full, decision.payload[decision.action], 1 if correct else -1)
         agent.learn(x, decision, correct)
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+def test_blocks_that_look_ahead_equal_full_matrices(monkeypatch, stream, cls):
+    """However blocks are cut: within a stretch, over its ends, in one piece."""
+    monkeypatch.setattr(_inverses, "LARGE", 1000)
+    K, d, T = 3, 16, 150
+    X, y = stream(K, d, T, noise=0.2)
+    for cuts in ((), (1, 8, 40, 41, 105)):
+        agent, trace = make(K, d, cls=cls, sharpness=2.0), Trace.empty(T)
+        assert agent.look() is not no_look
+        for i, j in zip([0, *cuts], [*cuts, T], strict=True):
+            agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
+        models = [SlowModel(d + 1, agent.regularization, agent.curvature, agent.virtual_weight) for _ in range(K)]
+        for t, (x, label, action) in enumerate(zip(X, y, trace.action.tolist()), start=1):
+            full = with_intercept(agent, x)
+            z = np.array([model.margin(full) for model in models])
+            assert trace.p_true[t - 1] == pytest.approx(played_with(agent, z, t)[label], rel=0, abs=1e-9)
+            models[action].update(full, z[action], 1 if action == label else -1)
 
 
 @pytest.mark.parametrize("cls", [FastCB, SquareCB])

@@ -12,7 +12,9 @@ from numba.core.runtime import _nrt_python, rtsys
 from banditlab.agents import Trace
 from banditlab.agents.confidit import Confidit
 from banditlab.agents.fastcb import FastCB
+from banditlab.agents.lints import LinTS
 from banditlab.agents.linucb import LinUCB
+from banditlab.agents.squarecb import SquareCB
 from banditlab.errors import PlayerError
 from banditlab.forecasters import _inverses
 from banditlab.kernels import as_contexts, no_look
@@ -25,6 +27,8 @@ PLAYERS = [
     (FastCB, {"oracle": "b-grid", "grid_size": 3}),
     (FastCB, {"challenger": 0.0, "intercept": 0.0}),
 ]
+ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {"challenger": 0.0})]
+"""Those whose kernels differ from the others' in a line: the loop over blocks is compiled for them and no more."""
 CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 
 
@@ -69,7 +73,7 @@ def with_oddities(X):
     return as_contexts(X)
 
 
-@pytest.mark.parametrize(("cls", "settings"), PLAYERS)
+@pytest.mark.parametrize(("cls", "settings"), PLAYERS + ONE_KERNEL)
 @pytest.mark.parametrize(("K", "d"), [(2, 16), (5, 27)])
 def test_blocks_are_rounds_one_by_one(monkeypatch, stream, cls, settings, K, d):
     X, y = stream(K, d, 300, noise=0.2)

@@ -16,8 +16,9 @@ from banditlab.agents.confidit import Confidit
 from banditlab.agents.lints import LinTS, sample_scores
 from banditlab.agents.linucb import LinUCB
 from banditlab.errors import UsageError
+from banditlab.forecasters import _inverses
 from banditlab.forecasters._packed import dense, pack
-from banditlab.kernels import as_contexts
+from banditlab.kernels import as_contexts, no_look
 from banditlab.problem import Problem
 
 
@@ -85,6 +86,30 @@ def test_linucb_equals_explicit_inverses(stream, K, d, share, chosen):
         slow.update(decision.action, x, float(correct))
         agent.learn(x, decision, correct)
     assert clear > 150
+
+
+def test_lints_in_blocks_that_look_ahead_plays_the_draw_of_explicit_inverses(monkeypatch, stream):
+    """However blocks are cut: within a stretch, over its ends, in one piece."""
+    monkeypatch.setattr(_inverses, "LARGE", 1000)
+    K, d, T = 3, 16, 200
+    X, y = stream(K, d, T, noise=0.2)
+    for cuts in ((), (1, 8, 40, 41, 105)):
+        agent, trace = make(LinTS, K, d, deviation=0.3), Trace.empty(T)
+        assert agent.look() is not no_look
+        for i, j in zip([0, *cuts], [*cuts, T], strict=True):
+            agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
+        slow, n, clear = Slow(K, d, agent.regularization), np.empty(K), 0
+        for t, (x, label, action) in enumerate(zip(X, y, trace.action.tolist())):
+            mean, form = slow.law(x)
+            normals(int(agent.state.tally[1]), t, np.uint64(digest(x)), n)
+            z = mean + 0.3 * np.sqrt(form) * n
+            second, first = np.sort(z)[-2:]
+            assert z[action] >= first - 1e-9
+            clear += first - second > 1e-9
+            slow.update(action, x, float(action == label))
+        assert clear > T - 10
+        inverses = [dense(agent.state.inverses.P[k], d) for k in range(K)]
+        np.testing.assert_allclose(inverses, np.linalg.inv(slow.A), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("cls", [LinUCB, LinTS])

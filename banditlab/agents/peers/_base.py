@@ -154,6 +154,20 @@ class BatchPeerAgent(PeerAgent):
         self._waiting = waiting["rounds"]
 
 
+class PickledBySettings:
+    """What pickles an adapter whose library's objects cannot be: its settings, its problem and what `get_state` returns.
+
+    `set_state` then meets the attributes of the settings and of the problem, and no others.
+    """
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
+
+    def __setstate__(self: Any, pickled: dict[str, Any]) -> None:
+        vars(self).update(pickled["params"], problem=pickled["problem"])
+        self.set_state(pickled["state"])
+
+
 def one_hot(k: int, K: int) -> Floats:
     """Return e_k of length K."""
     p = np.zeros(K)

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, library
+from banditlab.agents.peers._base import PeerAgent, PickledBySettings, library
 from banditlab.problem import Problem
 
 
-class CobaAgent(PeerAgent):
+class CobaAgent(PickledBySettings, PeerAgent):
     """A learner of `coba.learners` with one ridge regression of the bit on context times class: K d joint weights.
 
     A class is the one-hot vector e_k to coba, the features are those of x crossed with it (coba's `features = ["ax"]`), so
     that W x is what it forecasts. coba is asked for its probabilities and the action is drawn from them here, since the
-    state of its own generator cannot be read.
+    state of its own generator cannot be read, nor pickled.
     """
 
     requires = ("coba",)
@@ -27,10 +27,13 @@ class CobaAgent(PeerAgent):
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         super().__init__(problem, rng)
-        self._classes = [tuple(row) for row in np.eye(problem.n_classes).tolist()]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._classes = [tuple(row) for row in np.eye(self.problem.n_classes).tolist()]
         self._learner = self._make(library("coba.learners", self.id))
         # coba makes its arrays when it first predicts
-        self._learner._initialize([0.0] * problem.n_features, self._classes[0])
+        self._learner._initialize([0.0] * self.problem.n_features, self._classes[0])
 
     @abstractmethod
     def _make(self, learners: Any) -> Any:
@@ -52,13 +55,5 @@ class CobaAgent(PeerAgent):
         """Take over a state that `get_state` of a player with the same settings returned."""
         state = copy.deepcopy(state)
         self.rng = state["rng"]
+        self._begin()
         vars(self._learner).update(state["arrays"])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """coba's generator cannot be pickled; settings and state can."""
-        return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
-
-    def __setstate__(self, pickled: dict[str, Any]) -> None:
-        rng = pickled["state"]["rng"]
-        type(self).__init__(self, pickled["problem"], copy.deepcopy(rng), **pickled["params"])
-        self.set_state(pickled["state"])

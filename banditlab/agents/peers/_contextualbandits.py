@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import BatchPeerAgent, internal_seed, library, one_hot
+from banditlab.agents.peers._base import BatchPeerAgent, PickledBySettings, internal_seed, library, one_hot
 from banditlab.problem import Problem
+from banditlab.validation import positive
 
 
-class ContextualBanditsAgent(BatchPeerAgent):
+class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     """A policy of `contextualbandits.online` with a model of the bit per class, taught by its `partial_fit`.
 
     The policy is asked for one context at a time and told of `batch` rounds at a time. It draws from a generator of its
-    own, seeded from ours. Until the first batch is full it has nothing to predict with and plays a uniform class.
+    own, seeded from ours. Until the first batch is full it has nothing to predict with and plays a uniform class. It cannot
+    be pickled where it holds scikit-learn's models.
 
     A subclass makes the policy, and says which numbers of a class's model change.
     """
@@ -98,17 +100,13 @@ class ContextualBanditsAgent(BatchPeerAgent):
             _continue(rng, saved)
         oracles.beta_counters = fitted["counts"]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The policy cannot be pickled where it holds scikit-learn's models: settings and state can."""
-        return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
-
-    def __setstate__(self, pickled: dict[str, Any]) -> None:
-        vars(self).update(pickled["params"], problem=pickled["problem"])
-        self.set_state(pickled["state"])
-
 
 class LinearAgent(ContextualBanditsAgent):
     """A policy whose classes each hold a `contextualbandits.linreg.LinearRegression`."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, regularization: float, batch: int) -> None:
+        self.regularization = positive("regularization", regularization)
+        super().__init__(problem, rng, batch=batch)
 
     def _model_of(self, learner: Any) -> dict[str, Any] | None:
         model = learner.model

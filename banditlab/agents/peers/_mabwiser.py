@@ -27,7 +27,13 @@ class MABWiserAgent(BatchPeerAgent):
     """The name of the policy in `mabwiser.mab.LearningPolicy`."""
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator | None, *, alpha: float, l2_lambda: float, batch: int
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        alpha: float = 1.0,
+        l2_lambda: float = 1.0,
+        batch: int = 1,
     ) -> None:
         super().__init__(problem, rng, batch=batch)
         self.alpha = positive("alpha", alpha)

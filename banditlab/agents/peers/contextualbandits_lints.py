@@ -67,8 +67,7 @@ class ContextualBanditsLinTS(LinearAgent):
         batch: int = 1,
     ) -> None:
         self.deviation = positive("deviation", deviation)
-        self.regularization = positive("regularization", regularization)
-        super().__init__(problem, rng, batch=batch)
+        super().__init__(problem, rng, regularization=regularization, batch=batch)
 
     def _make(self, online: Any, rng: np.random.Generator) -> Any:
         law = {"lambda_": self.regularization, "v_sq": self.deviation, "beta_prior": "auto"}

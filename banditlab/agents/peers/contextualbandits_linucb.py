@@ -61,8 +61,7 @@ class ContextualBanditsLinUCB(LinearAgent):
         batch: int = 1,
     ) -> None:
         self.alpha = positive("alpha", alpha)
-        self.regularization = positive("regularization", regularization)
-        super().__init__(problem, rng, batch=batch)
+        super().__init__(problem, rng, regularization=regularization, batch=batch)
 
     def _make(self, online: Any, rng: np.random.Generator) -> Any:
         K = self.problem.n_classes

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from banditlab.agents.peers._mabwiser import MABWiserAgent
-from banditlab.problem import Problem
 
 
 class MABWiserLinTS(MABWiserAgent):
@@ -52,14 +49,3 @@ class MABWiserLinTS(MABWiserAgent):
     policy = "LinTS"
     summary = "mabwiser: LinTS, Thompson sampling with one ridge regression per class"
     reference = "Agrawal and Goyal, ICML 2013; mabwiser: Strong, Kleynhans and Kadioglu, ICTAI 2019"
-
-    def __init__(
-        self,
-        problem: Problem,
-        rng: np.random.Generator | None,
-        *,
-        alpha: float = 1.0,
-        l2_lambda: float = 1.0,
-        batch: int = 1,
-    ) -> None:
-        super().__init__(problem, rng, alpha=alpha, l2_lambda=l2_lambda, batch=batch)

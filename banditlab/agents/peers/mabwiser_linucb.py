@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from banditlab.agents.peers._mabwiser import MABWiserAgent
-from banditlab.problem import Problem
 
 
 class MABWiserLinUCB(MABWiserAgent):
@@ -50,14 +47,3 @@ class MABWiserLinUCB(MABWiserAgent):
     policy = "LinUCB"
     summary = "mabwiser: LinUCB, one ridge regression per class"
     reference = "Li, Chu, Langford and Schapire, WWW 2010; mabwiser: Strong, Kleynhans and Kadioglu, ICTAI 2019"
-
-    def __init__(
-        self,
-        problem: Problem,
-        rng: np.random.Generator | None,
-        *,
-        alpha: float = 1.0,
-        l2_lambda: float = 1.0,
-        batch: int = 1,
-    ) -> None:
-        super().__init__(problem, rng, alpha=alpha, l2_lambda=l2_lambda, batch=batch)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, internal_seed, library
+from banditlab.agents.peers._base import PeerAgent, PickledBySettings, internal_seed, library
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive, probability
@@ -24,7 +24,7 @@ EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
 """Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
 
 
-class VW(PeerAgent):
+class VW(PickledBySettings, PeerAgent):
     """Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, over linear models.
 
     Problem: bandit multiclass; the cost of the class played is 0 (right) or 1 (wrong), as in `--cbify`.
@@ -199,18 +199,8 @@ class VW(PeerAgent):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
-        self._take(copy.deepcopy(state))
-
-    def _take(self, state: dict[str, Any]) -> None:
-        self.rng, self._seed = state["rng"], state["seed"]
+        self.rng, self._seed = copy.deepcopy(state["rng"]), state["seed"]
         self._model, self._vw = state["model"].tobytes(), None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
-
-    def __setstate__(self, pickled: dict[str, Any]) -> None:
-        vars(self).update(pickled["params"], problem=pickled["problem"])
-        self._take(pickled["state"])
 
 
 @contextmanager

@@ -138,7 +138,11 @@ def both_signs(runs):
     keys = ["n", "forecaster"]
     beyond = runs["regret"] - runs["certificate"]
     whole = runs.assign(beyond=beyond).groupby(keys, sort=False)
-    both = {"runs": whole.size(), "largest regret less certificate": whole["beyond"].max(), "bound": whole["bound"].mean()}
+    both = {
+        "runs": whole.size(),
+        "largest regret less certificate": whole["beyond"].max(),
+        "bound": whole["bound"].mean(),
+    }
     means = runs.groupby([*keys, "chi"])["regret"].mean().groupby(level=keys).min().rename("other sign")
     signs = worse(runs, keys).set_index(keys)[["regret", "standard error", "chi"]]
     return signs.join(means).join(pd.DataFrame(both)).reindex(both["runs"].index).reset_index()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from banditlab.agents._base import Floats, Trace, checked
 from banditlab.agents._label import LabelAgent
 from banditlab.boosting._forest import Forest, Grove
+from banditlab.boosting._tuning import Tuning
 from banditlab.boosting._weak import WeakLearner
 from banditlab.errors import UsageError, nearest
 from banditlab.kernels import as_block, as_class, as_context, as_vector, draw
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
-from banditlab.validation import at_least, positive
+from banditlab.validation import at_least
 
 
 class Booster(LabelAgent):
@@ -42,12 +43,15 @@ class Booster(LabelAgent):
         n_learners: int,
         weak_learner: str,
         weak_settings: dict[str, Any],
+        tuning_seed: int | None = None,
     ) -> None:
         super().__init__(problem, rng)
         self.n_learners = at_least("n_learners", n_learners, 1)
         self.weak_learner = weak_learner
         cls = registry().load("weak_learners", weak_learner)
         self._written = weak_learner_settings(type(self), cls, weak_settings)
+        self._tuning = Tuning(tuning_seed, self.n_learners, cls, self._written)
+        self.tuning_seed = self._tuning.seed
         *streams, self._ties = self.rng.spawn(self.n_learners + 1)
         self._make(cls, streams)
         self._grove = Grove()
@@ -59,12 +63,15 @@ class Booster(LabelAgent):
     def get_state(self) -> dict[str, Any]:
         """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
         state = super().get_state()
-        del state["_grove"]  # addresses
+        del state["_grove"], state["_tuning"]  # addresses; what follows from settings
         return state
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
         """Set `learners`, N weak learners with the child streams given."""
-        self.learners: list[WeakLearner] = [cls(self.problem, stream, **self._written) for stream in streams]
+        self.learners: list[WeakLearner] = [
+            cls(self.problem, stream, **self._written | drawn)
+            for stream, drawn in zip(streams, self._tuning.settings, strict=True)
+        ]
 
     @property
     def inner(self) -> WeakLearner:
@@ -178,20 +185,3 @@ def uniform_best(scores: Floats) -> Floats:
     """Return the uniform distribution over the largest entries of scores (K,)."""
     best = scores == scores.max()
     return best / best.sum()
-
-
-FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)
-"""weight_scale = "random": the first learner's factor, and the range the others' are drawn from."""
-
-
-def weight_scales(setting: float | Literal["random"], n_learners: int, rng: np.random.Generator) -> Floats:
-    """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's experiments.
-
-    There the first learner's weight is 5 = 10/2 (its cost is always half the largest), the others' factors are uniform
-    in [5, 200].
-    """
-    if setting != "random":
-        return np.full(n_learners, positive("weight_scale", setting))
-    scales = rng.uniform(*SCALES, size=n_learners)
-    scales[0] = FIRST_SCALE
-    return scales

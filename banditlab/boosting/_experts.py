@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents._base import Trace, checked
-from banditlab.boosting._base import Booster, weight_scales
+from banditlab.boosting._base import Booster
 from banditlab.boosting._compiled import FULL, WRONG, Counts, Loops, Room
 from banditlab.boosting._edges import Edges
 from banditlab.boosting._forest import Forest
@@ -79,12 +79,13 @@ class ExpertBooster(Booster):
         weak_learner: str,
         weak_settings: dict[str, Any],
         weight_scale: float | str,
+        tuning_seed: int | None,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, tuning_seed)
         N, K = self.n_learners, problem.n_classes
         self.payload_size = N * (K + 2)
         self.weight_scale = weight_scale
-        self._scales = weight_scales(weight_scale, N, self._ties)  # type: ignore[arg-type]
+        self._scales = self._tuning.weight_scales(weight_scale, self._ties)  # type: ignore[arg-type]
         self._tops = np.full(N, K - 1.0)
         self.rounds = 0
         self.edges = Edges.zero(N)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._base import Booster, weight_scales
+from banditlab.boosting._base import Booster
 from banditlab.boosting._weak import Floats
 from banditlab.kernels import as_class
 from banditlab.problem import Problem
@@ -34,6 +34,9 @@ class BestSingle(Booster):
     weight_scale
         The weight of every example; "random" as the boosters of the paper's experiments weigh at most: a number in
         [5, 200] of its own for each learner, and 10 for the first.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -59,11 +62,12 @@ class BestSingle(Booster):
         n_learners: int = 100,
         weak_learner: str = "hoeffding-tree",
         weight_scale: float | Literal["random"] = 1.0,
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, tuning_seed)
         self.weight_scale = weight_scale
-        self._scales = weight_scales(weight_scale, self.n_learners, self._ties)
+        self._scales = self._tuning.weight_scales(weight_scale, self._ties)
         self.payload_size = self.n_learners
         self.mistakes = np.zeros(self.n_learners)
 

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from banditlab.boosting._hoeffding import CHILD, CLASS, KIND, LEAF, learn, shares
 from banditlab.boosting._library import river
+from banditlab.boosting._tuning import GRACE_PERIODS, LOOSENESS
 from banditlab.boosting._weak import Floats, ProbableLearner
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, number, one_of, positive, probability
-
-GRACE_PERIODS = (5, 20)
-LOOSENESS = (0.01, 0.9)
-"""Ranges of "random" in the experiments of Jung, Goetz and Tewari: the grace period's, and the other two's."""
 
 
 class Tuned(ProbableLearner):
@@ -28,7 +25,7 @@ class Tuned(ProbableLearner):
         self,
         problem: Problem,
         rng: np.random.Generator | None,
-        grace_period: int | str,
+        grace_period: float | str,
         split_confidence: float | str,
         tie_threshold: float | str,
         one_hot: list[int] | None,
@@ -39,7 +36,9 @@ class Tuned(ProbableLearner):
         drawn_period = int(self.rng.integers(low, high, endpoint=True))
         least, most = (math.log(end) for end in LOOSENESS)
         drawn = np.exp(self.rng.uniform(least, most, size=2)).tolist()  # drawn whether used or not
-        self.grace_period = at_least("grace_period", drawn_period if grace_period == "random" else grace_period, 1)
+        self.grace_period = number("grace_period", drawn_period if grace_period == "random" else grace_period, "random")
+        if self.grace_period < 1.0:
+            raise UsageError(f"grace_period must be at least 1, got {self.grace_period:g}")
         self.split_confidence = _share(
             "split_confidence", drawn[0] if split_confidence == "random" else split_confidence
         )
@@ -115,7 +114,7 @@ class HoeffdingTree(Tuned):
         problem: Problem,
         rng: np.random.Generator | None,
         *,
-        grace_period: int | Literal["random"] = "random",
+        grace_period: float | Literal["random"] = "random",
         split_confidence: float | Literal["random"] = "random",
         tie_threshold: float | Literal["random"] = "random",
         leaf_prediction: Literal["mc", "nb", "nba"] = "mc",
@@ -262,7 +261,7 @@ class CompiledHoeffdingTree(Tuned):
         problem: Problem,
         rng: np.random.Generator | None,
         *,
-        grace_period: int | Literal["random"] = "random",
+        grace_period: float | Literal["random"] = "random",
         split_confidence: float | Literal["random"] = "random",
         tie_threshold: float | Literal["random"] = "random",
         prior: float = 0.0,

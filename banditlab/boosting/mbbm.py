@@ -10,12 +10,13 @@ from banditlab.agents._base import Floats
 from banditlab.boosting._base import Booster
 from banditlab.boosting._edges import Edges
 from banditlab.boosting.potentials import ExactPotentials, SampledPotentials
+from banditlab.boosting.remembered import RememberedPotentials
 from banditlab.bounds.boosting_mbbm import mbbm_weight
 from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive, probability
 
-SCALES = (0.5, 20.0)
-"""weight_scale = "random": the range the factors are drawn from, as in the paper's code (0.1 times U[5, 200])."""
+SHARE, LEAST_WEIGHT = 0.1, 1e-10
+"""In the paper's code: of the factors in [5, 200] that other boosters draw ("random"), and of an example's weight."""
 
 
 class OnlineMBBM(Booster):
@@ -47,7 +48,8 @@ class OnlineMBBM(Booster):
     n_learners
         N in the paper.
     potentials
-        "exact", or "monte-carlo", the mean over `draws` drawn anew every round.
+        "exact"; "monte-carlo", the mean over `draws` drawn anew every round; or "remembered", drawn once for each state, as
+        the code of the paper's authors has it, with its oversight (`RememberedPotentials`) and its least weight of 1e-10.
     draws
         How many, 100 in the paper's experiments.
     weight_bound
@@ -61,6 +63,9 @@ class OnlineMBBM(Booster):
         costs as well, where the paper has 0.77 (2 or 3 orders each).
     weak_learner
         Id of the weak learners.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name (an equal name as `weak_learner.edge`).
 
@@ -85,36 +90,39 @@ class OnlineMBBM(Booster):
         *,
         edge: float = 0.1,
         n_learners: int = 100,
-        potentials: Literal["exact", "monte-carlo"] = "exact",
+        potentials: Literal["exact", "monte-carlo", "remembered"] = "exact",
         draws: int = 100,
         weight_bound: Literal["lemma-10", "trivial"] = "lemma-10",
         cost_rows: Literal["normalized", "raw"] = "normalized",
         weight_scale: float | Literal["random"] = 1.0,
         weak_learner: str = "hoeffding-tree",
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, tuning_seed)
         N, k = self.n_learners, problem.n_classes
         self.edge = positive("edge", probability("edge", edge))
-        self.potentials = one_of("potentials", potentials, ("exact", "monte-carlo"))
+        self.potentials = one_of("potentials", potentials, ("exact", "monte-carlo", "remembered"))
         self.draws = at_least("draws", draws, 1)
         self.weight_bound = one_of("weight_bound", weight_bound, ("lemma-10", "trivial"))
         self.cost_rows = one_of("cost_rows", cost_rows, ("normalized", "raw"))
         self.weight_scale = weight_scale if weight_scale == "random" else positive("weight_scale", weight_scale)
         self.payload_size = N + 1  # the votes, and the seed of the round's draws
         (self._seeds,) = self.rng.spawn(1)
-        drawn = self._seeds.uniform(*SCALES, size=N)
+        self._seed = int(self._seeds.integers(2**53)) if potentials == "remembered" else 0
+        drawn = SHARE * self._tuning.drawn_scales(self._seeds)
         self._scales = drawn if weight_scale == "random" else np.full(N, self.weight_scale)
         self._phi = self._potentials()
         self.edges = Edges.zero(N)
         trivial = self.weight_bound == "trivial"
         self._largest = [k - 1.0 if trivial else mbbm_weight(k, N - i, self.edge) for i in range(1, N + 1)]
 
-    def _potentials(self) -> ExactPotentials | SampledPotentials:
+    def _potentials(self) -> ExactPotentials | SampledPotentials | RememberedPotentials:
         N, k = self.n_learners, self.problem.n_classes
         if self.potentials == "exact":
             return ExactPotentials(N, k, self.edge)
-        return SampledPotentials(N, k, self.edge, self.draws)
+        kind = SampledPotentials if self.potentials == "monte-carlo" else RememberedPotentials
+        return kind(N, k, self.edge, self.draws)
 
     @property
     def error_rate(self) -> float:
@@ -135,7 +143,7 @@ class OnlineMBBM(Booster):
 
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
         payload, s = np.empty(self.payload_size), np.zeros(self.problem.n_classes, dtype=np.int64)
-        payload[-1] = self._seeds.integers(2**53)
+        payload[-1] = self._seed or self._seeds.integers(2**53)
         self._redraw(payload)
         for i, learner in enumerate(self.learners):
             costs = self.costs(i, s) if getattr(learner, "reads_costs", True) else None
@@ -150,10 +158,7 @@ class OnlineMBBM(Booster):
 
         Exact rows have zero diagonal, no negative entry, and sum to 1 or to 0 where they are normalized.
         """
-        k = self.problem.n_classes
-        C = np.empty((k, k))
-        for r in range(k):
-            C[r] = self._phi.costs(self.n_learners - i - 1, votes, r)
+        k, C = self.problem.n_classes, self._phi.matrix(self.n_learners - i - 1, votes)
         if self.cost_rows == "raw":
             return C
         w = C.sum(axis=1, keepdims=True)
@@ -161,7 +166,7 @@ class OnlineMBBM(Booster):
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
         self._redraw(payload)
-        N, k = self.n_learners, self.problem.n_classes
+        N, k, least = self.n_learners, self.problem.n_classes, LEAST_WEIGHT if self._seed else 0.0
         s = np.zeros(k, dtype=np.int64)
         for i, learner in enumerate(self.learners):
             row, l = self._phi.costs(N - i - 1, s, label), int(payload[i])
@@ -170,9 +175,9 @@ class OnlineMBBM(Booster):
             self.edges.got[i] += w - k * float(row[l])
             self.edges.best[i] += w
             # sampled potentials may exceed the bound of the exact ones
-            learner.update(view, label, float(self._scales[i]) * min(1.0, w / self._largest[i]))
+            learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
 
     def _redraw(self, payload: Floats) -> None:
         """Make the draws of the round that `payload` stands for, however late its label comes."""
-        if isinstance(self._phi, SampledPotentials):
+        if not isinstance(self._phi, ExactPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -247,6 +247,9 @@ class AdaBoostOLM(ExpertBooster):
     weight_scale
         Factor of the weights, which are in [0, 1] (those of the exponential loss cut at 1, the square hinge's divided by
         what they can reach); "random" as in the paper's experiments: a factor in [5, 200] of its own for each learner.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -274,9 +277,10 @@ class AdaBoostOLM(ExpertBooster):
         loss: Literal["logistic", "exponential", "square-hinge"] = "logistic",
         derivative: Literal["exact", "printed", "coded"] = "exact",
         weight_scale: float | Literal["random"] = 1.0,
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, weight_scale)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, weight_scale, tuning_seed)
         N, K = self.n_learners, problem.n_classes
         self.loss = one_of("loss", loss, tuple(CODES))
         self.derivative = one_of("derivative", derivative, DERIVATIVES)

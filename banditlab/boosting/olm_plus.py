@@ -49,6 +49,9 @@ class AdaBoostOLMPlus(ExpertBooster):
         B of the regression's binary forecaster: 2 in the paper; sqrt(2) is enough for alpha in [-2, 2].
     weight_scale
         Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200] of its own for each learner.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -81,9 +84,10 @@ class AdaBoostOLMPlus(ExpertBooster):
         clip: float | Literal["theory"] = "theory",
         regression_bound: float = 2.0,
         weight_scale: float | Literal["random"] = 1.0,
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, weight_scale)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, weight_scale, tuning_seed)
         self.regression = one_of("regression", regression, tuple(FORECASTERS))
         if clip == "theory":
             clip = math.log(problem.known_horizon("clip = 'theory'", "give clip as a number"))

@@ -40,6 +40,9 @@ class AdaBoostOLOneVsAll(Booster):
         f' at right predictions, as in AdaBoost.OLM.
     weight_scale
         Factor of the weights, or "random", as in AdaBoost.OLM.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -67,11 +70,12 @@ class AdaBoostOLOneVsAll(Booster):
         weak_learner: str = "hoeffding-tree",
         derivative: Literal["exact", "printed", "coded"] = "exact",
         weight_scale: float | Literal["random"] = 1.0,
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
         self.derivative = derivative
         self.weight_scale = weight_scale
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, tuning_seed)
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
         binary = replace(self.problem, n_classes=2)
@@ -83,6 +87,7 @@ class AdaBoostOLOneVsAll(Booster):
                 weak_learner=self.weak_learner,
                 derivative=self.derivative,
                 weight_scale=self.weight_scale,
+                tuning_seed=self.tuning_seed,
                 **{f"weak_learner.{name}": value for name, value in self._written.items()},
             )
             for stream in self._ties.spawn(self.problem.n_classes)
@@ -177,8 +182,8 @@ class AdaOVA(AdaBoostOLM):
 
     Parameters
     ----------
-    See AdaBoost.OLM: n_learners (of K binary weak learners each), weak_learner, loss, derivative, weight_scale and
-    weak_settings.
+    See AdaBoost.OLM: n_learners (of K binary weak learners each, tuned alike where there is a tuning_seed), weak_learner,
+    loss, derivative, weight_scale, tuning_seed and weak_settings.
 
     Raises
     ------
@@ -197,7 +202,10 @@ class AdaOVA(AdaBoostOLM):
     reference = "Jung, Goetz and Tewari, NIPS 2017, Appendix E"
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
-        self.learners = [OneVsAllLearner(self.problem, stream, cls, self._written) for stream in streams]
+        self.learners = [
+            OneVsAllLearner(self.problem, stream, cls, self._written | drawn)
+            for stream, drawn in zip(streams, self._tuning.settings, strict=True)
+        ]
 
     @property
     def inner(self) -> WeakLearner:

@@ -40,6 +40,9 @@ class Oza(Booster):
         lam is cut there: a learner that is hardly ever wrong would give one example the weight of n.
     least_error
         eps is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no vote.
+    tuning_seed
+        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
+        Jung, Goetz and Tewari; without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -67,9 +70,10 @@ class Oza(Booster):
         sampling: Literal["poisson", "weight"] = "poisson",
         largest_weight: float = 100.0,
         least_error: float = 0.001,
+        tuning_seed: int | None = None,
         **weak_settings: Any,
     ) -> None:
-        super().__init__(problem, rng, n_learners, weak_learner, weak_settings)
+        super().__init__(problem, rng, n_learners, weak_learner, weak_settings, tuning_seed)
         self.sampling = one_of("sampling", sampling, ("poisson", "weight"))
         self.largest_weight = positive("largest_weight", largest_weight)
         self.least_error = number("least_error", least_error)

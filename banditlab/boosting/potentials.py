@@ -173,6 +173,10 @@ class ExactPotentials:
         out[label] = 0.0
         return out
 
+    def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return `costs` for every label, shape (k, k)."""
+        return np.array([self.costs(m, votes, label) for label in range(self.n_classes)])
+
     def _row(self, m: int, lead: list[int]) -> tuple[NDArray[np.float64], list[int]]:
         """Return what `row_kernel` says of the differences in ascending order, and that order."""
         if not 0 <= m <= self.n_votes:
@@ -272,6 +276,10 @@ class SampledPotentials:
         out = np.empty(self.n_classes)
         sampled_row_kernel(self._at(m), votes, label, out)
         return out
+
+    def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return `costs` for every label, shape (k, k)."""
+        return np.array([self.costs(m, votes, label) for label in range(self.n_classes)])
 
     def _at(self, m: int) -> NDArray[np.int64]:
         if not 0 <= m <= self.n_votes:

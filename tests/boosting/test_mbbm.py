@@ -132,12 +132,13 @@ def test_with_two_classes_it_is_online_bbm():
         lead += 1 if votes[i - 1] == 0 else -1
 
 
-def test_feedback_may_come_late():
+@pytest.mark.parametrize("potentials", ["monte-carlo", "remembered"])
+def test_feedback_may_come_late(potentials):
     """Sampled potentials of a round are made again when its label comes, in whatever order."""
     script = np.random.default_rng(0).integers(0, 3, (2, 7)).tolist()
     weights = []
     for order in ((0, 1), (1, 0)):
-        b = booster(3, potentials="monte-carlo", draws=15)
+        b = booster(3, potentials=potentials, draws=15)
         b.learners = [Watched([script[0][i], script[1][i]]) for i in range(7)]
         decisions = [b.act(X), b.act(X)]
         for t in order:
@@ -211,7 +212,7 @@ def test_measured_edges_are_the_learners():
         ({"edge": 0.0}, "edge must be a number above 0"),
         ({"edge": 1.5}, r"edge must lie in \[0, 1\]"),
         ({"n_learners": 0}, "n_learners must be at least 1"),
-        ({"potentials": "guess"}, "potentials must be one of 'exact', 'monte-carlo'"),
+        ({"potentials": "guess"}, "potentials must be one of 'exact', 'monte-carlo', 'remembered'"),
         ({"draws": 0}, "draws must be at least 1"),
         ({"weight_bound": "none"}, "weight_bound must be one of 'lemma-10', 'trivial'"),
         ({"cost_rows": "cooked"}, "cost_rows must be one of 'normalized', 'raw'"),
@@ -224,7 +225,7 @@ def test_settings_out_of_range(bad, line):
         booster(3, **({"weak_edge": 0.2} | bad))
 
 
-@pytest.mark.parametrize("potentials", ["exact", "monte-carlo"])
+@pytest.mark.parametrize("potentials", ["exact", "monte-carlo", "remembered"])
 def test_conforms(potentials):
     results = run_checks(OnlineMBBM, n_learners=3, weak_learner="forecaster", potentials=potentials)
     assert [str(result) for result in results if result.status != "passed"] == []
@@ -232,7 +233,7 @@ def test_conforms(potentials):
 
 def test_saved_it_continues_as_if_nothing_had_happened(tmp_path):
     labels = np.random.default_rng(0).integers(0, 3, 40)
-    for kind in ("exact", "monte-carlo"):
+    for kind in ("exact", "monte-carlo", "remembered"):
         b = booster(3, potentials=kind, behaviour="adversarial", draws=20)
         play(b, labels[:20])
         b.save(tmp_path / "b.npz")

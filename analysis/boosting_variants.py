@@ -29,10 +29,10 @@ import pandas as pd
 from jung_2017 import PAPER
 
 from banditlab.analysis.places import kept
-from banditlab.boosting._base import uniform_best, weight_scales
+from banditlab.boosting._base import uniform_best
+from banditlab.boosting._tuning import LOOSENESS
 from banditlab.boosting.best_single import BestSingle
-from banditlab.boosting.hoeffding import LOOSENESS
-from banditlab.boosting.mbbm import OnlineMBBM
+from banditlab.boosting.mbbm import LEAST_WEIGHT, OnlineMBBM
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA
 from banditlab.boosting.oza import Oza
@@ -41,18 +41,19 @@ from banditlab.problem import Problem
 
 PLAIN = {"scaling": "none", "normalize": False, "intercept": False}
 SETS = {
-    "balance-scale": ({"data_id": 11}, {}, 3),
+    "balance-scale": ({"data_id": 11}, {}, 9),
     "car": ({"data_id": 21}, {"one_hot": [4, 4, 4, 3, 3, 3], "ordered": [2, 3]}, 2),
-    "mice": ({"data_id": 40966, "missing": "zero"}, {}, 1),
+    "mice": ({"data_id": 40966, "missing": "zero"}, {}, 3),
     "nursery": ({"data_id": 26}, {"one_hot": [3, 5, 4, 4, 3, 2, 3, 3], "ordered": [3]}, 1),
 }
 CODE = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
-TREE = {"weak_learner": "compiled-hoeffding-tree"} | CODE
+TREE = {"weak_learner": "compiled-hoeffding-tree", "tuning_seed": 1} | CODE
 RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample", "splits": "usual"}
 USUAL = {"splits": "usual"}
-SAME = {"same_trees": True}
-MBBM = {"weight_bound": "trivial", "weight_scale": "random", "cost_rows": "raw", "potentials": "monte-carlo"}
+ANEW = {"tuning_seed": None}
 RANDOM = {"weight_scale": "random"}
+CODED = RANDOM | {"derivative": "coded"}
+MBBM = RANDOM | {"weight_bound": "trivial", "cost_rows": "raw", "potentials": "remembered"}
 ROWS = int(os.environ.get("BANDITLAB_ROWS", "0"))
 CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
 
@@ -84,7 +85,7 @@ class OzaOtherwise(Oza):
     def __init__(self, *args, before=False, against=False, scaled=False, **settings):
         super().__init__(*args, **settings)
         self.before, self.against = before, against
-        self.scales = weight_scales("random" if scaled else 1.0, self.n_learners, self._ties).tolist()
+        self.scales = self._tuning.weight_scales("random" if scaled else 1.0, self._ties).tolist()
 
     def _respond(self, view):
         eps = np.clip(self.errors(), self.least_error, 1.0 - self.least_error if self.against else 0.5)
@@ -104,43 +105,77 @@ class OzaOtherwise(Oza):
             lam = min(self.largest_weight, lam * self.rounds / (2.0 * sums[i]))
 
 
-class Remembered:
-    """Potentials as the authors' code takes them: 100 draws for each state, remembered for good."""
+class OzaNearlyEqual(OzaOtherwise):
+    """Learners are judged before they train and vote ln(1/eps), nearly equal votes: boosting keeps every eps near 1/2."""
 
-    def __init__(self, k, edge, rng):
-        self.p, self.rng, self.known = np.full(k, (1.0 - edge) / k), rng, {}
+    def __init__(self, *args, **settings):
+        super().__init__(*args, before=True, **settings)
+
+    def _respond(self, view):
+        self.said = [learner.predict(view) for learner in self.learners]
+        votes = -np.log(np.clip(self.errors(), self.least_error, 1.0))
+        return uniform_best(np.bincount(self.said, votes, self.problem.n_classes)), np.empty(0)
+
+
+class CodePotentials:
+    """Potentials as the authors' code takes them, from its own generator: 100 draws for each state, remembered for good."""
+
+    def __init__(self, k, edge, source):
+        self.p, self.source, self.known = np.full(k, (1.0 - edge) / k), source, {}
         self.p[0] += edge
 
     def potential(self, m, mine, others):
         key = (m, mine, *sorted(others))
         if key not in self.known:
-            to_come = self.rng.multinomial(m, self.p, size=100) + np.array(key[1:])
+            to_come = self.source.multinomial(m, self.p, size=100) + np.array(key[1:])
             self.known[key] = float((to_come[:, 0] <= to_come[:, 1:].max(axis=1)).mean())
         return self.known[key]
 
-    def costs(self, m, votes, label):
-        votes, row = votes.tolist(), []
-        for l in range(len(votes)):
+    def matrix(self, m, votes):
+        k = len(votes)
+        C = np.empty((k, k))
+        for r, l in product(range(k), repeat=2):
             after = votes.copy()
             after[l] += 1
-            mine = after.pop(label)
-            row.append(self.potential(m + 1, mine, after))  # m + 1: the code counts the vote that is being cast
-        return np.array(row) - row[label]
+            mine = after.pop(r)
+            C[r, l] = self.potential(m, mine, after)
+        return C
 
 
-class OnlineMBBMRemembered(OnlineMBBM):
-    """OnlineMBBM with the authors' potentials: costs may be negative, weights are at least 1e-10."""
+class OnlineMBBMOfTheCode(OnlineMBBM):
+    """OnlineMBBM with the random numbers of the authors' code as well: trees, ties and potentials of one generator.
 
-    def _potentials(self):
-        return Remembered(self.problem.n_classes, self.edge, np.random.default_rng(self.rng.integers(2**53)))
+    It is set to the seed before the first row, so that the 27 orders of the paper share its beginning, and with it the
+    potentials of the states that come first.
+    """
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.source = np.random.RandomState(self.tuning_seed)
+        self.source.uniform(size=4 * self.n_learners)  # spent on tuning and weights
+        self.code = CodePotentials(self.problem.n_classes, self.edge, self.source)
+
+    def _first(self, best):
+        """Return one of the places (n,) where an array of truth values holds, at random."""
+        places = np.flatnonzero(best)
+        return int(places[self.source.randint(len(places))]) if len(places) > 1 else int(places[0])
+
+    def _respond(self, view):
+        k, N = self.problem.n_classes, self.n_learners
+        s, q, p, self.sums = [0] * k, np.zeros(k), np.zeros(k), []
+        for i, learner in enumerate(self.learners):
+            C = self.code.matrix(N - i, s)  # the code counts the vote that is being cast
+            self.sums.append(C.sum(axis=1) - k * C.diagonal())
+            learner.estimate(view, q)
+            costs = q / q.sum() @ C
+            s[self._first(costs == costs.min())] += 1
+            leader = self._first(np.array(s) == max(s))
+        p[leader] = 1.0
+        return p, np.empty(0)
 
     def _absorb(self, view, payload, label):
-        N, k = self.n_learners, self.problem.n_classes
-        s = np.zeros(k, dtype=np.int64)
-        for i, learner in enumerate(self.learners):
-            w = float(self._phi.costs(N - i - 1, s, label).sum())
-            s[int(payload[i])] += 1
-            learner.update(view, label, float(self._scales[i]) * max(1e-10, w / (k - 1.0)))
+        for learner, sums, scale in zip(self.learners, self.sums, self._scales.tolist(), strict=True):
+            learner.update(view, label, max(LEAST_WEIGHT, scale * float(sums[label]) / (self.problem.n_classes - 1.0)))
 
 
 # %% [markdown]
@@ -174,20 +209,23 @@ def play(booster, X, y):
     return 1.0 - (booster.mistakes - at_cut) / (len(y) - cut), 1.0 - booster.mistakes / len(y)
 
 
-def measured(name, method, variant, cls, four_classes=False, same_trees=False, **settings):
-    """Return one row: accuracy on the last fifth and on all rows, means over the orders, beside the paper's."""
+def measured(name, method, variant, cls, four_classes=False, of_means=False, **settings):
+    """Return one row: accuracy on the last fifth and on all rows, means over the orders, beside the paper's.
+
+    `of_means` takes the single tree that is best over all orders, where else each order has its own.
+    """
     _, features, orders = SETS[name]
     X, y = rows_of(name, four_classes)
     problem = Problem(X.shape[1], int(y.max()) + 1, 1.01 * float(np.linalg.norm(X, axis=1).max()), len(y))
-    settings = {key: value for key, value in (TREE | features | settings).items() if value is not None}
+    settings = {k: v for k, v in (TREE | features | settings).items() if v is not None}
     results, began = [], time.process_time()
     for order in range(orders):
         turn = np.random.default_rng([7, order]).permutation(len(y))[: ROWS or None]
-        booster = cls(problem, np.random.default_rng([8, 0 if same_trees else order]), **settings)
+        booster = cls(problem, np.random.default_rng([8, order]), **settings)
         results.append(play(booster, np.ascontiguousarray(X[turn]), y[turn]))
     parts = np.array(results, dtype=float)  # (orders, 2) or, of single trees, (orders, 2, trees)
     if parts.ndim == 3:
-        parts = parts.mean(axis=0).max(axis=-1)[None] if same_trees else parts.max(axis=-1)
+        parts = parts.mean(axis=0).max(axis=-1)[None] if of_means else parts.max(axis=-1)
     last, everything = parts.mean(axis=0)
     theirs = [PAPER[measure].loc[name, method] for measure in ("last fifth", "all")]
     row = {"data": name, "method": method, "variant": variant, "orders": orders, "last fifth": last, "all": everything}
@@ -199,53 +237,71 @@ def measured(name, method, variant, cls, four_classes=False, same_trees=False, *
 
 def variants(name):
     """Yield (method, variant, class, settings) of a set; "" is what the tables have."""
-    yield "DT", "", BestSingle, {}
-    yield "DT", "same 100 trees in every order, best of the means", BestSingle, SAME
-    heavy = {"weight_scale": "random"}
-    yield "DT", "weights of [5, 200]", BestSingle, heavy
-    yield "DT", "weights of [5, 200], same 100 trees in every order, best of the means", BestSingle, SAME | heavy
-    yield "DT", "split confidence and tie threshold uniform", Uniform, {}
-    yield "DT", "splits as usual", BestSingle, USUAL
-    yield "DT", "river's tree", BestSingle, RIVER
+    yield from of_single_trees()
+    yield from of_oza()
+    for method, cls, settings in (("AdaOLM", AdaBoostOLM, CODED), *OVA):
+        yield method, "", cls, settings
+        yield method, "trees drawn anew in every order", cls, settings | ANEW
+        yield method, "exact derivative", cls, RANDOM
+        yield method, "splits as usual", cls, settings | USUAL
+        yield method, "sample variances in the trees", cls, settings | {"spread": "sample"}
+    for seed in (2, 3, 4):
+        yield "AdaOLM", f"trees of the seed {seed}", AdaBoostOLM, CODED | {"tuning_seed": seed}
+    yield "AdaOLM", "river's tree", AdaBoostOLM, CODED | RIVER
+    yield "AdaOLM", "weights at most 1", AdaBoostOLM, {"derivative": "coded"}
+    yield from of_majority(name)
+    if name in ("car", "nursery"):
+        words = {"ordered": None}
+        yield "DT", "every column nominal", BestSingle, RANDOM | words
+        yield "AdaOLM", "every column nominal", AdaBoostOLM, CODED | words
+        yield "MB .1", "every column nominal", OnlineMBBM, MBBM | words | {"edge": 0.1}
+        for method, cls, settings in OVA:
+            yield method, "every column nominal", cls, settings | words
+    if name == "nursery":
+        four = {"four_classes": True}
+        yield "AdaOLM", "without the class of two rows", AdaBoostOLM, CODED | four
+        yield "MB .1", "without the class of two rows", OnlineMBBM, MBBM | four | {"edge": 0.1}
+
+
+OVA = ("OvA", AdaBoostOLOneVsAll, CODED), ("AdaOVA", AdaOVA, CODED)
+
+
+def of_single_trees():
+    yield "DT", "", BestSingle, RANDOM
+    yield "DT", "weight 1", BestSingle, {}
+    yield "DT", "weight 5", BestSingle, {"weight_scale": 5.0}
+    for variant, settings in {"": RANDOM, ", weight 1": {}}.items():
+        yield "DT", f"best of the means over the orders{variant}", BestSingle, settings | {"of_means": True}
+        yield "DT", f"trees drawn anew in every order{variant}", BestSingle, settings | ANEW
+        yield "DT", f"split confidence and tie threshold uniform{variant}", Uniform, settings | ANEW
+        yield "DT", f"splits as usual{variant}", BestSingle, settings | USUAL
+        yield "DT", f"river's tree{variant}", BestSingle, settings | RIVER
+
+
+def of_oza():
     yield "OLB", "", Oza, {}
+    yield "OLB", "trees drawn anew in every order", Oza, ANEW
     yield "OLB", "splits as usual", Oza, USUAL
     for sampling, before, against, scaled in product(("poisson", "weight"), *[(False, True)] * 3):
         said = {"trained once, by weight": sampling == "weight", "judged before training": before}
         said |= {"errors above 1/2 count against": against, "weights times [5, 200]": scaled}
         how = {"sampling": sampling, "before": before, "against": against, "scaled": scaled}
-        if any(said.values()):
+        if any(said.values()):  # the others are Figure 2 itself
             yield "OLB", ", ".join(words for words, holds in said.items() if holds), OzaOtherwise, how
-    yield "AdaOLM", "", AdaBoostOLM, RANDOM | {"derivative": "coded"}
-    yield "AdaOLM", "exact derivative", AdaBoostOLM, RANDOM
-    yield "AdaOLM", "splits as usual", AdaBoostOLM, RANDOM | USUAL | {"derivative": "coded"}
-    yield "AdaOLM", "river's tree", AdaBoostOLM, RANDOM | RIVER | {"derivative": "coded"}
-    yield "AdaOLM", "sample variances in the trees", AdaBoostOLM, RANDOM | {"derivative": "coded", "spread": "sample"}
-    yield "AdaOLM", "weights at most 1", AdaBoostOLM, {"derivative": "coded"}
-    for edge in (0.3, 0.1, 0.01, 0.001) if name != "nursery" else (0.1,):
-        method = f"MB {edge:g}".replace("0.", ".")
-        yield method, "", OnlineMBBM, MBBM | {"edge": edge}
-        if name in ("balance-scale", "car"):  # states of more classes hardly recur: minutes for each order
-            yield method, "potentials remembered, as in the code", OnlineMBBMRemembered, MBBM | {"edge": edge}
-            yield method, "exact potentials", OnlineMBBM, MBBM | {"edge": edge, "potentials": "exact"}
+    yield "OLB", "judged before training, votes ln(1/eps)", OzaNearlyEqual, {}
+
+
+def of_majority(name):
+    for edge in (0.3, 0.1, 0.05, 0.01, 0.001) if name != "nursery" else (0.1,):
+        method, settings = f"MB {edge:g}".replace("0.", "."), MBBM | {"edge": edge}
+        yield method, "", OnlineMBBM, settings
+        yield method, "the code's random numbers", OnlineMBBMOfTheCode, settings
+        yield method, "trees drawn anew in every order", OnlineMBBM, settings | ANEW
+        yield method, "potentials drawn anew in every round", OnlineMBBM, settings | {"potentials": "monte-carlo"}
+        if name in ("balance-scale", "car"):  # more classes take minutes for each order
+            yield method, "exact potentials", OnlineMBBM, settings | {"potentials": "exact"}
     yield "MB .1", "splits as usual", OnlineMBBM, MBBM | USUAL | {"edge": 0.1}
     yield "MB .1", "river's tree", OnlineMBBM, MBBM | RIVER | {"edge": 0.1}
-    for method, cls in (("OvA", AdaBoostOLOneVsAll), ("AdaOVA", AdaOVA)):
-        yield method, "", cls, RANDOM | {"derivative": "coded"}
-        yield method, "exact derivative", cls, RANDOM
-        yield method, "splits as usual", cls, RANDOM | USUAL | {"derivative": "coded"}
-        yield method, "sample variances in the trees", cls, RANDOM | {"derivative": "coded", "spread": "sample"}
-    if name in ("car", "nursery"):
-        words = {"ordered": None}
-        yield "DT", "every column nominal", BestSingle, words
-        yield "OLB", "every column nominal", Oza, words
-        yield "AdaOLM", "every column nominal", AdaBoostOLM, RANDOM | words | {"derivative": "coded"}
-        yield "MB .1", "every column nominal", OnlineMBBM, MBBM | words | {"edge": 0.1}
-        yield "OvA", "every column nominal", AdaBoostOLOneVsAll, RANDOM | words | {"derivative": "coded"}
-        yield "AdaOVA", "every column nominal", AdaOVA, RANDOM | words | {"derivative": "coded"}
-    if name == "nursery":
-        four = {"four_classes": True}
-        yield "AdaOLM", "without the class of two rows", AdaBoostOLM, RANDOM | four | {"derivative": "coded"}
-        yield "MB .1", "without the class of two rows", OnlineMBBM, MBBM | four | {"edge": 0.1}
 
 
 table = pd.DataFrame(

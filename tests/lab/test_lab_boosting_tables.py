@@ -81,17 +81,16 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     assert shown.loc["OLB", "last fifth"] == pytest.approx(1 - (end - cut).mean() / 10, abs=1e-4)
     assert shown.loc["OLB", "all, difference"] == pytest.approx(shown.loc["OLB", "all"] - 0.747, abs=2e-4)
     trees = runs[(runs["player"] == "best-single") & (runs["round"] == 50)]
-    best = trees[[f"diagnostic.mistakes.{i}" for i in (1, 2, 3)]].min(axis=1)
-    heavy = trees["param.weight_scale"] == "random"
-    for name, mine in (("DT", best[heavy]), ("DT, weight 1", best[~heavy])):
-        assert shown.loc[name, "all"] == pytest.approx(1 - mine.mean() / 50, abs=1e-4)
+    each, heavy = trees[[f"diagnostic.mistakes.{i}" for i in (1, 2, 3)]], trees["param.weight_scale"] == "random"
+    for name, mine in (("DT", each[heavy]), ("DT, weight 1", each[~heavy])):
+        assert shown.loc[name, "all"] == pytest.approx(1 - mine.mean().min() / 50, abs=1e-4)
     first = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-1.csv").set_index("data")
     assert first.loc["balance-scale", "OLM++"] == pytest.approx(shown.loc["OLM++", "last fifth"], abs=1e-4)
     pairs = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-olm-plus.csv")
     assert set(pairs["against"]) == {"AdaOLM", "AdaOLM, exact", "OLB", "DT, weight 1"}
     assert (pairs["orders"] == 3).all()
     learners = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables-learners.csv")
-    assert set(learners["learners"]) == {1, 2, 3}
+    assert set(learners["learners"]) == {1, 2}
     assert (tmp_path / "docs" / "images" / "boosting-learners.png").stat().st_size > 5_000
     filled = page_parts(page.read_text(encoding="utf-8"))
     assert [line.split("|")[1].strip() for line in filled["all"].splitlines()[2:]] == ["balance-scale (3)"]

@@ -56,10 +56,42 @@ _point_cache()
 
 from numba import njit as _njit  # noqa: E402
 from numba import types as nbtypes  # noqa: E402
+from numba.core.registry import CPUDispatcher  # noqa: E402
+from numba.core.sigutils import normalize_signature  # noqa: E402
 from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
 from banditlab.kernel_cache import SharedCache  # noqa: E402
+
+
+class Kernel(CPUDispatcher):
+    """A compiled function that only Python's calls give the code which Python calls: taking a state apart, array by array.
+
+    That code is a quarter of what there is to compile, and most kernels are called by others only. Those call `inner`,
+    which lacks it, unless Python has had the kernel compiled before, now or in a process whose cache this one shares.
+    """
+
+    called = False
+    """Whether Python calls it anyway: then other kernels need not wait for that."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        options = {**self.targetoptions, "no_cpython_wrapper": True}
+        self.inner = CPUDispatcher(self.py_func, locals=self.locals, targetoptions=options)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how compiled code calls it, compiled for arguments of these types."""
+        folded = tuple(self.fold_argument_types(args, kws)[1])
+        inner = not (self.called or folded in self.overloads or self._is_kept(folded))
+        return self.inner.get_call_template(args, kws) if inner else super().get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return what `get_call_template` has had compiled."""
+        args = tuple(normalize_signature(sig)[0])
+        return super().get_overload(sig) if args in self.overloads else self.inner.get_overload(sig)
+
+    def _is_kept(self, types: Any) -> bool:
+        return isinstance(self._cache, SharedCache) and self._cache.holds(types, self.targetctx)
 
 
 def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
@@ -71,9 +103,13 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
-        if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
-            dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
-        return dispatcher
+        if not isinstance(dispatcher, CPUDispatcher):  # NUMBA_DISABLE_JIT leaves the function as it is
+            return dispatcher
+        kernel = Kernel(function, targetoptions=dispatcher.targetoptions)
+        if cache:  # in place of what `enable_caching` sets
+            kernel._cache = SharedCache(function, source_digest())
+            kernel.inner._cache = SharedCache(function, source_digest(), "inner-")
+        return kernel
 
     return compiled(function) if function is not None else compiled
 
@@ -81,6 +117,10 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that LLVM should always inline into the kernel that calls it."""
     return njit(function, forceinline=True)
+
+
+CALLED = frozenset({"act_kernel", "learn_kernel", "predict_kernel", "update_kernel", "predict_many_kernel"})
+"""Names that templates give kernels which players call from Python too, round by round."""
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
@@ -96,6 +136,8 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     owner
         A name unique to this binding, for instance the class's module and name.
     """
+    for name in CALLED & kernels.keys():
+        kernels[name].called = True
     code = template.__code__
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
     files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
@@ -110,7 +152,7 @@ def _file_digest(kernel: Any) -> str:
     A file loaded from a lab says what it was when it was loaded; it may have been edited since. A kernel that was bound
     itself passes on the files in its name.
     """
-    function = getattr(kernel, "py_func", kernel)
+    function = inspect.unwrap(getattr(kernel, "py_func", kernel))
     if "@" in function.__qualname__:
         return hashlib.sha256(function.__qualname__.encode()).hexdigest()[:16]
     file = Path(function.__code__.co_filename)
@@ -383,11 +425,12 @@ def _read_only(typingctx, array):  # type: ignore[no-untyped-def]
 read_only: Any = intrinsic(_read_only)
 
 
-@inline
-def no_look(state, X, t):  # type: ignore[no-untyped-def]
-    """Do nothing with the contexts to come."""
+def _no_look(typingctx, state, X, t):  # type: ignore[no-untyped-def]
+    """Do nothing with the contexts to come; nothing to compile either, for any state."""
+    return nbtypes.none(state, X, t), lambda context, builder, signature, args: context.get_dummy_value()
 
 
+no_look: Any = intrinsic(_no_look)
 look_kernel = no_look
 """What `play_rounds` calls where nothing else is bound to the name."""
 

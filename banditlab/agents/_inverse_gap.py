@@ -47,22 +47,22 @@ class State(NamedTuple):
 
 
 @inline
-def fill(state, x):  # type: ignore[no-untyped-def]
-    """Copy x (d,) before the intercept, which stands in the state's x where there is one."""
+def fill(own, x):  # type: ignore[no-untyped-def]
+    """Copy x (d,) before the intercept, which stands in the state's own x where there is one."""
     for j in range(x.shape[0]):
-        state.x[j] = x[j]
+        own[j] = x[j]
 
 
 @inline
-def sharpness(state):  # type: ignore[no-untyped-def]
+def sharpness(schedule, rounds):  # type: ignore[no-untyped-def]
     """Return g_t = K sharpness t^growth, t - 1 the number of outcomes learnt so far."""
-    return state.schedule[0] * (state.rounds[0] + 1.0) ** state.schedule[1]
+    return schedule[0] * (rounds[0] + 1.0) ** schedule[1]
 
 
 def act(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
-    fill(state, x)
-    K, g, winner = p.shape[0], sharpness(state), state.winner[0]
+    fill(state.x, x)
+    K, g, winner = p.shape[0], sharpness(state.schedule, state.rounds), state.winner[0]
     for k in range(payload.shape[0]):
         payload[k] = 0.0
     if winner != 1:
@@ -77,29 +77,28 @@ def act(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @njit
-def score(state, first, second, action):  # type: ignore[no-untyped-def]
+def score(points, winner, first, second, action):  # type: ignore[no-untyped-def]
     """Give the point of a hit to the one of margins first, second (K,) whose best class it was, and end a clear duel."""
     K = first.shape[0]
     a, b = argmax(first, K), argmax(second, K)
     if a == b or (action != a and action != b):
         return
-    points = state.points
     points[0 if action == a else 1] += 1
     lead = points[1] - points[0]
     if abs(lead) > DUEL_LEAD * math.sqrt(points[0] + points[1] + 1.0):
-        state.winner[0] = 1 if lead > 0 else 0
+        winner[0] = 1 if lead > 0 else 0
 
 
 def learn(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
-    fill(state, x)
+    fill(state.x, x)
     K, winner, y = state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
         learn_class_kernel(state.oracle, state.x, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
     if winner != 0:
         learn_challenger_kernel(state.rival, state.x, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
     if winner < 0 and correct:
-        score(state, payload[:K], payload[K:], action)
+        score(state.points, state.winner, payload[:K], payload[K:], action)
     state.rounds[0] += 1
 
 

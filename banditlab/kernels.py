@@ -56,42 +56,10 @@ _point_cache()
 
 from numba import njit as _njit  # noqa: E402
 from numba import types as nbtypes  # noqa: E402
-from numba.core.registry import CPUDispatcher  # noqa: E402
-from numba.core.sigutils import normalize_signature  # noqa: E402
 from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
-from banditlab.kernel_cache import SharedCache  # noqa: E402
-
-
-class Kernel(CPUDispatcher):
-    """A compiled function that only Python's calls give the code which Python calls: taking a state apart, array by array.
-
-    That code is a quarter of what there is to compile, and most kernels are called by others only. Those call `inner`,
-    which lacks it, unless Python has had the kernel compiled before, now or in a process whose cache this one shares.
-    """
-
-    called = False
-    """Whether Python calls it anyway: then other kernels need not wait for that."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        options = {**self.targetoptions, "no_cpython_wrapper": True}
-        self.inner = CPUDispatcher(self.py_func, locals=self.locals, targetoptions=options)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return how compiled code calls it, compiled for arguments of these types."""
-        folded = tuple(self.fold_argument_types(args, kws)[1])
-        inner = not (self.called or folded in self.overloads or self._is_kept(folded))
-        return self.inner.get_call_template(args, kws) if inner else super().get_call_template(args, kws)
-
-    def get_overload(self, sig: Any) -> Any:
-        """Return what `get_call_template` has had compiled."""
-        args = tuple(normalize_signature(sig)[0])
-        return super().get_overload(sig) if args in self.overloads else self.inner.get_overload(sig)
-
-    def _is_kept(self, types: Any) -> bool:
-        return isinstance(self._cache, SharedCache) and self._cache.holds(types, self.targetctx)
+from banditlab.kernel_code import Kernel  # noqa: E402
 
 
 def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
@@ -103,12 +71,11 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
-        if not isinstance(dispatcher, CPUDispatcher):  # NUMBA_DISABLE_JIT leaves the function as it is
+        if not hasattr(dispatcher, "targetoptions"):  # NUMBA_DISABLE_JIT leaves the function as it is
             return dispatcher
         kernel = Kernel(function, targetoptions=dispatcher.targetoptions)
-        if cache:  # in place of what `enable_caching` sets
-            kernel._cache = SharedCache(function, source_digest())
-            kernel.inner._cache = SharedCache(function, source_digest(), "inner-")
+        if cache:
+            kernel.keep(source_digest())
         return kernel
 
     return compiled(function) if function is not None else compiled

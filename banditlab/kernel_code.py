@@ -9,6 +9,7 @@ Imported by `banditlab.kernels` alone, once numba's folder is set.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
@@ -31,7 +32,9 @@ class InnerLibrary(JITCodeLibrary):
         self._verify_declare_only_symbols()
         code = self._final_module
         kept = [str(v) for v in code.global_variables if v.name.startswith(ENVIRONMENT) and not v.is_declaration]
-        self._final_module = llvm.parse_assembly("\n".join([str(self._codegen._create_empty_module(self.name)), *kept]))
+        if kept:  # else another numba's: emitted whole
+            empty = str(self._codegen._create_empty_module(self.name))
+            self._final_module = llvm.parse_assembly("\n".join([empty, *kept]))
         super()._finalize_final_module()
         self._final_module = code
 
@@ -55,18 +58,22 @@ class Kernel(CPUDispatcher):
 
     called = False
     """Whether Python calls it anyway: then other kernels need not wait for that."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        options = {**self.targetoptions, "no_cpython_wrapper": True}
-        self.inner: Any = CPUDispatcher(
-            self.py_func, locals=self.locals, targetoptions=options, pipeline_class=InnerCompiler
-        )
+    _sources: str | None = None
 
     def keep(self, sources: str) -> None:
         """Keep what is compiled on disk, in place of what numba's `enable_caching` would set; see `SharedCache`."""
-        self._cache = SharedCache(self.py_func, sources)
-        self.inner._cache = SharedCache(self.py_func, sources, "inner-")
+        self._sources, self._cache = sources, SharedCache(self.py_func, sources)
+
+    @cached_property
+    def inner(self) -> Any:
+        """The same function for other kernels, made when one of them first calls it."""
+        options = {**self.targetoptions, "no_cpython_wrapper": True}
+        inner: Any = CPUDispatcher(
+            self.py_func, locals=self.locals, targetoptions=options, pipeline_class=InnerCompiler
+        )
+        if self._sources is not None:
+            inner._cache = SharedCache(self.py_func, self._sources, "inner-")
+        return inner
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how compiled code calls it, compiled for arguments of these types."""
@@ -80,4 +87,4 @@ class Kernel(CPUDispatcher):
         return super().get_overload(sig) if args in self.overloads else self.inner.get_overload(sig)
 
     def _is_kept(self, types: Any) -> bool:
-        return isinstance(self._cache, SharedCache) and self._cache.holds(types, self.targetctx)
+        return self._sources is not None and self._cache.holds(types, self.targetctx)

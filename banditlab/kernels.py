@@ -25,7 +25,7 @@ from banditlab.errors import UsageError
 from banditlab.rows import CSR, SparseRow, SparseRows, is_sparse, n_rows
 
 PACKAGE = Path(__file__).parent
-_KERNEL_ROOMS = ("kernels.py", "rows.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
+_KERNEL_ROOMS = ("kernels.py", "kernel_code.py", "rows.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
 
 
 @cache
@@ -65,13 +65,14 @@ from banditlab.kernel_code import Kernel  # noqa: E402
 def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
     """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
 
-    Nobody asks for numba's C callback of a function, so none is compiled.
+    Nobody asks for numba's C callback of a function, so none is compiled; nor is what Python's calls need where only other
+    kernels call, see `Kernel`.
     """
     options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
-        if not hasattr(dispatcher, "targetoptions"):  # NUMBA_DISABLE_JIT leaves the function as it is
+        if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
             return dispatcher
         kernel = Kernel(function, targetoptions=dispatcher.targetoptions)
         if cache:

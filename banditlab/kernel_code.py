@@ -75,6 +75,11 @@ class Kernel(CPUDispatcher):
             inner._cache = SharedCache(self.py_func, self._sources, "inner-")
         return inner
 
+    @property
+    def is_compiling(self) -> Any:
+        """Whether it is being compiled, in either form: by this numba knows a function that calls itself."""
+        return super().is_compiling or self.inner.is_compiling
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how compiled code calls it, compiled for arguments of these types."""
         folded = tuple(self.fold_argument_types(args, kws)[1])

@@ -25,7 +25,16 @@ from banditlab.errors import UsageError
 from banditlab.rows import CSR, SparseRow, SparseRows, is_sparse, n_rows
 
 PACKAGE = Path(__file__).parent
-_KERNEL_ROOMS = ("kernels.py", "kernel_code.py", "rows.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
+_KERNEL_ROOMS = (
+    "kernels.py",
+    "kernel_code.py",
+    "rows.py",
+    "losses.py",
+    "forecasters",
+    "agents",
+    "boosting",
+    "comparators",
+)
 
 
 @cache

@@ -101,6 +101,19 @@ def test_an_inlined_helper_is_still_a_function() -> None:
     assert (helper_kernel(3), helper_kernel(1.5)) == (6, 3.0)
 
 
+@njit(cache=False)
+def factorial(n):  # type: ignore[no-untyped-def]
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def test_a_kernel_that_calls_itself() -> None:
+    @njit(cache=False)
+    def twice(n):  # type: ignore[no-untyped-def]
+        return 2 * factorial(n)
+
+    assert (twice(4), factorial(5)) == (48, 120)
+
+
 MODULE = """
 from banditlab.kernels import njit
 

@@ -27,6 +27,9 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("gaf", {"form": "dual"}),
     ("b-grid", {"size": 3}),
     ("obama-lite", {"sampler": "net", "members": 10}),
+    ("fastcb", {"challenger": 0}),
+    ("fastcb", {"oracle": "logistic"}),
+    ("squarecb", {"oracle": "b-grid", "grid_size": 3}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 
@@ -96,3 +99,16 @@ def test_players_in_the_primal_form_only_name_what_can_be_changed() -> None:
     assert (
         FOLKLORE.least_bytes(Problem(4000, 10, 1.0), {"form": "primal"}) > 6 * GIB
     )  # its own message names max_memory
+
+
+def test_a_challenger_and_a_grid_count_and_a_diagonal_oracle_is_small() -> None:
+    cls, problem = class_of("fastcb"), Problem(1000, 3, 1.0)
+
+    def least(**settings: object) -> float:
+        return cls.least_bytes(problem, settings)
+
+    assert least() == 2 * least(challenger=0)
+    assert least(oracle="b-grid", grid_size=8) == 4 * least()
+    assert least(oracle="logistic") < least() / 500
+    assert least(oracle="b-grid", grid_size="many") == least(challenger=0)  # whose constructor says so, as here:
+    assert least(oracle="no such") <= least(oracle="logistic")

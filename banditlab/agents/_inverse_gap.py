@@ -11,6 +11,7 @@ than DUEL_LEAD sqrt(points + 1) plays on alone; the other is neither read nor ta
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -151,6 +152,13 @@ class InverseGapAgent(KernelAgent):
             rounds=np.zeros(1, np.int64),
             schedule=np.array([self.sharpness * K, self.growth]),
         )
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least, by its oracle: a diagonal one is far smaller than the others."""
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        K, d, kind = problem.n_classes, problem.n_features, ORACLES.get(given["oracle"])
+        return 4.0 * K * d * (1.0 if kind is None else max(1.0, kind.models(given) * d))
 
     def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
         """Refuse a setting of another oracle: it would change nothing."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -64,6 +65,11 @@ class Oracle(ABC):
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
         """Return the resolved settings of a second state to duel with the first, or None."""
         return None
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return how many second-order models a class has, from settings as given: each takes d^2/2 numbers."""
+        return 0.0
 
     @staticmethod
     def looks_ahead(state: Any) -> bool:
@@ -136,6 +142,11 @@ class AIOLIOracle(Oracle):
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
             "challenger": nonnegative("challenger", given["challenger"]),
         }
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return 2 where there is a challenger."""
+        return 2.0 if settings["challenger"] else 1.0
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
@@ -225,6 +236,12 @@ class GridOracle(Oracle):
             "grid_size": at_least("grid_size", given["grid_size"], 1),
             "grid_ratio": ratio,
         }
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return grid_size, 1 for what is none: the constructor refuses it."""
+        size = settings["grid_size"]
+        return float(size) if isinstance(size, int | float) else 1.0
 
     @staticmethod
     def looks_ahead(state: GridState) -> bool:

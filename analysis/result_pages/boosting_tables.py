@@ -133,11 +133,9 @@ def shares(table: pd.DataFrame) -> dict[str, str]:
     def percent(close: pd.Series) -> str:
         return f" ({100 * close.mean():.0f} %)"
 
-    rest = gaps.loc[gaps["data"] != "mice", "close"]
     return {
         "close": f"{gaps['close'].sum()} of {len(gaps)} entries{percent(gaps['close'])}",
         "close-light": light,
-        "close-without-mice": of(rest) + percent(rest),
         **{f"close-{name}": of(gaps.loc[gaps["data"] == name, "close"]) for name in SETS if name != "movement"},
     }
 

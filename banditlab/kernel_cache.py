@@ -46,10 +46,6 @@ class EntryFiles:
                 return found[2]
         return None
 
-    def seems_to_hold(self, key: Any) -> bool:
-        """Whether there is a file for the key; of other sources, another numba or another key, perhaps."""
-        return next(self._slots(key)).exists()
-
     def save(self, key: Any, data: Any) -> None:
         """Write an entry: over the one of the same key, of other sources or of another numba, or into a free slot.
 
@@ -98,17 +94,17 @@ class SharedCache(FunctionCache):
 
     numba calls an entry stale when the function's own file changed. A kernel holds code of others, so here it is stale
     when `sources`, the digest of them all, is another: the folder need not be that of these sources, a child process
-    inherits its parent's. `prefix` keeps two ways of compiling the function apart.
+    inherits its parent's.
     """
 
-    def __init__(self, function: Any, sources: str, prefix: str = "") -> None:
+    def __init__(self, function: Any, sources: str) -> None:
         try:
             super().__init__(function)
         except RuntimeError:  # "no locator available": a home that is read-only or none at all
             self._off = True
             return
         stamp = (sources, self._impl.locator.get_source_stamp())
-        self._cache_file: Any = EntryFiles(self._cache_path, prefix + self._impl.filename_base, stamp)
+        self._cache_file: Any = EntryFiles(self._cache_path, self._impl.filename_base, stamp)
 
     _off = False
 
@@ -116,10 +112,6 @@ class SharedCache(FunctionCache):
     def cache_path(self) -> Any:
         """The folder, None where there is none."""
         return None if self._off else super().cache_path
-
-    def holds(self, sig: Any, target_context: Any) -> bool:
-        """Whether an entry for a signature seems to be there; only `load_overload` can tell."""
-        return not self._off and self._cache_file.seems_to_hold(self._index_key(sig, target_context.codegen()))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled version for a signature, or None."""

@@ -25,16 +25,7 @@ from banditlab.errors import UsageError
 from banditlab.rows import CSR, SparseRow, SparseRows, is_sparse, n_rows
 
 PACKAGE = Path(__file__).parent
-_KERNEL_ROOMS = (
-    "kernels.py",
-    "kernel_code.py",
-    "rows.py",
-    "losses.py",
-    "forecasters",
-    "agents",
-    "boosting",
-    "comparators",
-)
+_KERNEL_ROOMS = ("kernels.py", "rows.py", "losses.py", "forecasters", "agents", "boosting", "comparators")
 
 
 @cache
@@ -68,25 +59,21 @@ from numba import types as nbtypes  # noqa: E402
 from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
-from banditlab.kernel_code import Kernel  # noqa: E402
+from banditlab.kernel_cache import SharedCache  # noqa: E402
 
 
 def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
     """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
 
-    Nobody asks for numba's C callback of a function, so none is compiled; nor is what Python's calls need where only other
-    kernels call, see `Kernel`.
+    Nobody asks for numba's C callback of a function, so none is compiled.
     """
     options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
-        if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
-            return dispatcher
-        kernel = Kernel(function, targetoptions=dispatcher.targetoptions)
-        if cache:
-            kernel.keep(source_digest())
-        return kernel
+        if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+            dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
+        return dispatcher
 
     return compiled(function) if function is not None else compiled
 
@@ -94,10 +81,6 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that LLVM should always inline into the kernel that calls it."""
     return njit(function, forceinline=True)
-
-
-CALLED = frozenset({"act_kernel", "learn_kernel", "predict_kernel", "update_kernel", "predict_many_kernel"})
-"""Names that templates give kernels which players call from Python too, round by round."""
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
@@ -113,8 +96,6 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     owner
         A name unique to this binding, for instance the class's module and name.
     """
-    for name in CALLED & kernels.keys():
-        kernels[name].called = True
     code = template.__code__
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
     files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
@@ -129,7 +110,7 @@ def _file_digest(kernel: Any) -> str:
     A file loaded from a lab says what it was when it was loaded; it may have been edited since. A kernel that was bound
     itself passes on the files in its name.
     """
-    function = inspect.unwrap(getattr(kernel, "py_func", kernel))
+    function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:
         return hashlib.sha256(function.__qualname__.encode()).hexdigest()[:16]
     file = Path(function.__code__.co_filename)

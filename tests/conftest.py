@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -24,16 +23,8 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Tell kernels that a test names that Python calls them, so that they are compiled once, for players and tests alike.
-
-    Then take what was imported out of the garbage collector's rounds: a tenth of the tests' time, numba makes many objects.
-    """
-    code = sys.modules.get("banditlab.kernel_code")
-    for module in {getattr(item, "module", None) for item in session.items} if code else ():
-        for value in list(vars(module).values()) if module else ():
-            if isinstance(value, code.Kernel):  # type: ignore[union-attr]
-                value.called = True
+def pytest_collection_finish() -> None:
+    """Take what was imported out of the garbage collector's rounds: a tenth of the tests' time, numba makes many objects."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

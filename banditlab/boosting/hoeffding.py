@@ -37,8 +37,8 @@ class Tuned(ProbableLearner):
         least, most = (math.log(end) for end in LOOSENESS)
         drawn = np.exp(self.rng.uniform(least, most, size=2)).tolist()  # drawn whether used or not
         self.grace_period = number("grace_period", drawn_period if grace_period == "random" else grace_period, "random")
-        if self.grace_period < 1.0:
-            raise UsageError(f"grace_period must be at least 1, got {self.grace_period:g}")
+        if not 1.0 <= self.grace_period < math.inf:
+            raise UsageError(f"grace_period must be at least 1 and finite, got {self.grace_period:g}")
         self.split_confidence = _share(
             "split_confidence", drawn[0] if split_confidence == "random" else split_confidence
         )

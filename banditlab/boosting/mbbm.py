@@ -34,12 +34,13 @@ class OnlineMBBM(Booster):
     Guarantee (Theorem 2): where each learner meets the online weak learning condition with edge gamma and excess loss S,
     with probability 1 - delta each, M <= phi_N(0) T + S sum_i w^{i*} with probability 1 - N delta, ties counted as
     mistakes. Lemma 9: phi_N(0) <= (k-1) exp(-gamma^2 N/2). It is `banditlab.bounds`' "mbbm_mistakes". S is the
-    learners' and unknown here, so `bound` answers None. Sampled potentials and raw costs are outside the theorem.
+    learners' and unknown here, so `bound` answers None. Sampled and remembered potentials
+    (whose costs may be negative) and raw costs are outside the theorem.
 
     Cost: exact potentials take O(k N^4) multiplications a label in the worst case, 18 ms a round at N = 100, k = 8 for one
     label, 55 ms for the costs of all labels, less where vote counts recur (they are remembered); sampled ones O(draws k
-    N) a label. The weak learners come on top. Memory: theirs, and up to 10 MB of remembered potentials or N k draws
-    integers.
+    N) a label; remembered ones about 10 us for each state that is new. The weak learners come on top. Memory: theirs, and up
+    to 10 MB of exact potentials, N k draws integers, or up to 32 MB of remembered ones.
 
     Parameters
     ----------
@@ -113,6 +114,7 @@ class OnlineMBBM(Booster):
         drawn = SHARE * self._tuning.drawn_scales(self._seeds)
         self._scales = drawn if weight_scale == "random" else np.full(N, self.weight_scale)
         self._phi = self._potentials()
+        self._recall()
         self.edges = Edges.zero(N)
         trivial = self.weight_bound == "trivial"
         self._largest = [k - 1.0 if trivial else mbbm_weight(k, N - i, self.edge) for i in range(1, N + 1)]
@@ -158,6 +160,7 @@ class OnlineMBBM(Booster):
 
         Exact rows have zero diagonal, no negative entry, and sum to 1 or to 0 where they are normalized.
         """
+        self._recall()
         k, C = self.problem.n_classes, self._phi.matrix(self.n_learners - i - 1, votes)
         if self.cost_rows == "raw":
             return C
@@ -176,6 +179,11 @@ class OnlineMBBM(Booster):
             self.edges.best[i] += w
             # sampled potentials may exceed the bound of the exact ones
             learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
+
+    def _recall(self) -> None:
+        """Take up the seed of potentials that are remembered: copies and pickles of them come back without it."""
+        if isinstance(self._phi, RememberedPotentials):
+            self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
         """Make the draws of the round that `payload` stands for, however late its label comes."""

@@ -41,8 +41,8 @@ class Oza(Booster):
     least_error
         eps is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no vote.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning: the trees of every run are tuned alike, with 1 as in the code of Jung, Goetz and Tewari;
+        without it they are drawn anew in every run.
     weak_settings
         Settings of the weak learners, by name.
 

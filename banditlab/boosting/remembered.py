@@ -2,7 +2,7 @@
 
 What is kept there for good is here a function of a seed and the state: the draws of a state come from a counter-based
 generator whose counter is made of the state. So a table of fixed size, whose entries may be lost and come back the same,
-serves for the memory, and a pickle needs the seed only.
+serves for the memory, and a booster's pickle needs its seed only.
 """
 
 from __future__ import annotations

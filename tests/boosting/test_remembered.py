@@ -147,6 +147,19 @@ class Scripted:
         self.weights.append(weight)
 
 
+def test_costs_are_the_seeds_before_any_round_and_after_a_pickle():
+    b = OnlineMBBM(Problem(1, 3, 1.0), np.random.default_rng(0), edge=0.2, potentials="remembered", cost_rows="raw",
+                   weak_learner="simulated", **{"weak_learner.edge": 0.2})  # fmt: skip
+    votes = np.array([4, 3, 3])
+    said = b.costs(10, votes)
+    np.testing.assert_array_equal(said[1], of(int(b._seed), 100, 3, 0.2).costs(89, votes, 1))
+    again = pickle.loads(pickle.dumps(b))
+    np.testing.assert_array_equal(again.costs(10, votes), said)
+    b.peek(0)
+    b.learn(np.ones(1), b.act(np.ones(1)), 0)
+    np.testing.assert_array_equal(b.costs(10, votes), said)
+
+
 def test_no_weight_is_below_the_codes_least():
     """All learners right: early potentials hardly differ, and differences of estimates are as often negative."""
     b = OnlineMBBM(Problem(1, 3, 1.0), np.random.default_rng(0), edge=0.2, potentials="remembered", weight_bound="trivial",

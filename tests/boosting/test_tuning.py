@@ -102,6 +102,8 @@ def test_rivers_trees_take_a_grace_period_that_is_no_integer():
         ({"tuning_seed": -1}, "tuning_seed must be at least 0"),
         ({"tuning_seed": 2**32}, r"tuning_seed must be at most 2\^32 - 1, got 4294967296"),
         ({"tuning_seed": 1.5}, "tuning_seed must be an integer"),
+        ({"tuning_seed": None, "grace_period": float("nan")}, "grace_period must be at least 1 and finite, got nan"),
+        ({"tuning_seed": None, "grace_period": float("inf")}, "grace_period must be at least 1 and finite, got inf"),
         ({"tie_threshold": 0.3}, "tuning_seed draws tie_threshold: leave one of the two out"),
         ({"weak_learner": "forecaster"}, "tuning_seed draws the tuning of trees, and forecaster is none"),
     ],

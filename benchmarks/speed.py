@@ -59,6 +59,8 @@ def main(
     known = read_rows(folder) if folder and (resume or redraw) else []
     if redraw and not known:
         raise UsageError(f"--redraw: there is no speed.csv in {folder}/results")
+    if not redraw and only is None and not no_peers:
+        say_left_out()
     rates = read_rates(folder) if folder and redraw else machine.measure(0.001 if quick else machine.SECONDS)
     rows = known if redraw else run(players, cells, effort(seconds, quick), known, folder)
     if not redraw:
@@ -90,10 +92,14 @@ def chosen(only: str | None, no_peers: bool) -> list[Player]:
     for id_ in [] if no_peers else ids:
         if id_ in {player.id for player in PEERS} - {player.id for player in peers}:
             raise UsageError(f'{id_} needs a library that is not installed: pip install "banditlab[peers]"')
-    _, missing = versions()
-    if missing and not ids and not no_peers:
-        print(f'left out, not installed: {", ".join(missing)}: pip install "banditlab[peers]"', file=sys.stderr)
     return [p for p in OURS + peers if not ids or p.id in ids or p.id == "uniform"]
+
+
+def say_left_out() -> None:
+    """Name the libraries that are not installed, whose players are not measured."""
+    _, missing = versions()
+    if missing:
+        print(f'left out, not installed: {", ".join(missing)}: pip install "banditlab[peers]"', file=sys.stderr)
 
 
 def chosen_cells(sizes: str | None) -> list[str]:

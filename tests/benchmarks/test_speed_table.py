@@ -204,6 +204,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
             ["--only", "vw", "--quick"],
             "python -m benchmarks speed: vw needs a library that is not installed: pip install ",
         ),
+        (["--sizes", "10by64"], "python -m benchmarks speed: --sizes takes 'digits' and KxD"),
     ],
 )
 @pytest.mark.usefixtures("nothing_installed")
@@ -216,6 +217,7 @@ def test_without_the_extra_a_part_that_needs_it_says_so_in_one_line(
 @pytest.mark.usefixtures("nothing_installed")
 def test_without_the_extra_the_other_players_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert speed.chosen(None, no_peers=False) == OURS
+    speed.say_left_out()
     assert "left out, not installed: vowpalwabbit, river" in capsys.readouterr().err
 
 

@@ -148,7 +148,7 @@ class OnlineMBBM(Booster):
         payload[-1] = self._seed or self._seeds.integers(2**53)
         self._redraw(payload)
         for i, learner in enumerate(self.learners):
-            costs = self.costs(i, s) if getattr(learner, "reads_costs", True) else None
+            costs = self._costs(i, s) if getattr(learner, "reads_costs", True) else None
             l = learner.predict(view, costs)
             payload[i] = l
             s[l] += 1
@@ -161,6 +161,9 @@ class OnlineMBBM(Booster):
         Exact rows have zero diagonal, no negative entry, and sum to 1 or to 0 where they are normalized.
         """
         self._recall()
+        return self._costs(i, votes)
+
+    def _costs(self, i: int, votes: Any) -> Floats:
         k, C = self.problem.n_classes, self._phi.matrix(self.n_learners - i - 1, votes)
         if self.cost_rows == "raw":
             return C

@@ -16,7 +16,8 @@ subtracted, so that they are right to relative precision and never negative.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,13 +120,8 @@ def row_kernel(tables, m, lead, row, degrees):  # type: ignore[no-untyped-def]
             row[2 + j] = row[1 + j]
 
 
-class ExactPotentials:
-    """Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes, exact and memoised.
-
-    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences s_r - s_l and kept, up to
-    `MEMO` rows. What is remembered changes no number.
-
-    Cost: one row phi(s + e_l), all l, takes O(k m^3) multiplications; N^2 + k N numbers of tables.
+class Potentials(ABC):
+    """Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass says how they are had.
 
     Parameters
     ----------
@@ -142,9 +138,48 @@ class ExactPotentials:
         n_votes below 0.
     """
 
+    ahead: ClassVar[int] = 0
+    """Votes to come beyond n_votes that may be asked about."""
+
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
         self.n_votes, self.n_classes, self.edge = at_least("n_votes", n_votes, 0), n_classes, edge
-        self._tables = _tables(n_votes, n_classes, edge)
+
+    @abstractmethod
+    def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
+        """Return phi_m^label(votes), votes (k,) integers.
+
+        Raises
+        ------
+        UsageError
+            m below 0 or above n_votes + ahead.
+        """
+
+    @abstractmethod
+    def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
+        """Return phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+
+    def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return `costs` for every label, shape (k, k)."""
+        return np.array([self.costs(m, votes, label) for label in range(self.n_classes)])
+
+    def _checked(self, m: int) -> int:
+        if not 0 <= m <= self.n_votes + self.ahead:
+            raise UsageError(f"m must lie in 0 ... {self.n_votes + self.ahead}, got {m}")
+        return m
+
+
+class ExactPotentials(Potentials):
+    """The potentials exactly, and memoised.
+
+    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences s_r - s_l and kept, up to
+    `MEMO` rows. What is remembered changes no number.
+
+    Cost: one row phi(s + e_l), all l, takes O(k m^3) multiplications; N^2 + k N numbers of tables.
+    """
+
+    def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
+        super().__init__(n_votes, n_classes, edge)
+        self._tables = _tables(self.n_votes, n_classes, edge)
         self._degrees = np.zeros((3, n_classes), dtype=np.int64)
         self._memo: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
@@ -153,13 +188,7 @@ class ExactPotentials:
         return ExactPotentials, (self.n_votes, self.n_classes, self.edge)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return phi_m^label(votes), votes (k,) integers.
-
-        Raises
-        ------
-        UsageError
-            m outside 0 ... n_votes.
-        """
+        """Return phi_m^label(votes), votes (k,) integers."""
         return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][0])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
@@ -173,15 +202,9 @@ class ExactPotentials:
         out[label] = 0.0
         return out
 
-    def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return `costs` for every label, shape (k, k)."""
-        return np.array([self.costs(m, votes, label) for label in range(self.n_classes)])
-
     def _row(self, m: int, lead: list[int]) -> tuple[NDArray[np.float64], list[int]]:
         """Return what `row_kernel` says of the differences in ascending order, and that order."""
-        if not 0 <= m <= self.n_votes:
-            raise UsageError(f"m must lie in 0 ... {self.n_votes}, got {m}")
-        order = sorted(range(len(lead)), key=lead.__getitem__)
+        m, order = self._checked(m), sorted(range(len(lead)), key=lead.__getitem__)
         # a class m + 2 votes behind cannot matter any more, nor can any where one is m + 1 votes ahead
         key = (m, *(max(-m - 1, min(lead[l], m + 2)) for l in order))
         row = self._memo.get(key)
@@ -235,7 +258,7 @@ def sampled_row_kernel(counts, votes, label, costs):  # type: ignore[no-untyped-
     return lost / draws
 
 
-class SampledPotentials:
+class SampledPotentials(Potentials):
     """The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take it.
 
     `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
@@ -246,7 +269,7 @@ class SampledPotentials:
     Parameters
     ----------
     n_votes, n_classes, edge
-        As for `ExactPotentials`.
+        As for `Potentials`.
     draws
         The number of draws, 100 in the paper's code.
 
@@ -257,9 +280,9 @@ class SampledPotentials:
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
-        self.n_votes, self.draws = at_least("n_votes", n_votes, 0), at_least("draws", draws, 1)
-        self.n_classes, self.edge = n_classes, edge
-        self._counts = np.zeros((n_votes + 1, draws, n_classes), dtype=np.int64)
+        super().__init__(n_votes, n_classes, edge)
+        self.draws = at_least("draws", draws, 1)
+        self._counts = np.zeros((self.n_votes + 1, self.draws, n_classes), dtype=np.int64)
         self.redraw(0)
 
     def redraw(self, seed: int) -> None:
@@ -269,19 +292,10 @@ class SampledPotentials:
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
         """Return the estimate of phi_m^label(votes), votes (k,) integers."""
-        return float(sampled_row_kernel(self._at(m), votes, label, np.empty(self.n_classes)))
+        return float(sampled_row_kernel(self._counts[self._checked(m)], votes, label, np.empty(self.n_classes)))
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
         """Return the estimate of phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
         out = np.empty(self.n_classes)
-        sampled_row_kernel(self._at(m), votes, label, out)
+        sampled_row_kernel(self._counts[self._checked(m)], votes, label, out)
         return out
-
-    def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return `costs` for every label, shape (k, k)."""
-        return np.array([self.costs(m, votes, label) for label in range(self.n_classes)])
-
-    def _at(self, m: int) -> NDArray[np.int64]:
-        if not 0 <= m <= self.n_votes:
-            raise UsageError(f"m must lie in 0 ... {self.n_votes}, got {m}")
-        return self._counts[m]

@@ -7,13 +7,14 @@ serves for the memory, and a booster's pickle needs its seed only.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
 from banditlab.agents._philox import philox
+from banditlab.boosting.potentials import Potentials
 from banditlab.errors import UsageError
 from banditlab.kernels import inline, njit
 from banditlab.validation import at_least
@@ -177,7 +178,7 @@ def reseat(names, known, larger, values):  # type: ignore[no-untyped-def]
             larger[place], values[place] = names[i], known[i]
 
 
-class RememberedPotentials:
+class RememberedPotentials(Potentials):
     """Estimates of the potentials, each from draws of its own that are made once for each state.
 
     So the code of the paper's authors has them, and the vote that is being cast is counted among those to come as well:
@@ -189,7 +190,7 @@ class RememberedPotentials:
     Parameters
     ----------
     n_votes, n_classes, edge
-        As for `ExactPotentials`.
+        As for `Potentials`.
     draws
         The number of draws, 100 in the paper's code.
 
@@ -199,9 +200,11 @@ class RememberedPotentials:
         n_votes below 0 or above 1,000, or draws below 1.
     """
 
+    ahead: ClassVar[int] = 1
+
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
-        self.n_votes, self.draws = at_least("n_votes", n_votes, 0), at_least("draws", draws, 1)
-        self.n_classes, self.edge = n_classes, edge
+        super().__init__(n_votes, n_classes, edge)
+        self.draws = at_least("draws", draws, 1)
         if n_votes > LARGEST:
             raise UsageError(f"remembered potentials take at most {LARGEST:,} votes, got {n_votes:,}")
         self._tables = Draws.of(n_votes + 1, n_classes, edge)
@@ -221,13 +224,7 @@ class RememberedPotentials:
             self._forget(seed)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return the estimate of phi_m^label(votes), votes (k,) integers with at least one for the label.
-
-        Raises
-        ------
-        UsageError
-            m outside 0 ... n_votes + 1.
-        """
+        """Return the estimate of phi_m^label(votes), votes (k,) integers with at least one for the label."""
         before = np.array(votes, dtype=np.int64)
         before[label] -= 1
         return float(self._row(m, before, label)[label])
@@ -251,11 +248,6 @@ class RememberedPotentials:
         self._kept += remembered_row(self.seed, self.draws, self._checked(m), votes, label, self._tables, *known, row)
         self._grow()
         return row
-
-    def _checked(self, m: int) -> int:
-        if not 0 <= m <= self.n_votes + 1:
-            raise UsageError(f"m must lie in 0 ... {self.n_votes + 1}, got {m}")
-        return m
 
     def _grow(self) -> None:
         size = len(self._names)

@@ -22,7 +22,7 @@ from banditlab.agents._base import KernelAgent
 from banditlab.agents._oracles import ORACLES
 from banditlab.agents._scores import argmax
 from banditlab.errors import UsageError
-from banditlab.kernels import bind, draw, inline, njit, no_look
+from banditlab.kernels import bind, draw, inline, njit, no_look, read_only
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive
 
@@ -63,14 +63,15 @@ def sharpness(schedule, rounds):  # type: ignore[no-untyped-def]
 def act(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
     fill(state.x, x)
-    K, g, winner = p.shape[0], sharpness(state.schedule, state.rounds), state.winner[0]
+    x_own, K, winner = read_only(state.x), p.shape[0], state.winner[0]
+    g = sharpness(state.schedule, state.rounds)
     for k in range(payload.shape[0]):
         payload[k] = 0.0
     if winner != 1:
-        margins_kernel(state.oracle, state.x, payload[:K])  # type: ignore[name-defined]  # noqa: F821
+        margins_kernel(state.oracle, x_own, payload[:K])  # type: ignore[name-defined]  # noqa: F821
         weights_kernel(payload[:K], g, p)  # type: ignore[name-defined]  # noqa: F821
     if winner != 0:
-        margins_kernel(state.rival, state.x, payload[K:])  # type: ignore[name-defined]  # noqa: F821
+        margins_kernel(state.rival, x_own, payload[K:])  # type: ignore[name-defined]  # noqa: F821
         weights_kernel(payload[K:], g, state.both)  # type: ignore[name-defined]  # noqa: F821
         for k in range(K):
             p[k] = state.both[k] if winner == 1 else 0.5 * (p[k] + state.both[k])
@@ -93,11 +94,11 @@ def score(points, winner, first, second, action):  # type: ignore[no-untyped-def
 def learn(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
     """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
     fill(state.x, x)
-    K, winner, y = state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
+    x_own, K, winner, y = read_only(state.x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
-        learn_class_kernel(state.oracle, state.x, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
+        learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
     if winner != 0:
-        learn_challenger_kernel(state.rival, state.x, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
+        learn_challenger_kernel(state.rival, x_own, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
     if winner < 0 and correct:
         score(state.points, state.winner, payload[:K], payload[K:], action)
     state.rounds[0] += 1
@@ -174,7 +175,7 @@ class InverseGapAgent(KernelAgent):
 
     def look(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
-        return _bound_look(type(self), self.oracle) if ORACLES[self.oracle].looks_ahead(self.state.oracle) else no_look
+        return _bound_look(self.oracle) if ORACLES[self.oracle].looks_ahead(self.state.oracle) else no_look
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one."""
@@ -190,14 +191,18 @@ class InverseGapAgent(KernelAgent):
 
 @cache
 def _bound(agent: type[InverseGapAgent], oracle: str) -> tuple[Any, Any]:
+    """Return act and learn; only act differs between the agents."""
     kind, owner = ORACLES[oracle], f"{agent.__module__}.{agent.__qualname__} over {oracle}"
-    return (
-        bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel),
-        bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel),
-    )
+    bound = bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel)
+    return bound, _bound_learn(oracle)
 
 
 @cache
-def _bound_look(agent: type[InverseGapAgent], oracle: str) -> Any:
-    owner = f"{agent.__module__}.{agent.__qualname__} over {oracle}"
-    return bind(look, owner, look_ahead_kernel=ORACLES[oracle].look_kernel)
+def _bound_learn(oracle: str) -> Any:
+    kind, owner = ORACLES[oracle], f"{__name__} over {oracle}"
+    return bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel)
+
+
+@cache
+def _bound_look(oracle: str) -> Any:
+    return bind(look, f"{__name__} over {oracle}", look_ahead_kernel=ORACLES[oracle].look_kernel)

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from banditlab.kernels import inline, njit
+from banditlab.kernels import inline, njit, overwrite
 
 LEAF, NUMERIC, NOMINAL = range(3)
 KIND, FEATURE, SEAT, CHILD = range(4)
@@ -173,7 +173,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):  # type: 
             gain = before - (on_left * entropy(left) + (total - on_left) * entropy(right)) / total
         if gain > best or math.isnan(chosen):
             best, chosen = gain, at
-            kept[:] = left
+            overwrite(kept, left)
     return best, chosen
 
 
@@ -270,7 +270,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
             second = best
             best, at = gain, where
             chosen = f if f < nominal or gain > -np.inf or coded else -1
-            scratch[4] = scratch[3]
+            overwrite(scratch[4], scratch[3])
         elif gain > second:
             second = gain
     bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))

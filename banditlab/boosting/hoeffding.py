@@ -14,6 +14,7 @@ from banditlab.boosting._library import river
 from banditlab.boosting._tuning import GRACE_PERIODS, LOOSENESS
 from banditlab.boosting._weak import Floats, ProbableLearner
 from banditlab.errors import UsageError
+from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, number, one_of, positive, probability
 
@@ -293,7 +294,7 @@ class CompiledHoeffdingTree(Tuned):
         categories = [size if category < 0.0 else category for category, size in found]
         nominal = len(self._nominal)
         categories[nominal:] = [category for category, _ in found[nominal:]]  # -1 is none, as river has it
-        return Columns(np.concatenate([categories, context[self._numeric :]]))
+        return Columns(as_contexts(np.concatenate([categories, context[self._numeric :]])))
 
     def views(self, contexts: Floats) -> Floats:
         """Return what the tree reads of contexts (n, d), a row each."""

@@ -14,7 +14,7 @@ from banditlab.forecasters import aioli
 from banditlab.forecasters._base import KernelForecaster
 from banditlab.forecasters._quadratic import dot
 from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit
+from banditlab.kernels import borrow, njit, read_only
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, positive
 
@@ -42,14 +42,14 @@ def features(omega, x, phi):  # type: ignore[no-untyped-def]
 def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
-    aioli.predict_kernel(state.aioli, state.phi, z)
+    aioli.predict_kernel(state.aioli, read_only(state.phi), z)
 
 
 @njit
 def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
-    aioli.update_kernel(state.aioli, state.phi, y, z)
+    aioli.update_kernel(state.aioli, read_only(state.phi), y, z)
 
 
 class FourierAIOLI(KernelForecaster):

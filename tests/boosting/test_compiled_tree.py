@@ -13,6 +13,7 @@ from banditlab.boosting._hoeffding import CHILD, CLASS, FEATURE, KIND, LEAF, NUM
 from banditlab.boosting.hoeffding import CompiledHoeffdingTree, HoeffdingTree
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.errors import UsageError
+from banditlab.kernels import as_contexts
 from banditlab.problem import Problem
 
 
@@ -29,7 +30,7 @@ def examples(seed, n, d, K, one_hot=(), whole=False):
         x = np.round(2.0 * x) if whole else x
         for first, size in zip(ends, one_hot):
             x[first : first + size] = np.eye(size)[rng.integers(size)]
-        yield x, int(np.argmax(W @ x + 0.3 * rng.standard_normal(K))), float(rng.uniform(0.0, 60.0))
+        yield as_contexts(x), int(np.argmax(W @ x + 0.3 * rng.standard_normal(K))), float(rng.uniform(0.0, 60.0))
 
 
 @pytest.mark.parametrize(
@@ -254,14 +255,14 @@ def test_it_is_the_authors_tree(seed, d, K, one_hot, most):
 
 def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
     coded = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
-    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **coded), np.zeros(2), np.array([0.5, -1.0])
+    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **coded), np.zeros(2), as_contexts([0.5, -1.0])
     one.update(x, 0, 9.0)
     one.update(x, 1, 9.0)  # two classes at one point: nothing to split by
     one.estimate(x, q)
     assert q.tolist() == [0.5, 0.5]  # nothing counted
     rng = np.random.default_rng(0)
     for i in range(100):
-        one.update(np.array([i % 2 + 0.1 * rng.random(), 0.0]), i % 2, 9.0)
+        one.update(as_contexts([i % 2 + 0.1 * rng.random(), 0.0]), i % 2, 9.0)
     assert one.state.sizes[0] == 1
     one.update(x, 0, 90.0)
     one.estimate(x, q)
@@ -292,7 +293,7 @@ def test_arrays_grow_and_nodes_make_a_tree():
 
 
 def test_a_prior_for_classes_not_seen():
-    problem, x, q = Problem(2, 3, 2.0), np.array([0.3, -0.4]), np.zeros(3)
+    problem, x, q = Problem(2, 3, 2.0), as_contexts([0.3, -0.4]), np.zeros(3)
     without, with_one = tree(problem), tree(problem, prior=1.0)
     for one in (without, with_one):
         one.estimate(x, q)
@@ -312,7 +313,7 @@ def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
         one = tree(problem, grace_period=5, split_confidence=0.9, tie_threshold=0.9, largest_share=share)
         for i in range(400):
             label = int(i % 20 == 19)
-            one.update(np.array([label + 0.1 * rng.standard_normal()]), label, 1.0)
+            one.update(as_contexts([label + 0.1 * rng.standard_normal()]), label, 1.0)
         sizes.append(int(one.state.sizes[0]))
     assert sizes[0] == 1
     assert sizes[1] > 1

@@ -27,7 +27,7 @@ PLAYERS = [
     (FastCB, {"oracle": "b-grid", "grid_size": 3}),
     (FastCB, {"challenger": 0.0, "intercept": 0.0}),
 ]
-ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {"challenger": 0.0})]
+ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {})]
 """Those whose kernels differ from the others' in a line: the loop over blocks is compiled for them and no more."""
 CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 

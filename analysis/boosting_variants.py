@@ -17,7 +17,8 @@
 # at a time: each variant changes one thing of what `boosting_tables.py` plays, on the same few orders of the rows. Plays
 # everything itself; sets come from openml.org (`BANDITLAB_DATA_HOME` names another cache than scikit-learn's). The table goes
 # to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_SETS` plays some sets only, `BANDITLAB_ROWS` only
-# that many rows of each.
+# that many rows of each. movement, of which OLB and DT alone are tried, needs its file, named by `BANDITLAB_MOVEMENT`
+# (runs/boosting-tables-movement.toml says which).
 
 # %%
 import os
@@ -27,16 +28,19 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from jung_2017 import PAPER
+from python2_order import dictionary_order
+from sklearn.datasets import fetch_openml
 
 from banditlab.analysis.places import kept
 from banditlab.boosting._base import uniform_best
-from banditlab.boosting._tuning import LOOSENESS
+from banditlab.boosting._tuning import GRACE_PERIODS, LOOSENESS
 from banditlab.boosting.best_single import BestSingle
 from banditlab.boosting.mbbm import LEAST_WEIGHT, OnlineMBBM
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA
 from banditlab.boosting.oza import Oza
-from banditlab.envs.openml import OpenML
+from banditlab.envs.openml import DATA_HOME_VARIABLE, OpenML
+from banditlab.envs.table import Table
 from banditlab.problem import Problem
 
 PLAIN = {"scaling": "none", "normalize": False, "intercept": False}
@@ -46,6 +50,13 @@ SETS = {
     "mice": ({"data_id": 40966, "missing": "zero"}, {}, 3),
     "nursery": ({"data_id": 26}, {"one_hot": [3, 5, 4, 4, 3, 2, 3, 3], "ordered": [3]}, 1),
 }
+if MOVEMENT := os.environ.get("BANDITLAB_MOVEMENT"):
+    PEOPLE = ["user", "gender", "age", "how_tall_in_meters", "weight", "body_mass_index"]
+    SETS["movement"] = (
+        {"path": MOVEMENT, "label": "class", "decimal": ",", "drop_rows": [122076], "drop_columns": PEOPLE},
+        {},
+        1,
+    )
 CODE = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
 TREE = {"weak_learner": "compiled-hoeffding-tree", "tuning_seed": 1} | CODE
 RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample", "splits": "usual"}
@@ -54,6 +65,7 @@ ANEW = {"tuning_seed": None}
 RANDOM = {"weight_scale": "random"}
 CODED = RANDOM | {"derivative": "coded"}
 MBBM = RANDOM | {"weight_bound": "trivial", "cost_rows": "raw", "potentials": "remembered"}
+EDGES = 0.3, 0.1, 0.05, 0.01, 0.001
 ROWS = int(os.environ.get("BANDITLAB_ROWS", "0"))
 CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
 
@@ -75,17 +87,39 @@ class Uniform(BestSingle):
         ]
 
 
+class ConstantsFromTen(BestSingle):
+    """Trees whose weights are constants of [10, 200], the default of the code's function, not of [5, 200]."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self._scales = 200.0 - (200.0 - self._tuning.drawn_scales(self._ties)) * 190.0 / 195.0  # the same numbers drawn
+
+
+class GraceFirst(BestSingle):
+    """Trees whose grace period is drawn before the split confidence, in the order of the paper's text, not of the code."""
+
+    def _make(self, cls, streams):
+        source = np.random.RandomState(self.tuning_seed)
+        low, high = np.log10(LOOSENESS)
+        for drawn in self._tuning.settings:
+            drawn["grace_period"] = source.uniform(*GRACE_PERIODS)
+            drawn["split_confidence"] = 10.0 ** source.uniform(low, high)
+            drawn["tie_threshold"] = 10.0 ** source.uniform(low, high)
+        super()._make(cls, streams)
+
+
 class OzaOtherwise(Oza):
     """Oza's online boosting, other readings of it.
 
     A learner may be judged by its prediction before it trains; errors above 1/2 may count against its prediction; weights
-    may be times a constant of [5, 200] for each learner.
+    may be times `scaled` times a constant of [5, 200] for each learner.
     """
 
-    def __init__(self, *args, before=False, against=False, scaled=False, **settings):
+    def __init__(self, *args, before=False, against=False, scaled=0.0, **settings):
         super().__init__(*args, **settings)
         self.before, self.against = before, against
-        self.scales = self._tuning.weight_scales("random" if scaled else 1.0, self._ties).tolist()
+        constants = scaled * self._tuning.drawn_scales(self._ties) if scaled else np.ones(self.n_learners)
+        self.scales = constants.tolist()
 
     def _respond(self, view):
         eps = np.clip(self.errors(), self.least_error, 1.0 - self.least_error if self.against else 0.5)
@@ -185,13 +219,24 @@ class OnlineMBBMOfTheCode(OnlineMBBM):
 # %%
 def rows_of(name, four_classes=False):
     """Return the contexts and labels of a set; of nursery without the class of two rows, if so asked."""
-    env = OpenML(**SETS[name][0], **PLAIN)
+    env = (Table if name == "movement" else OpenML)(**SETS[name][0], **PLAIN)
     X, y = np.array(env._table.X), np.array(env._table.y)
     if four_classes:
         rare = np.argmin(np.bincount(y))
         X, y = X[y != rare], y[y != rare]
         y = y - (y > rare)
     return X, y
+
+
+def of_dictionary(name):
+    """Return the places of a set's columns in the order in which the authors' trees go through them.
+
+    Of columns that split equally well those trees take the last, and they keep them in a dictionary. The names are the
+    ones of openml.org, for mice those in the file that a later paper of the same group was published with.
+    """
+    number, home = SETS[name][0]["data_id"], os.environ.get(DATA_HOME_VARIABLE) or None
+    names = list(fetch_openml(data_id=number, data_home=home, as_frame=True, parser="auto").data)
+    return [names.index(column) for column in dictionary_order(names)]
 
 
 def play(booster, X, y):
@@ -209,13 +254,16 @@ def play(booster, X, y):
     return 1.0 - (booster.mistakes - at_cut) / (len(y) - cut), 1.0 - booster.mistakes / len(y)
 
 
-def measured(name, method, variant, cls, four_classes=False, of_means=False, **settings):
+def measured(name, method, variant, cls, four_classes=False, of_means=False, of_columns=None, orders=None, **settings):
     """Return one row: accuracy on the last fifth and on all rows, means over the orders, beside the paper's.
 
-    `of_means` takes the single tree that is best over all orders, where else each order has its own.
+    `of_means` takes the single tree that is best over all orders, where else each order has its own; `of_columns` says in
+    which order the columns come.
     """
-    _, features, orders = SETS[name]
+    _, features, few = SETS[name]
+    orders = orders or few
     X, y = rows_of(name, four_classes)
+    X = X if of_columns is None else X[:, of_columns(name)]
     problem = Problem(X.shape[1], int(y.max()) + 1, 1.01 * float(np.linalg.norm(X, axis=1).max()), len(y))
     settings = {k: v for k, v in (TREE | features | settings).items() if v is not None}
     results, began = [], time.process_time()
@@ -237,6 +285,13 @@ def measured(name, method, variant, cls, four_classes=False, of_means=False, **s
 
 def variants(name):
     """Yield (method, variant, class, settings) of a set; "" is what the tables have."""
+    if name == "movement":
+        yield "DT", "", BestSingle, RANDOM
+        yield "OLB", "", Oza, {}
+        yield "OLB", "weights times [5, 200]", OzaOtherwise, {"scaled": 1.0}
+        yield "OLB", NEAREST, OzaOtherwise, LIKE_ADABOOST_OLM
+        yield "OLB", NEAREST.replace("[2.5, 100]", "[5, 200]"), OzaOtherwise, LIKE_ADABOOST_OLM | {"scaled": 1.0}
+        return
     yield from of_single_trees()
     yield from of_oza()
     for method, cls, settings in (("AdaOLM", AdaBoostOLM, CODED), *OVA):
@@ -249,6 +304,8 @@ def variants(name):
         yield "AdaOLM", f"trees of the seed {seed}", AdaBoostOLM, CODED | {"tuning_seed": seed}
     yield "AdaOLM", "river's tree", AdaBoostOLM, CODED | RIVER
     yield "AdaOLM", "weights at most 1", AdaBoostOLM, {"derivative": "coded"}
+    if name == "mice":
+        yield from of_mice()
     yield from of_majority(name)
     if name in ("car", "nursery"):
         words = {"ordered": None}
@@ -278,6 +335,31 @@ def of_single_trees():
         yield "DT", f"river's tree{variant}", BestSingle, settings | RIVER
 
 
+NEAREST = "trained once, by weight, judged before training, errors above 1/2 count against, weights times [2.5, 100]"
+LIKE_ADABOOST_OLM = {"sampling": "weight", "before": True, "against": True, "scaled": 0.5}
+"""AdaBoost.OLM trains a tree once, by its constant times its cost, which begins at a half, and judges it by what it said."""
+
+
+def of_mice():
+    """What decides there: ties between columns, and which trees have a constant below their grace period."""
+    columns = "27 orders, columns as in the authors' dictionaries"
+    best, many, ties = RANDOM | {"of_means": True}, {"orders": 27}, {"of_columns": of_dictionary}
+    for method, cls, settings in (("OLB", Oza, {}), ("AdaOLM", AdaBoostOLM, CODED), *OVA):
+        yield method, "27 orders", cls, settings | many
+        yield method, columns, cls, settings | many | ties
+    yield "OLB", f"{columns}, {NEAREST}", OzaOtherwise, LIKE_ADABOOST_OLM | many | ties
+    for edge in EDGES:
+        settings = MBBM | {"edge": edge} | ties
+        yield majority(edge), "columns as in the authors' dictionaries", OnlineMBBM, settings
+    yield "DT", "27 orders, best of the means", BestSingle, best | many
+    yield "DT", "27 orders, best of the means, columns as in the authors' dictionaries", BestSingle, best | many | ties
+    yield "DT", "27 orders, best of the means, constants of [10, 200]", ConstantsFromTen, best | many
+    yield "DT", "27 orders, best of the means, grace period drawn first", GraceFirst, best | many
+    for seed in range(2, 16):
+        drawn = {"orders": 9, "tuning_seed": seed}
+        yield "DT", f"9 orders, best of the means, trees of the seed {seed}", BestSingle, best | drawn
+
+
 def of_oza():
     yield "OLB", "", Oza, {}
     yield "OLB", "trees drawn anew in every order", Oza, ANEW
@@ -289,11 +371,16 @@ def of_oza():
         if any(said.values()):  # the others are Figure 2 itself
             yield "OLB", ", ".join(words for words, holds in said.items() if holds), OzaOtherwise, how
     yield "OLB", "judged before training, votes ln(1/eps)", OzaNearlyEqual, {}
+    yield "OLB", NEAREST, OzaOtherwise, LIKE_ADABOOST_OLM
+
+
+def majority(edge):
+    return f"MB {edge:g}".replace("0.", ".")
 
 
 def of_majority(name):
-    for edge in (0.3, 0.1, 0.05, 0.01, 0.001) if name != "nursery" else (0.1,):
-        method, settings = f"MB {edge:g}".replace("0.", "."), MBBM | {"edge": edge}
+    for edge in EDGES if name != "nursery" else (0.1,):
+        method, settings = majority(edge), MBBM | {"edge": edge}
         yield method, "", OnlineMBBM, settings
         yield method, "the code's random numbers", OnlineMBBMOfTheCode, settings
         yield method, "trees drawn anew in every order", OnlineMBBM, settings | ANEW
@@ -310,7 +397,7 @@ table = pd.DataFrame(
     for method, variant, cls, settings in variants(name)
 )
 path = kept("results/boosting-variants.csv")
-if path.exists() and set(CHOSEN) != set(SETS):  # some sets anew, the others as they were
+if path.exists():  # some sets anew, the others as they were
     before = pd.read_csv(path, keep_default_na=False)
     table = pd.concat([before[~before["data"].isin(CHOSEN)], table], ignore_index=True)
 table.sort_values(["data", "method"], kind="stable").round(4).to_csv(path, index=False)

@@ -69,9 +69,13 @@ class Booster(LabelAgent):
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
         """Set `learners`, N weak learners with the child streams given."""
         self.learners: list[WeakLearner] = [
-            cls(self.problem, stream, **self._written | drawn)
+            self._learner(cls, stream, self._written | drawn)
             for stream, drawn in zip(streams, self._tuning.settings, strict=True)
         ]
+
+    def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
+        """Return one of the learners, made of weak learners of `cls` with these settings."""
+        return cls(self.problem, stream, **settings)
 
     @property
     def inner(self) -> WeakLearner:

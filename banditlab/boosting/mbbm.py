@@ -9,7 +9,7 @@ import numpy as np
 from banditlab.agents._base import Floats
 from banditlab.boosting._base import Booster
 from banditlab.boosting._edges import Edges
-from banditlab.boosting.potentials import ExactPotentials, SampledPotentials
+from banditlab.boosting.potentials import DrawnPotentials, ExactPotentials, Potentials, SampledPotentials
 from banditlab.boosting.remembered import RememberedPotentials
 from banditlab.bounds.boosting_mbbm import mbbm_weight
 from banditlab.problem import Problem
@@ -119,7 +119,7 @@ class OnlineMBBM(Booster):
         trivial = self.weight_bound == "trivial"
         self._largest = [k - 1.0 if trivial else mbbm_weight(k, N - i, self.edge) for i in range(1, N + 1)]
 
-    def _potentials(self) -> ExactPotentials | SampledPotentials | RememberedPotentials:
+    def _potentials(self) -> Potentials:
         N, k = self.n_learners, self.problem.n_classes
         if self.potentials == "exact":
             return ExactPotentials(N, k, self.edge)
@@ -190,5 +190,5 @@ class OnlineMBBM(Booster):
 
     def _redraw(self, payload: Floats) -> None:
         """Make the draws of the round that `payload` stands for, however late its label comes."""
-        if not isinstance(self._phi, ExactPotentials):
+        if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -201,11 +201,8 @@ class AdaOVA(AdaBoostOLM):
     summary = "AdaBoost.OLM over one-vs-all groups of binary weak learners"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Appendix E"
 
-    def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
-        self.learners = [
-            OneVsAllLearner(self.problem, stream, cls, self._written | drawn)
-            for stream, drawn in zip(streams, self._tuning.settings, strict=True)
-        ]
+    def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
+        return OneVsAllLearner(self.problem, stream, cls, settings)
 
     @property
     def inner(self) -> WeakLearner:

@@ -258,13 +258,8 @@ def sampled_row_kernel(counts, votes, label, costs):  # type: ignore[no-untyped-
     return lost / draws
 
 
-class SampledPotentials(Potentials):
-    """The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take it.
-
-    `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
-    the first m of each draw. Every single estimate is unbiased with a standard error of at most 1/(2 sqrt(draws)).
-
-    Cost: O(draws k) for a row, N draws k integers of memory.
+class DrawnPotentials(Potentials):
+    """Potentials that are means over draws of the votes to come, made from a seed.
 
     Parameters
     ----------
@@ -282,6 +277,23 @@ class SampledPotentials(Potentials):
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
         super().__init__(n_votes, n_classes, edge)
         self.draws = at_least("draws", draws, 1)
+
+    @abstractmethod
+    def redraw(self, seed: int) -> None:
+        """Take up the draws of a seed (below 2^63); the same seed draws the same."""
+
+
+class SampledPotentials(DrawnPotentials):
+    """The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take it.
+
+    `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
+    the first m of each draw. Every single estimate is unbiased with a standard error of at most 1/(2 sqrt(draws)).
+
+    Cost: O(draws k) for a row, N draws k integers of memory.
+    """
+
+    def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
+        super().__init__(n_votes, n_classes, edge, draws)
         self._counts = np.zeros((self.n_votes + 1, self.draws, n_classes), dtype=np.int64)
         self.redraw(0)
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from banditlab.agents._philox import philox
-from banditlab.boosting.potentials import Potentials
+from banditlab.boosting.potentials import DrawnPotentials
 from banditlab.errors import UsageError
 from banditlab.kernels import inline, njit
-from banditlab.validation import at_least
 
 FIRST, MOST, SEATS = 1 << 12, 1 << 21, 8
 """Potentials there is room for: it doubles as it fills, up to 32 MB. 1,000 rows of 8 classes meet up to 600,000 states."""
@@ -178,7 +177,7 @@ def reseat(names, known, larger, values):  # type: ignore[no-untyped-def]
             larger[place], values[place] = names[i], known[i]
 
 
-class RememberedPotentials(Potentials):
+class RememberedPotentials(DrawnPotentials):
     """Estimates of the potentials, each from draws of its own that are made once for each state.
 
     So the code of the paper's authors has them, and the vote that is being cast is counted among those to come as well:
@@ -186,13 +185,6 @@ class RememberedPotentials(Potentials):
     error once made stays for good: that moves the tables of the paper, at a large edge by some .05 to .1.
 
     Cost: about 10 us at 100 draws for a state that is new, O(k) for one that is known; up to 32 MB.
-
-    Parameters
-    ----------
-    n_votes, n_classes, edge
-        As for `Potentials`.
-    draws
-        The number of draws, 100 in the paper's code.
 
     Raises
     ------
@@ -203,8 +195,7 @@ class RememberedPotentials(Potentials):
     ahead: ClassVar[int] = 1
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
-        super().__init__(n_votes, n_classes, edge)
-        self.draws = at_least("draws", draws, 1)
+        super().__init__(n_votes, n_classes, edge, draws)
         if n_votes > LARGEST:
             raise UsageError(f"remembered potentials take at most {LARGEST:,} votes, got {n_votes:,}")
         self._tables = Draws.of(n_votes + 1, n_classes, edge)

@@ -64,8 +64,9 @@ class ExpertBooster(Booster):
 
     Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass turns a prediction into votes
     and costs (`_start`, `_step`), and learns what it learns beside the edges (`_adapt`); it may keep the votes in any form
-    that grows with them, such as their softmax, that its `loss_code` reads. `_rule` is the same for learners that are
-    compiled trees: then a block of rounds is one kernel, with the same numbers.
+    that grows with them, such as their softmax, that its `loss_code` reads. `_rule` is the same for learners that choose by
+    their estimates: all of them choose in one kernel, with the same numbers, and where they are compiled trees a block of
+    rounds is one kernel.
     """
 
     loss_code: int
@@ -127,7 +128,7 @@ class ExpertBooster(Booster):
         forest = self._forest()
         if forest is not None:
             loops, rule, room, counts = self._played(forest)
-            loops.respond(forest, rule, room, counts.mistakes, self._grove.read(view))
+            loops.respond(forest, rule, room, counts.mistakes, self._grove.ask(view, room.estimates))
             return room.p.copy(), room.payload.copy()
         payload, p, C = np.empty(self.payload_size), np.empty(self.problem.n_classes), self._costs
         votes, choices, S = self._parts(payload)
@@ -147,7 +148,7 @@ class ExpertBooster(Booster):
             room.payload[:] = payload
             loops.recall(rule, room, self.loss_code, self._zero, label)
             loops.absorb(rule, room, counts, label, self.rounds)
-            self._grove.teach(forest, self._grove.read(view), label, room.w)
+            self._grove.teach(forest, view, label, room.w)
             return
         votes, choices, S = self._parts(payload)
         judge(
@@ -182,13 +183,16 @@ class ExpertBooster(Booster):
         forest = self._forest()
         if forest is None:
             return super().play_block(X, y, trace)
-        K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
+        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
         trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
+        play = self._play_trees if len(forest.trees) else self._play_estimates
+        trace.explored[:] = False
+        play(forest, X, y, self.rng.random((len(y), 2)), trace)
+
+    def _play_trees(self, forest: Forest, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        """Play a block in one kernel, which stops where a tree's arrays are full."""
         loops, rule, room, counts = self._played(forest)
         V, cursor = self._grove.views(X), np.array([-1, 0])
-        trace.explored[:] = False
         columns = trace.action, trace.correct, trace.p_true
         while True:
             code = loops.play(forest, rule, room, counts, V, y, U, self.rounds, cursor, *columns)
@@ -197,8 +201,27 @@ class ExpertBooster(Booster):
             self._grove.grow(int(cursor[1]))
         if code == WRONG:
             self.rounds += int(cursor[0])
-            checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), K, self)
+            self._drawn(room, 0.0)
         self.rounds += len(y)
+
+    def _play_estimates(self, forest: Forest, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        """Play a block of rounds over learners that estimate in Python: the room still holds what a label needs."""
+        loops, rule, room, counts = self._played(forest)
+        told = any(learner.told_label for learner in self.learners)
+        for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+            if told:
+                self.peek(label)
+            view = self.view(x)
+            loops.respond(forest, rule, room, counts.mistakes, self._grove.ask(view, room.estimates))
+            action = self._drawn(room, U[t, 1]).action
+            trace.action[t], trace.correct[t], trace.p_true[t] = action, action == label, room.p[label]
+            self.rounds += 1
+            loops.absorb(rule, room, counts, label, self.rounds)
+            self._grove.teach(forest, view, label, room.w)
+
+    def _drawn(self, room: Room, u: float) -> Decision:
+        """Return what the room's probabilities draw with the uniform u, or raise a PlayerError: they are no distribution."""
+        return checked(Decision(int(draw(room.p, u)), room.p, None, room.payload), self.problem.n_classes, self)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""

@@ -3,6 +3,9 @@
 The trees' arrays and generators stay where they are; a kernel gets a table of their addresses. So nothing is copied or
 kept twice, whatever is drawn is drawn from the learner's own generator, and a learner can be asked, saved or pickled by
 itself between two calls. A learner here is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
+
+Other learners that estimate probabilities are asked for their estimates one by one, in Python; their table has no trees,
+and what follows from the estimates is the same kernel's.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from numba.np import arrayobj
 from numpy.typing import NDArray
 
 from banditlab.boosting._hoeffding import SPLITS, learn, shares
-from banditlab.boosting._weak import Floats
+from banditlab.boosting._weak import Floats, ProbableLearner
 from banditlab.kernels import as_contexts, inline, njit
 
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
@@ -29,7 +32,7 @@ NEXT, GENERATOR = range(2)
 
 
 class Forest(NamedTuple):
-    """M trees of N learners, M/N each; V columns of nodes, W of values, Z of seen.
+    """M trees of N learners, M/N each, or M = 0 of learners that are no trees; V columns of nodes, W of values, Z of seen.
 
     trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
@@ -132,10 +135,13 @@ def estimate(forest, i, x, q):  # type: ignore[no-untyped-def]
 def prepare(forest, x, Q, u):  # type: ignore[no-untyped-def]
     """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
 
-    Neither depends on what other learners answer, so that the processor works on several trees at once.
+    Neither depends on what other learners answer, so that the processor works on several trees at once. Without trees the
+    estimates are there already.
     """
+    planted = forest.trees.shape[0] > 0
     for i in range(Q.shape[0]):
-        estimate(forest, i, x, Q[i])
+        if planted:
+            estimate(forest, i, x, Q[i])
         u[i] = uniform(forest, i)
 
 
@@ -165,13 +171,18 @@ def teach(forest, first, x, y, weights):  # type: ignore[no-untyped-def]
     return M
 
 
+NOTHING = as_contexts(np.zeros(0))
+"""What kernels read of a context where there are no trees."""
+
+
 class Grove:
-    """The table of a booster's trees, made anew where a tree's arrays or a generator have been replaced."""
+    """The table of a booster's learners, made anew where a tree's arrays or a generator have been replaced."""
 
     def __init__(self) -> None:
         self._learners: list[Any] = []
         self._known: list[Any] = []
         self._trees: list[Any] = []
+        self._estimate = False
         self._forest: Forest | None = None
         self.room: Any = None
         """Arrays the booster's kernels write in a round; nothing that lasts."""
@@ -181,28 +192,38 @@ class Grove:
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
-        """Return the table, or None where not every learner is made of compiled trees."""
+        """Return the table, or None where a learner does not choose by its estimate as `ProbableLearner` does."""
         if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]
             self._trees = [tree for group in groups for tree in group] if all(groups) else []
-        if not self._trees:
+            self._estimate = all(getattr(type(one), "predict", None) is ProbableLearner.predict for one in learners)
+        if not self._trees and not self._estimate:
             return None
         now = [tree.state for tree in self._trees] + [learner.rng for learner in learners] + [ties]
         if len(now) != len(self._known) or not all(map(is_, now, self._known)):
             self._forest, self._known = _forest(self._trees, [learner.rng for learner in learners] + [ties]), now
         return self._forest
 
-    def read(self, view: Any) -> Floats:
-        """Return what the trees read of a context or its view, as kernels take it."""
-        return as_contexts(self._trees[0].read(view))
+    def ask(self, view: Any, Q: Floats) -> Floats:
+        """Return what the trees read of a context's view, as kernels take it; without trees, write the estimates (N, K)."""
+        if self._trees:
+            return as_contexts(self._trees[0].read(view))
+        for learner, q in zip(self._learners, Q, strict=True):
+            learner.estimate(view, q)
+        return NOTHING
 
     def views(self, contexts: Floats) -> Floats:
         """Return what the trees read of contexts (n, d), a row each."""
         return as_contexts(self._trees[0].views(contexts))
 
-    def teach(self, forest: Forest, x: Floats, y: int, weights: Floats) -> None:
-        """Teach (x, y) to every tree, learner i with weights[i]."""
+    def teach(self, forest: Forest, view: Any, y: int, weights: Floats) -> None:
+        """Teach a context's view and the label y, learner i with weights[i]."""
+        if not self._trees:
+            for learner, weight in zip(self._learners, weights.tolist(), strict=True):
+                learner.update(view, y, weight)
+            return
+        x = as_contexts(self._trees[0].read(view))
         j = teach(forest, 0, x, y, weights)
         while j < len(forest.trees):
             self.grow(j)
@@ -217,11 +238,15 @@ class Grove:
 
 
 def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> Forest:
+    draws = np.array([_source(generator) for generator in generators], dtype=np.int64)
+    if not trees:
+        none = np.zeros(0, dtype=np.int64)
+        return Forest(np.zeros((0, SEEN_ROWS + 1), dtype=np.int64), draws, none, none, np.zeros((5, 0)), np.zeros(2))
     one = trees[0]
     nodes, values, seen = one.state[:3]
     return Forest(
         np.array([_addresses(tree.state) for tree in trees], dtype=np.int64),
-        np.array([_source(generator) for generator in generators], dtype=np.int64),
+        draws,
         np.array([nodes.shape[1], values.shape[1], seen.shape[1]], dtype=np.int64),
         one.starts,
         np.zeros((5, one.problem.n_classes)),

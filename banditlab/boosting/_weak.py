@@ -63,6 +63,9 @@ class ProbableLearner(WeakLearner):
 
     Without costs it predicts the most probable class. Ties are drawn at random, with one uniform a prediction whether
     there is a tie or not.
+
+    A booster may ask for the estimates of all its learners and choose for them in one kernel, with the same uniforms;
+    one that predicts in a way of its own (overrides `predict`) is asked itself.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -75,6 +76,12 @@ class Rule(NamedTuple):
     alpha: Floats
     falls: Floats
     limits: Floats
+
+
+@cache
+def falls_of(N: int, decay: float) -> Floats:
+    """Return e^(-decay i) of the learners i = 1 ... N, one array for all who ask."""
+    return np.array([math.exp(-decay * (i + 1)) for i in range(N)])
 
 
 @inline
@@ -308,8 +315,8 @@ class AdaBoostOLM(ExpertBooster):
     def _rule(self) -> tuple[Loops, Rule]:
         near = self.loss_code == LOGISTIC and self.n_learners * self._limit <= FARTHEST
         codes = [self.loss_code, self._derivative_code(), int(near)]
-        falls = [math.exp(-self._decay * (i + 1)) for i in range(self.n_learners)]
-        rule = Rule(np.array(codes), self.alpha, np.array(falls), np.array([self._rate, self._limit]))
+        falls, limits = falls_of(self.n_learners, self._decay), np.array([self._rate, self._limit])
+        rule = Rule(np.array(codes), self.alpha, falls, limits)
         return loops(__name__, begin_kernel, choose_kernel, vote_kernel, descend_kernel, recall_kernel), rule
 
     def _derivative_code(self) -> int:

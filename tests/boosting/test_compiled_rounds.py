@@ -1,4 +1,4 @@
-"""Rounds over compiled trees in one kernel: the numbers of the learners' protocol, bit for bit, and who owns the arrays."""
+"""Rounds in one kernel: the numbers of the learners' protocol, bit for bit, and who owns the arrays."""
 
 from __future__ import annotations
 
@@ -53,6 +53,11 @@ def flat(value, path=""):
         yield from flat(value.get_state(), path)
     elif hasattr(value, "_asdict"):
         yield from flat(value._asdict(), path)
+    elif hasattr(value, "learn_one"):  # river's tree
+        nodes = value._root.iter_dfs() if value._root is not None else []
+        for i, node in enumerate(nodes):
+            split = [getattr(node, name, None) for name in ("feature", "threshold", "last_split_attempt_at")]
+            yield f"{path}.{i}", f"{type(node).__name__} {split} {node.stats}"
     elif isinstance(value, dict):
         for name, item in value.items():
             if not name.startswith(("_scratch", "_q", "_gain", "_both", "_costs", "_w", "_v", "_g", "_seen")):
@@ -205,23 +210,54 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path):
     same_state(one, fresh)
 
 
-class Cautious(CompiledHoeffdingTree):
-    """A tree that learns half as much."""
-
-    def update(self, context, label, weight):
-        super().update(context, label, 0.5 * weight)
+@pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++", "adaova"])
+@pytest.mark.parametrize("learner", ["forecaster", "hoeffding-tree"])
+def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner):
+    if learner == "hoeffding-tree":
+        pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    X, y = stream(120, whole=False)
+    settings = {"weak_learner": learner, "weight_scale": "random", "n_learners": 5}
+    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    assert len(one._forest().trees) == 0
+    for rounds in (slice(0, 50), slice(50, 51), slice(51, 120)):
+        left, right = play(one, X[rounds], y[rounds]), play(other, X[rounds], y[rounds])
+        for name in Trace._fields:
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
+    same_state(one, other)
+    late = [(one.act(x), other.act(x)) for x in X[:3]]  # three answers, then their labels
+    for x, label, (mine, its) in zip(X, y, late):
+        np.testing.assert_array_equal(mine.payload, its.payload)
+        one.learn(x, mine, int(label))
+        other.learn(x, its, int(label))
+    same_state(one, other)
+    assert (one.edges.got != 0.0).all()
 
 
 def test_learners_that_may_differ_are_asked_themselves():
     X, y = stream(60)
-    one, other = build(), build()
-    assert one._forest() is not None
-    for booster in (one, other):
-        booster.learners[1] = Cautious(PROBLEM, np.random.default_rng(5))
-    assert one._forest() is None
-    by_protocol(other)
-    np.testing.assert_array_equal(play(one, X, y).action, play(other, X, y).action)
-    assert build(weak_learner="forecaster")._forest() is None
+
+    class Cautious(CompiledHoeffdingTree):
+        """A tree that learns half as much."""
+
+        def update(self, context, label, weight):
+            super().update(context, label, 0.5 * weight)
+
+    class Bold(CompiledHoeffdingTree):
+        """A tree that predicts class 0 whatever it costs."""
+
+        def predict(self, context, costs=None):
+            return 0
+
+    assert len(build()._forest().trees) == 6
+    for cls, asked in ((Cautious, False), (Bold, True)):
+        one, other = build(), by_protocol(build())
+        for booster in (one, other):
+            booster.learners[1] = cls(PROBLEM, np.random.default_rng(5))
+        forest = one._forest()
+        assert (forest is None) == asked
+        assert asked or len(forest.trees) == 0
+        np.testing.assert_array_equal(play(one, X, y).action, play(other, X, y).action)
+        same_state(one, other)
 
 
 def test_no_distribution_is_an_error_that_names_the_booster():

@@ -188,6 +188,27 @@ def test_nominal_features_are_counted_and_split_by_category():
             learner(problem=problem, one_hot=sizes)
 
 
+@pytest.mark.parametrize("leaf_prediction", ["mc", "nb", "nba"])
+def test_a_leaf_is_read_as_river_reads_it(leaf_prediction):
+    """Also where a category is new below a split, and at weights that are no whole numbers."""
+    rng = np.random.default_rng(9)
+    problem, given = Problem(8, 4, 2.0), {"grace_period": 8, "split_confidence": 0.3, "tie_threshold": 0.3}
+    one = learner(seed=3, problem=problem, one_hot=[3, 3], leaf_prediction=leaf_prediction, **given)
+    q, empty = np.zeros(4), 0
+    for t in range(400):
+        a, b = int(rng.integers(-1 if t % 20 == 19 else 0, 2)), int(rng.integers(3))
+        x = np.concatenate([np.eye(3)[a] if a >= 0 else np.zeros(3), np.eye(3)[b], rng.standard_normal(2)])
+        for context in (x, np.roll(x, 1)):  # the second one is not learnt
+            found = one._tree.predict_proba_one(one.view(context))
+            one.estimate(context, q)
+            empty += not any(found.values())
+            expected = [found.get(k, 0.0) for k in range(4)] if any(found.values()) else [1.0] * 4
+            assert q.tolist() == expected
+        one.update(x, int(a + b + (x[6] > 0.0)) % 4, float(rng.uniform(0.0, 3.0)))
+    assert one._tree.n_branches > 3
+    assert 2 <= empty < 100
+
+
 def test_river_missing_is_one_line(monkeypatch):
     for name in ["river", *[name for name in sys.modules if name.startswith("river.")]]:
         monkeypatch.setitem(sys.modules, name, None)

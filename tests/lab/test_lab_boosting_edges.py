@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +11,10 @@ import pandas as pd
 LAB = Path(__file__).parents[2]
 
 
-def test_the_notebook_in_small(tmp_path: Path) -> None:
+def test_the_notebook_in_small(notebook: Callable[..., str], tmp_path: Path) -> None:
     """Eight rounds: no adversarial run above its bound, phi_1(0) by hand, a picture."""
-    env = os.environ | {"BANDITLAB_ROUNDS": "8", "BANDITLAB_FIGURES": str(tmp_path)}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "boosting_edges.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "0 of 21 runs of OnlineMBBM above Theorem 2's bound" in done.stdout
+    said = notebook("boosting_edges.py", tmp_path, rounds="8", figures=tmp_path)
+    assert "0 of 21 runs of OnlineMBBM above Theorem 2's bound" in said
     table = pd.read_csv(tmp_path / "results" / "boosting-edges.csv")
     assert len(table) == 2 * 6 * 12 - 3
     alone = table[(table["booster"] == "OnlineMBBM") & (table["N"] == 1)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +50,7 @@ def small(name: str, table: Path, *overrides: str) -> Sweep:
     return Sweep(spec)
 
 
-def test_the_notebook_in_small(tmp_path: Path) -> None:
+def test_the_notebook_in_small(notebook: Callable[..., str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(50) % 3
     table = pd.DataFrame(rng.standard_normal((50, 4)) + 2 * np.eye(4)[y], columns=list("abcd"))
@@ -66,10 +64,7 @@ def test_the_notebook_in_small(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "results" / "boosting-tables.md"
     page.parent.mkdir(parents=True)
     page.write_bytes((LAB / "docs" / "results" / "boosting-tables.md").read_bytes())
-    env = os.environ | {"BANDITLAB_RESULTS": str(tmp_path / "results"), "BANDITLAB_FIGURES": str(tmp_path / "docs")}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "boosting_tables.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    notebook("boosting_tables.py", tmp_path, results=tmp_path / "results", figures=tmp_path / "docs")
     shown = pd.read_csv(tmp_path / "docs" / "results" / "boosting-tables.csv").set_index("method")
     assert len(shown) == 13
     assert (shown["orders"] == 3).all()

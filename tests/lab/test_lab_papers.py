@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -95,21 +93,12 @@ def test_a_spec_names_its_cost_and_no_machines_place(name: str) -> None:
     assert re.search(r'"/|\\\\|"~', text) is None
 
 
-def run_notebook(script: str, results: Path, figures: Path) -> str:
-    """Run an analysis script on a folder of results folders."""
-    env = os.environ | {"BANDITLAB_RESULTS": str(results), "BANDITLAB_FIGURES": str(figures)}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / script)]
-    done = subprocess.run(command, cwd=figures, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_001_in_small(tmp_path: Path) -> None:
+def test_001_in_small(notebook: Callable[..., str], tmp_path: Path) -> None:
     """The two smallest horizons, 60 and 90 rounds each: the regret is that of the ball, worse sign reported."""
     for name, rounds in zip(LOWER_BOUND, (60, 90), strict=False):
         spec = read_spec(LAB / "runs" / f"{name}.toml", [f"rounds={rounds}", "repetitions=2"])
         assert not Sweep(spec).run(tmp_path / name).failures
-    said = run_notebook("papers_001.py", tmp_path, tmp_path)
+    said = notebook("papers_001.py", tmp_path, results=tmp_path, figures=tmp_path)
     assert "left out, not run yet: papers-001-figure-2-n10000, " in said
     table = pd.read_csv(tmp_path / "results" / "papers-001-figure-2.csv")
     assert set(table["n"]) == {60, 90}
@@ -127,7 +116,7 @@ def test_001_in_small(tmp_path: Path) -> None:
         assert (tmp_path / "images" / figure).stat().st_size > 10_000
 
 
-def test_003_in_small(tmp_path: Path) -> None:
+def test_003_in_small(notebook: Callable[..., str], tmp_path: Path) -> None:
     """Each data set's stand-in, 40 rounds: the best of each grid is what the stored losses say."""
     for name in SHAPES:
         folder = f"papers-003-figure-1-{name}"
@@ -135,7 +124,7 @@ def test_003_in_small(tmp_path: Path) -> None:
         result = Sweep(spec).run(tmp_path / folder)
         assert not result.failures
         assert result.played == 2 * 9
-    said = run_notebook("papers_003.py", tmp_path, tmp_path)
+    said = notebook("papers_003.py", tmp_path, results=tmp_path, figures=tmp_path)
     assert "left out, not run yet" not in said
     table = pd.read_csv(tmp_path / "results" / "papers-003-figure-1.csv").set_index(["data", "forecaster"])
     assert len(table) == 15

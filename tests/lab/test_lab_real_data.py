@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +100,7 @@ def test_the_twins_settings_are_mabwiser_s() -> None:
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def study(notebook: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Play the defaults and the choice in small, have the notebook write the tuned specs, play them, run it again."""
     pytest.importorskip("river", reason='river is missing: pip install "banditlab[peers]"')
     folder = tmp_path_factory.mktemp("study")
@@ -116,19 +114,12 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     }
     for name, agents in few.items():
         assert not Sweep(spec_of(name, *SMALL, sets, agents)).run(folder / name).failures
-    notebook(folder)
+    places = {"results": folder, "figures": folder, "specs": folder}
+    notebook("real_data.py", folder, **places)
     for name in ("vehicle", "shuttle"):
         path = folder / f"real-data-tuned-{name}.toml"
         assert not Sweep(read_spec(path)).run(folder / path.stem).failures
-    return folder, notebook(folder)
-
-
-def notebook(folder: Path) -> str:
-    places = {f"BANDITLAB_{name}": str(folder) for name in ("RESULTS", "FIGURES", "SPECS")}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "real_data.py")]
-    done = subprocess.run(command, cwd=folder, env=os.environ | places, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return folder, notebook("real_data.py", folder, **places)
 
 
 def shares(folder: Path, name: str) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -106,13 +105,10 @@ def test_the_points_are_runs_of_the_figure():
     assert ids[1] < ids[0]
 
 
-def test_in_small(tmp_path):
+def test_in_small(notebook, tmp_path):
     """Curves are means of the stored runs, a run of two specs counts once, reference figures meet their own setting."""
     subprocess.run([sys.executable, "-c", PLAY, str(LAB)], cwd=tmp_path, check=True)
-    env = os.environ | {"BANDITLAB_RESULTS": str(tmp_path), "BANDITLAB_FIGURES": str(tmp_path)}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "synsep.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    notebook("synsep.py", tmp_path, results=tmp_path, figures=tmp_path)
     tables = {path.stem: pd.read_csv(path) for path in (tmp_path / "results").glob("synsep*.csv")}
     curves = tables["synsep"].set_index(["environment", "agent", "gamma"])
     assert curves.index.is_unique

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +43,7 @@ def test_a_spec_names_its_cost(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def small(notebook: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Play B = 1 at three horizons and read what is left; return the folder of tables and what the notebook said."""
     folder = tmp_path_factory.mktemp("theory")
     for T in HORIZONS:
@@ -55,11 +53,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
                 [f"rounds={T}", "repetitions=2", "environment.0.grid={ n_classes = [3] }"],
             )
             assert not Sweep(spec).run(folder / f"{name}-t{T}").failures
-    env = os.environ | {"BANDITLAB_RESULTS": str(folder), "BANDITLAB_FIGURES": str(folder)}
-    command = [sys.executable, "-W", "error", str(LAB / "analysis" / "theory.py")]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return folder, notebook("theory.py", folder, results=folder, figures=folder)
 
 
 def table(folder: Path, name: str) -> pd.DataFrame:

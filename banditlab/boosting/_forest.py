@@ -208,7 +208,8 @@ class Grove:
     def ask(self, view: Any, Q: Floats) -> Floats:
         """Return what the trees read of a context's view, as kernels take it; without trees, write the estimates (N, K)."""
         if self._trees:
-            return as_contexts(self._trees[0].read(view))
+            x: Floats = self._trees[0].read(view)
+            return x
         for learner, q in zip(self._learners, Q, strict=True):
             learner.estimate(view, q)
         return NOTHING
@@ -223,7 +224,7 @@ class Grove:
             for learner, weight in zip(self._learners, weights.tolist(), strict=True):
                 learner.update(view, y, weight)
             return
-        x = as_contexts(self._trees[0].read(view))
+        x = self._trees[0].read(view)
         j = teach(forest, 0, x, y, weights)
         while j < len(forest.trees):
             self.grow(j)

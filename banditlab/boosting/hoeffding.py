@@ -315,9 +315,9 @@ class CompiledHoeffdingTree(Tuned):
         return [self] if type(self) is CompiledHoeffdingTree else []
 
     def read(self, context: Any) -> Floats:
-        """Return the columns of a context or its view."""
+        """Return the columns of a context or its view, as kernels take them."""
         read = context if isinstance(context, Columns) else self.view(context)
-        return read.values if isinstance(read, Columns) else read
+        return read.values if isinstance(read, Columns) else as_contexts(read)
 
     def estimate(self, context: Any, q: Floats) -> None:
         """Write the leaf's estimate into q (K,)."""

@@ -105,7 +105,8 @@ def test_equals_full_matrices(stream, cls, K, d, chosen):
 @pytest.mark.parametrize("cls", [FastCB, SquareCB])
 def test_blocks_that_look_ahead_equal_full_matrices(monkeypatch, stream, cls):
     """However blocks are cut: within a stretch, over its ends, in one piece."""
-    monkeypatch.setattr(_inverses, "LARGE", 1000)
+    # below 1000 the stub in place of a challenger looks ahead as well: SquareCB then has kernels that other tests compile
+    monkeypatch.setattr(_inverses, "LARGE", 1000 if cls is FastCB else 0)
     K, d, T = 3, 16, 150
     X, y = stream(K, d, T, noise=0.2)
     for cuts in ((), (1, 8, 40, 41, 105)):

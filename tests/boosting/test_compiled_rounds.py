@@ -210,8 +210,15 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path):
     same_state(one, fresh)
 
 
-@pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++", "adaova"])
-@pytest.mark.parametrize("learner", ["forecaster", "hoeffding-tree"])
+@pytest.mark.parametrize(
+    ("id_", "learner"),
+    [
+        ("adaboost-olm", "forecaster"),
+        ("adaboost-olm", "hoeffding-tree"),
+        ("adaboost-olm++", "hoeffding-tree"),
+        ("adaova", "forecaster"),
+    ],
+)
 def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner):
     if learner == "hoeffding-tree":
         pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')

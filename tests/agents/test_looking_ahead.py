@@ -24,7 +24,7 @@ PLAYERS = [
     (LinUCB, {"regularization": 1e-3}),
     (Confidit, {"alpha": 0.5}),
     (FastCB, {}),
-    (FastCB, {"oracle": "b-grid", "grid_size": 3}),
+    pytest.param(FastCB, {"oracle": "b-grid", "grid_size": 3}, marks=pytest.mark.slow),
     (FastCB, {"challenger": 0.0, "intercept": 0.0}),
 ]
 ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {})]

@@ -208,7 +208,7 @@ def test_scores_are_summed_in_the_same_order(d, classes):
 
 @pytest.mark.parametrize(
     ("id_", "settings"),
-    [EXACT[i] for i in (1, 2, 3, 4)] + [CLOSE[i] for i in (0, 4)],
+    [EXACT[1], CLOSE[0]] + [pytest.param(*case, marks=pytest.mark.slow) for case in [*EXACT[2:5], CLOSE[4]]],
     ids=named,
 )
 def test_weights_by_columns_learn_what_weights_by_rows_do(id_, settings):

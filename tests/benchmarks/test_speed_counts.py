@@ -33,6 +33,7 @@ out:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not X86, reason="the committed counts are for x86-64")
 def test_a_handful_of_kernels_executes_what_is_committed() -> None:
     known, compiler = counts.read(counts.FILE)

@@ -53,10 +53,10 @@ class Set(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Microseconds for each learner and round: its tree, tree and choice, the whole booster, and the stricter tree.
+    """Microseconds for each learner and round: its tree, tree and choice, the whole booster, and what is taken as the tree's.
 
-    The last is the tree in the booster's order, of river's one whose leaves are read as the booster reads them. The second
-    is None where there is no such thing.
+    The last is the tree in the booster's order, or with river's the learners' calls within the booster, and what these are a
+    part of. The second is None where there is no such thing.
     """
 
     data: str
@@ -67,6 +67,7 @@ class Row(NamedTuple):
     learner: float | None
     whole: float
     strict: float
+    strict_whole: float
 
 
 def read_set(name: str, rounds: int) -> Set:
@@ -216,8 +217,8 @@ def compiled_row(name: str, data: Set, id_: str, settings: dict[str, Any], repea
         if not all(same_trees(one, whole) for one in (tree, learner, turn)):
             raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
     unit = 1e6 / (len(data.y) * whole.n_learners)
-    found = [unit * statistics.median(column) for column in zip(*times[1:], strict=True)]
-    return Row(name, "compiled", id_, str(settings["weight_scale"]), *found)
+    tree, chosen, all_, turn = (unit * statistics.median(column) for column in zip(*times[1:], strict=True))
+    return Row(name, "compiled", id_, str(settings["weight_scale"]), tree, chosen, all_, turn, all_)
 
 
 # ------------------------------------------------------------------------------------------------------------ river's trees
@@ -232,31 +233,48 @@ def river_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats:
         weights[t] = recorded._grove.room.w
     times = []
     for _ in range(repeats):
-        alone, read, whole = (build(data, id_, settings) for _ in range(3))
-        ways = [river_alone(alone, data, weights, "predict_proba_one"), river_alone(read, data, weights, "weights_one")]
-        times.append(in_turn(len(data.y), RIVER_STRETCH, [*ways, played(whole, data)]))
-        nodes = [[learner._tree.n_nodes for learner in booster.learners] for booster in (alone, read, whole)]
-        if nodes[0] != nodes[2] or nodes[1] != nodes[2]:
+        alone, whole = (build(data, id_, settings) for _ in range(2))
+        taken = in_turn(len(data.y), RIVER_STRETCH, [river_alone(alone, data, weights), played(whole, data)])
+        times.append([*taken, *by_the_clock(build(data, id_, settings), data)])
+        if [one._tree.n_nodes for one in alone.learners] != [one._tree.n_nodes for one in whole.learners]:
             raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
     unit = 1e6 / (len(data.y) * whole.n_learners)
-    tree, strict, all_ = (unit * statistics.median(column) for column in zip(*times, strict=True))
-    return Row(name, "river", id_, str(settings["weight_scale"]), tree, None, all_, strict)
+    tree, all_, learners, within = (unit * statistics.median(column) for column in zip(*times, strict=True))
+    return Row(name, "river", id_, str(settings["weight_scale"]), tree, None, all_, learners, within)
 
 
-def river_alone(booster: Any, data: Set, weights: Floats, ask: str) -> Callable[[slice], None]:
-    """Return what takes a booster's fresh trees through some rounds, each asked by its method `ask` and taught."""
+def river_alone(booster: Any, data: Set, weights: Floats) -> Callable[[slice], None]:
+    """Return what takes a booster's fresh trees through some rounds by river's own calls."""
     views, trees = [booster.view(x) for x in data.X], [learner._tree for learner in booster.learners]
-    asks = [getattr(tree, ask) for tree in trees]
 
     def rounds(part: slice) -> None:
         for view, label, row in zip(views[part], data.y[part].tolist(), weights[part].tolist(), strict=True):
-            for asked in asks:
-                asked(view)
+            for tree in trees:
+                tree.predict_proba_one(view)
             for tree, weight in zip(trees, row, strict=True):
                 if weight > 0.0:
                     tree.learn_one(view, label, w=weight)
 
     return rounds
+
+
+def by_the_clock(booster: Any, data: Set) -> tuple[float, float]:
+    """Return the processor seconds of a booster's loops over its learners' estimates and updates, and of all its rounds."""
+    grove, spent = booster._grove, 0.0
+
+    def clocked(call: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            nonlocal spent
+            start = time.process_time()
+            answer = call(*arguments)
+            spent += time.process_time() - start
+            return answer
+
+        return run
+
+    grove.ask, grove.teach = clocked(grove.ask), clocked(grove.teach)
+    [whole] = in_turn(len(data.y), len(data.y), [played(booster, data)])
+    return spent, whole
 
 
 # ----------------------------------------------------------------------------------------------------------------- the page
@@ -299,7 +317,7 @@ def line(row: Row) -> str:
     cells += [f"{row.whole - chosen:.2g}", f"{row.whole:.3g}", percent(1.0 - row.tree / row.whole)]
     if row.learner is not None:
         cells += [percent(1.0 - row.learner / row.whole)]
-    cells += [f"{row.strict:.3g}", percent(1.0 - row.strict / row.whole)]
+    cells += [f"{row.strict:.3g}", percent(1.0 - row.strict / row.strict_whole)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -316,8 +334,7 @@ def page(rows: list[Row], parts_of: list[tuple[str, float, float]], repeats: int
 HEAD = """# What boosters cost beside their trees
 
 Written by `python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
-{repeats} runs, stretches of the booster's rounds and of its trees alone in turn. Microseconds for
-each learner and round.
+{repeats} runs, stretches of the booster's rounds and of its trees alone in turn. Microseconds for each learner and round.
 
 ## Compiled trees
 
@@ -356,10 +373,10 @@ little.
 `hoeffding-tree`, river {version}, {rounds} rounds of the same sets, medians of {repeats} runs; "tree" is river's own
 `predict_proba_one` and `learn_one` of equal trees in a plain loop, "own" everything else. The booster asks all its learners
 for their estimates before it chooses for them in one kernel, and reads the counts of a leaf where `predict_proba_one` copies
-and divides them, so that it may take less time than its trees by river's own calls. "Tree as read" is trees alone that are
-read in the same way, and the last column what the booster takes beside these: the stricter reading.
+and divides them, so that it may take less time than its trees by river's own calls. The last two columns are a profile, of
+a run of its own: the learners' estimates and updates, as the booster calls them, and the share of the time outside these.
 
-| set | booster | weights | tree, us | own, us | all, us | booster's own share | tree as read, us | all but that |
+| set | booster | weights | tree, us | own, us | all, us | booster's own share | learners' calls, us | all but these |
 |---|---|---|---:|---:|---:|---:|---:|---:|"""
 
 

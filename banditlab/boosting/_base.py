@@ -57,7 +57,7 @@ class Booster(LabelAgent):
         self._grove = Grove()
 
     def _forest(self) -> Forest | None:
-        """Return the learners as compiled loops take them, or None where they are not all compiled trees."""
+        """Return the learners as compiled loops take them, or None where one of them chooses in a way of its own."""
         return self._grove.forest(self.learners, self._ties)
 
     def get_state(self) -> dict[str, Any]:

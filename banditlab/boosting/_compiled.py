@@ -1,4 +1,6 @@
-"""The rounds of an expert booster over compiled trees, in one kernel: the same numbers as through the learners' protocol.
+"""The rounds of an expert booster, from the estimates of its learners or over compiled trees whole, in one kernel.
+
+The numbers are those of the learners' protocol.
 
 What the booster's own share of a round is made of. What a learner answers decides what the next one is asked: a chain of N
 steps, each kept short, in registers of eight classes and without branches that depend on data, so that the processor goes on
@@ -123,7 +125,7 @@ def best_of(values, o, K, u):  # type: ignore[no-untyped-def]
         return most_probable(values.reshape(values.size)[o : o + K], u)
     v = only(first(values, o, K), K, -math.inf)
     best = largest(v)
-    if how_many(v, best) == 1:
+    if best > -math.inf and how_many(v, best) == 1:  # where none is a number the only -inf may be that of no class
         return place(v, best)
     return most_probable(values.reshape(values.size)[o : o + K], u)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,12 +52,19 @@ def judge(loss, zero, S, votes, choices, y, tops, got, best, mistakes, w, g):  #
 
 
 class Played(NamedTuple):
-    """What a round over compiled trees is played with, beside them."""
+    """What a round is played with in a kernel, beside the learners."""
 
     loops: Loops
     rule: Any
     room: Room
     counts: Counts
+
+
+@cache
+def _same_owner(cls: type, owner: type | None, *names: str) -> bool:
+    """Whether one class, `owner` where it is given, defines all the methods of these names that `cls` has."""
+    owners = {next(base for base in cls.__mro__ if name in vars(base)) for name in names}
+    return owners == {owner} if owner else len(owners) == 1
 
 
 class ExpertBooster(Booster):
@@ -97,7 +105,10 @@ class ExpertBooster(Booster):
 
     @abstractmethod
     def _rule(self) -> tuple[Loops, Any]:
-        """Return the compiled loops over trees, and what they read and write of this booster, by reference."""
+        """Return the compiled loops, and what they read and write of this booster, by reference.
+
+        They are what `_start`, `_step` and `_adapt` do: a subclass that overrides one of these and not `_rule` does without.
+        """
 
     @abstractmethod
     def _start(self, C: Floats) -> None:
@@ -110,6 +121,9 @@ class ExpertBooster(Booster):
     @abstractmethod
     def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
         """Learn how to turn predictions into votes from S (N, K), the votes of the round, and predictions (N,)."""
+
+    def _forest(self) -> Forest | None:
+        return super()._forest() if _same_owner(type(self), None, "_rule", "_start", "_step", "_adapt") else None
 
     def _parts(self, payload: Floats) -> tuple[Floats, Floats, Floats]:
         """Return predictions (N,), experts' labels (N,) and votes S (N, K), as views of a payload."""
@@ -181,16 +195,12 @@ class ExpertBooster(Booster):
             The booster's probabilities are no distribution.
         """
         forest = self._forest()
-        if forest is None:
+        if forest is None or not len(forest.trees) or not _same_owner(type(self), ExpertBooster, "_respond", "_absorb"):
             return super().play_block(X, y, trace)
         X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
         trace.holds(len(y))
-        play = self._play_trees if len(forest.trees) else self._play_estimates
+        U = self.rng.random((len(y), 2))
         trace.explored[:] = False
-        play(forest, X, y, self.rng.random((len(y), 2)), trace)
-
-    def _play_trees(self, forest: Forest, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        """Play a block in one kernel, which stops where a tree's arrays are full."""
         loops, rule, room, counts = self._played(forest)
         V, cursor = self._grove.views(X), np.array([-1, 0])
         columns = trace.action, trace.correct, trace.p_true
@@ -201,27 +211,8 @@ class ExpertBooster(Booster):
             self._grove.grow(int(cursor[1]))
         if code == WRONG:
             self.rounds += int(cursor[0])
-            self._drawn(room, 0.0)
+            checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), self.problem.n_classes, self)
         self.rounds += len(y)
-
-    def _play_estimates(self, forest: Forest, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        """Play a block of rounds over learners that estimate in Python: the room still holds what a label needs."""
-        loops, rule, room, counts = self._played(forest)
-        told = any(learner.told_label for learner in self.learners)
-        for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            if told:
-                self.peek(label)
-            view = self.view(x)
-            loops.respond(forest, rule, room, counts.mistakes, self._grove.ask(view, room.estimates))
-            action = self._drawn(room, U[t, 1]).action
-            trace.action[t], trace.correct[t], trace.p_true[t] = action, action == label, room.p[label]
-            self.rounds += 1
-            loops.absorb(rule, room, counts, label, self.rounds)
-            self._grove.teach(forest, view, label, room.w)
-
-    def _drawn(self, room: Room, u: float) -> Decision:
-        """Return what the room's probabilities draw with the uniform u, or raise a PlayerError: they are no distribution."""
-        return checked(Decision(int(draw(room.p, u)), room.p, None, room.payload), self.problem.n_classes, self)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""

@@ -197,12 +197,15 @@ class Grove:
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]
             self._trees = [tree for group in groups for tree in group] if all(groups) else []
-            self._estimate = all(getattr(type(one), "predict", None) is ProbableLearner.predict for one in learners)
+            self._estimate = all(map(_chooses_by_estimate, learners))
         if not self._trees and not self._estimate:
             return None
-        now = [tree.state for tree in self._trees] + [learner.rng for learner in learners] + [ties]
+        generators = [learner.rng for learner in learners] + [ties]
+        now = [tree.state for tree in self._trees] + generators
         if len(now) != len(self._known) or not all(map(is_, now, self._known)):
-            self._forest, self._known = _forest(self._trees, [learner.rng for learner in learners] + [ties]), now
+            if not all(isinstance(generator, np.random.Generator) for generator in generators):
+                return None  # what draws in a way of its own has no address
+            self._forest, self._known = _forest(self._trees, generators), now
         return self._forest
 
     def ask(self, view: Any, Q: Floats) -> Floats:
@@ -236,6 +239,10 @@ class Grove:
         self._trees[j].grow()
         self._known[j] = self._trees[j].state
         self._forest.trees[j] = _addresses(self._known[j])
+
+
+def _chooses_by_estimate(learner: Any) -> bool:
+    return getattr(type(learner), "predict", None) is ProbableLearner.predict and "predict" not in vars(learner)
 
 
 def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> Forest:

@@ -237,9 +237,9 @@ class AdaBoostOLM(ExpertBooster):
 
     With k = 2 it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
 
-    Cost: the weak learners', and O(N K^2); over compiled trees N exponentials of eight classes each, and as many divisions
-    (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each pair instead); 4 N
-    numbers beside the learners.
+    Cost: the weak learners', and O(N K^2); over learners that estimate N exponentials of eight classes each, and as many
+    divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each pair
+    instead); 4 N numbers beside the learners.
 
     Parameters
     ----------

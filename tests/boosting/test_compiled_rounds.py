@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from banditlab.agents._base import Trace
+from banditlab.boosting._weak import ProbableLearner
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.errors import PlayerError
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -184,12 +186,15 @@ def test_trees_outgrow_their_arrays_in_the_middle_of_a_block():
     same_state(one, other)
 
 
-def test_what_copies_and_loads_own_is_theirs(tmp_path):
+@pytest.mark.parametrize(
+    "settings", [{"weight_scale": "random"}, {"weak_learner": "forecaster"}], ids=["trees", "in Python"]
+)
+def test_what_copies_and_loads_own_is_theirs(tmp_path, settings):
     X, y = stream(300)
-    one = build("adaboost-olm++", weight_scale="random")
+    one = build("adaboost-olm++", **settings)
     play(one, X[:100], y[:100])
     one.save(tmp_path / "booster.npz")
-    twin = build("adaboost-olm++", weight_scale="random")
+    twin = build("adaboost-olm++", **settings)
     twin.set_state(copy.deepcopy(one.get_state()))
     others = [pickle.loads(pickle.dumps(one)), copy.deepcopy(one), type(one).load(tmp_path / "booster.npz"), twin]
     snapshot = copy.deepcopy(one.get_state())
@@ -240,6 +245,100 @@ def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner):
     assert (one.edges.got != 0.0).all()
 
 
+class Odd(ProbableLearner):
+    """Estimates out of a hat, some of which are no numbers; keeps the weights it is taught."""
+
+    kinds = 5
+
+    def __init__(self, problem, rng, renews=False):
+        super().__init__(problem, rng)
+        self.hat, self.taught, self.renews = np.random.default_rng(int(rng.integers(1000))), [], renews
+
+    def estimate(self, context, q):
+        q[:] = self.hat.random(len(q))
+        at, kind = self.hat.integers(len(q)), self.hat.integers(self.kinds)
+        if kind == 1:
+            q[:] = 0.0
+        elif kind > 1:
+            q[at] = (np.nan, np.inf, 1e-320)[kind - 2]
+
+    def update(self, context, label, weight):
+        self.taught.append(weight)
+        if self.renews and len(self.taught) % 7 == 0:
+            self.rng = np.random.default_rng(len(self.taught))
+
+
+class Told(Odd):
+    told_label = True
+
+    def peek(self, label):
+        self.label = label
+
+    def estimate(self, context, q):
+        q[:] = 0.0
+        q[self.label] = 1.0
+
+
+def of(cls, booster, **settings):
+    """Return the booster with learners of a class in place of its own."""
+    booster.learners[:] = [
+        cls(booster.problem, np.random.default_rng(i), **settings) for i in range(booster.n_learners)
+    ]
+    return booster
+
+
+@pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++"])
+@pytest.mark.parametrize(("classes", "learners"), [(2, 4), (3, 1), (7, 4), (8, 4), (9, 4)])
+def test_any_estimates_and_generators_that_are_replaced(id_, classes, learners):
+    rng, problem = np.random.default_rng(1), Problem(D, classes, 100.0, 1000)
+    X, y = rng.standard_normal((80, D)), rng.integers(classes, size=80)
+    one, other = (of(Odd, build(id_, problem=problem, n_learners=learners), renews=True) for _ in range(2))
+    by_protocol(other)
+    with np.errstate(all="ignore"):
+        left, right = play(one, X, y), play(other, X, y)
+    np.testing.assert_array_equal(left.action, right.action)
+    np.testing.assert_array_equal(left.p_true, right.p_true)
+    for mine, its in zip(one.learners, other.learners):
+        assert mine.taught == its.taught
+        assert len(mine.taught) == 80
+    np.testing.assert_array_equal(one.edges.got, other.edges.got)
+
+
+def test_learners_that_are_told_the_label_are_told_it_in_a_block():
+    X, y = stream(60)
+    booster = of(Told, build())
+    play(booster, X, y)
+    assert len(booster._forest().trees) == 0
+    np.testing.assert_array_equal(booster.edges.got, booster.edges.best)
+    assert (booster.edges.best != 0.0).all()
+
+
+def test_a_subclass_s_own_steps_are_taken():
+    X, y = stream(40)
+
+    class Idle(AdaBoostOLM):
+        def _adapt(self, S, votes, y):
+            pass
+
+    class Counting(AdaBoostOLM):
+        absorbed = 0
+
+        def _absorb(self, view, payload, label):
+            self.absorbed += 1
+            super()._absorb(view, payload, label)
+
+    for learner in ("compiled-hoeffding-tree", "forecaster"):
+        settings = {"n_learners": 3, "weak_learner": learner}
+        idle, counting = (cls(PROBLEM, np.random.default_rng(3), **settings) for cls in (Idle, Counting))
+        play(idle, X, y)
+        play(counting, X, y)
+        assert idle._forest() is None
+        assert not idle.alpha.any()
+        assert counting._forest() is not None
+        assert counting.absorbed == 40
+        assert counting.alpha.any()
+
+
 def test_learners_that_may_differ_are_asked_themselves():
     X, y = stream(60)
 
@@ -266,10 +365,24 @@ def test_learners_that_may_differ_are_asked_themselves():
         np.testing.assert_array_equal(play(one, X, y).action, play(other, X, y).action)
         same_state(one, other)
 
+    class Recorded:
+        """Draws that are no numpy Generator's."""
 
-def test_no_distribution_is_an_error_that_names_the_booster():
+        def random(self):
+            return 0.5
+
+    wrapped, recorded = of(Odd, build()), of(Odd, build())
+    wrapped.learners[2].predict = lambda context, costs=None: 1
+    recorded.learners[2].rng = Recorded()
+    for booster in (wrapped, recorded):
+        assert booster._forest() is None
+    np.testing.assert_array_equal(wrapped.act(X[0]).payload[2], 1)
+
+
+@pytest.mark.parametrize("learner", ["compiled-hoeffding-tree", "forecaster"])
+def test_no_distribution_is_an_error_that_names_the_booster(learner):
     X, y = stream(60)
-    booster = build()
+    booster = build(weak_learner=learner)
     play(booster, X[:30], y[:30])
     booster.mistakes[:] = np.nan
     with pytest.raises(PlayerError, match="adaboost-olm"):

@@ -189,24 +189,35 @@ def test_nominal_features_are_counted_and_split_by_category():
 
 
 @pytest.mark.parametrize("leaf_prediction", ["mc", "nb", "nba"])
-def test_a_leaf_is_read_as_river_reads_it(leaf_prediction):
+def test_a_leaf_is_read_as_river_reads_it(leaf_prediction, monkeypatch):
     """Also where a category is new below a split, and at weights that are no whole numbers."""
     rng = np.random.default_rng(9)
     problem, given = Problem(8, 4, 2.0), {"grace_period": 8, "split_confidence": 0.3, "tie_threshold": 0.3}
     one = learner(seed=3, problem=problem, one_hot=[3, 3], leaf_prediction=leaf_prediction, **given)
-    q, empty = np.zeros(4), 0
+    import river.tree
+    from river.tree.nodes.branch import NominalMultiwayBranch as Nominal
+
+    new = []
+    lead_on = Nominal.most_common_path
+    monkeypatch.setattr(Nominal, "most_common_path", lambda branch: new.append(1) or lead_on(branch))
+    settings = {"grace_period": 8, "delta": 0.3, "tau": 0.3, "nominal_attributes": [0, 3]}
+    twin = river.tree.HoeffdingTreeClassifier(**settings, leaf_prediction=leaf_prediction)
+    q = np.zeros(4)
     for t in range(400):
         a, b = int(rng.integers(-1 if t % 20 == 19 else 0, 2)), int(rng.integers(3))
         x = np.concatenate([np.eye(3)[a] if a >= 0 else np.zeros(3), np.eye(3)[b], rng.standard_normal(2)])
         for context in (x, np.roll(x, 1)):  # the second one is not learnt
-            found = one._tree.predict_proba_one(one.view(context))
+            view, before = one.view(context), len(new)
             one.estimate(context, q)
-            empty += not any(found.values())
-            expected = [found.get(k, 0.0) for k in range(4)] if any(found.values()) else [1.0] * 4
-            assert q.tolist() == expected
-        one.update(x, int(a + b + (x[6] > 0.0)) % 4, float(rng.uniform(0.0, 3.0)))
-    assert one._tree.n_branches > 3
-    assert 2 <= empty < 100
+            led = len(new) - before
+            found = twin.predict_proba_one(view)
+            assert len(new) - before == 2 * led
+            assert q.tolist() == ([found.get(k, 0.0) for k in range(4)] if t > 0 else [1.0] * 4)
+        label, weight = int(a + b + (x[6] > 0.0)) % 4, float(rng.uniform(0.0, 3.0))
+        one.update(x, label, weight)
+        twin.learn_one(one.view(x), label, w=weight)
+    assert one._tree.n_branches == twin.n_branches > 3
+    assert len(new) > 50
 
 
 def test_river_missing_is_one_line(monkeypatch):

@@ -61,10 +61,9 @@ class Played(NamedTuple):
 
 
 @cache
-def _same_owner(cls: type, owner: type | None, *names: str) -> bool:
-    """Whether one class, `owner` where it is given, defines all the methods of these names that `cls` has."""
-    owners = {next(base for base in cls.__mro__ if name in vars(base)) for name in names}
-    return owners == {owner} if owner else len(owners) == 1
+def _owners(cls: type, *names: str) -> set[type]:
+    """Return the classes that define the methods of these names which `cls` has."""
+    return {next(base for base in cls.__mro__ if name in vars(base)) for name in names}
 
 
 class ExpertBooster(Booster):
@@ -123,7 +122,7 @@ class ExpertBooster(Booster):
         """Learn how to turn predictions into votes from S (N, K), the votes of the round, and predictions (N,)."""
 
     def _forest(self) -> Forest | None:
-        return super()._forest() if _same_owner(type(self), None, "_rule", "_start", "_step", "_adapt") else None
+        return super()._forest() if len(_owners(type(self), "_rule", "_start", "_step", "_adapt")) == 1 else None
 
     def _parts(self, payload: Floats) -> tuple[Floats, Floats, Floats]:
         """Return predictions (N,), experts' labels (N,) and votes S (N, K), as views of a payload."""
@@ -195,7 +194,8 @@ class ExpertBooster(Booster):
             The booster's probabilities are no distribution.
         """
         forest = self._forest()
-        if forest is None or not len(forest.trees) or not _same_owner(type(self), ExpertBooster, "_respond", "_absorb"):
+        as_here = _owners(type(self), "_respond", "_absorb") == {ExpertBooster}
+        if forest is None or not len(forest.trees) or not as_here:
             return super().play_block(X, y, trace)
         X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
         trace.holds(len(y))

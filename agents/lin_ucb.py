@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import KernelAgent
-from banditlab.kernels import draw, njit
+from banditlab.numerics.draws import draw
+from banditlab.numerics.jit import njit
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive
 

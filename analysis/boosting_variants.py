@@ -32,13 +32,13 @@ from python2_order import dictionary_order
 from sklearn.datasets import fetch_openml
 
 from banditlab.analysis.places import kept
-from banditlab.boosting._base import uniform_best
-from banditlab.boosting._tuning import GRACE_PERIODS, LOOSENESS
 from banditlab.boosting.best_single import BestSingle
+from banditlab.boosting.booster import uniform_best
 from banditlab.boosting.mbbm import LEAST_WEIGHT, OnlineMBBM
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA
 from banditlab.boosting.oza import Oza
+from banditlab.boosting.weak.tuning import GRACE_PERIODS, LOOSENESS
 from banditlab.envs.openml import DATA_HOME_VARIABLE, OpenML
 from banditlab.envs.table import Table
 from banditlab.problem import Problem

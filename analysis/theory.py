@@ -28,7 +28,7 @@ import result_pages
 from banditlab.agents.exploration import Exploration
 from banditlab.agents.gaptron import Gaptron
 from banditlab.agents.newtron import Newtron
-from banditlab.agents.obama import ObamaLite
+from banditlab.agents.obama.obama_lite import ObamaLite
 from banditlab.agents.rdue import RDUE
 from banditlab.analysis import load, relative
 from banditlab.analysis.look import FAINT, INK, new_figure, save, shared_legend, styled, styles

@@ -1,5 +1,67 @@
-"""banditlab: contextual bandits with one bit of feedback, read against the best offline logistic model."""
+"""banditlab: contextual bandits with one bit of feedback, read against the best offline logistic model.
+
+Nothing is imported before it is asked for: `import banditlab` needs the standard library only.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door
+
+if TYPE_CHECKING:
+    from banditlab.analysis import load as load
+    from banditlab.analysis import write_report as write_report
+    from banditlab.comparators import best_in_ball as best_in_ball
+    from banditlab.comparison import compare as compare
+    from banditlab.engine import Sweep as Sweep
+    from banditlab.engine import make_agent as make_agent
+    from banditlab.engine import make_env as make_env
+    from banditlab.engine import make_forecaster as make_forecaster
+    from banditlab.engine import make_spec as make_spec
+    from banditlab.engine import play as play
+    from banditlab.engine import read_spec as read_spec
+    from banditlab.errors import BanditlabError as BanditlabError
+    from banditlab.estimator import OnlineClassifier as OnlineClassifier
+    from banditlab.problem import Decision as Decision
+    from banditlab.problem import Problem as Problem
+
+_PLACES = {
+    "BanditlabError": "banditlab.errors",
+    "Decision": "banditlab.problem",
+    "OnlineClassifier": "banditlab.estimator",
+    "Problem": "banditlab.problem",
+    "Sweep": "banditlab.engine.sweep",
+    "best_in_ball": "banditlab.comparators.ball",
+    "compare": "banditlab.comparison",
+    "load": "banditlab.analysis",
+    "make_agent": "banditlab.engine.making",
+    "make_env": "banditlab.engine.making",
+    "make_forecaster": "banditlab.engine.making",
+    "make_spec": "banditlab.engine.spec",
+    "play": "banditlab.engine.runner",
+    "read_spec": "banditlab.engine.spec",
+    "write_report": "banditlab.analysis",
+}
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "BanditlabError",
+    "Decision",
+    "OnlineClassifier",
+    "Problem",
+    "Sweep",
+    "best_in_ball",
+    "compare",
+    "load",
+    "make_agent",
+    "make_env",
+    "make_forecaster",
+    "make_spec",
+    "play",
+    "read_spec",
+    "write_report",
+]
+
+__getattr__, __dir__ = door(__name__, _PLACES)

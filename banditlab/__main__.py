@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banditlab.cli import main
+from banditlab.cli.main import main
 
 if __name__ == "__main__":
     main()

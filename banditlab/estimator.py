@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from banditlab.errors import UsageError, nearest
-from banditlab.forecasters import Forecaster, KernelForecaster
+from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least, one_of, positive

@@ -20,85 +20,12 @@ from types import ModuleType
 from typing import Any
 
 from banditlab.errors import UsageError, nearest
-from banditlab.player import Player
+from banditlab.players.player import Player
 
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
-_BUILTIN: dict[str, dict[str, str]] = {
-    "agents": {
-        "uniform": "banditlab.agents.uniform:Uniform",
-        "banditron": "banditlab.agents.banditron:Banditron",
-        "exploration": "banditlab.agents.exploration:Exploration",
-        "newtron": "banditlab.agents.newtron:Newtron",
-        "gaptron": "banditlab.agents.gaptron:Gaptron",
-        "obama-lite": "banditlab.agents.obama:ObamaLite",
-        "fastcb": "banditlab.agents.fastcb:FastCB",
-        "squarecb": "banditlab.agents.squarecb:SquareCB",
-        "linucb": "banditlab.agents.linucb:LinUCB",
-        "lints": "banditlab.agents.lints:LinTS",
-        "confidit": "banditlab.agents.confidit:Confidit",
-        "epsilon-greedy": "banditlab.agents.epsilon_greedy:EpsilonGreedy",
-        "epsilon-greedy-direct": "banditlab.agents.epsilon_greedy_direct:EpsilonGreedyDirect",
-        "pnewtron": "banditlab.agents.pnewtron:PNewtron",
-        "soba": "banditlab.agents.soba:SOBA",
-        "soba-diag": "banditlab.agents.soba_diag:SOBAdiag",
-        "rdue": "banditlab.agents.rdue:RDUE",
-        "ovr-perceptron": "banditlab.agents.ovr_perceptron:OvRPerceptron",
-        "perceptron": "banditlab.agents.perceptron:Perceptron",
-        "randomized-decoding": "banditlab.agents.randomized_decoding:RandomizedDecoding",
-        "sampled": "banditlab.agents.sampled:Sampled",
-        "boosted-exploration": "banditlab.boosting.exploration:BoostedExploration",
-        "vw": "banditlab.agents.peers.vw:VW",
-        "river-logistic": "banditlab.agents.peers.river_logistic:RiverLogistic",
-        "river-linucb": "banditlab.agents.peers.river_linucb:RiverLinUCB",
-        "mabwiser-linucb": "banditlab.agents.peers.mabwiser_linucb:MABWiserLinUCB",
-        "mabwiser-lints": "banditlab.agents.peers.mabwiser_lints:MABWiserLinTS",
-        "contextualbandits-linucb": "banditlab.agents.peers.contextualbandits_linucb:ContextualBanditsLinUCB",
-        "contextualbandits-lints": "banditlab.agents.peers.contextualbandits_lints:ContextualBanditsLinTS",
-        "contextualbandits-sgd": "banditlab.agents.peers.contextualbandits_sgd:ContextualBanditsSGD",
-        "coba-linucb": "banditlab.agents.peers.coba_linucb:CobaLinUCB",
-        "coba-lints": "banditlab.agents.peers.coba_lints:CobaLinTS",
-    },
-    "forecasters": {
-        "ogd": "banditlab.forecasters.ogd:OGD",
-        "aioli": "banditlab.forecasters.aioli:AIOLI",
-        "folklore": "banditlab.forecasters.folklore:FOLKLORE",
-        "ons": "banditlab.forecasters.ons:ONS",
-        "ftrl": "banditlab.forecasters.ftrl:FTRL",
-        "aggregating": "banditlab.forecasters.aggregating:Aggregating",
-        "b-grid": "banditlab.forecasters.grid:BGrid",
-        "kernel-aioli": "banditlab.forecasters.kernel_aioli:KernelAIOLI",
-        "fourier-aioli": "banditlab.forecasters.fourier_aioli:FourierAIOLI",
-        "gaf": "banditlab.forecasters.gaf:GAF",
-        "gaf-fresh": "banditlab.forecasters.gaf_fresh:GAFFresh",
-    },
-    "boosters": {
-        "adaboost-olm": "banditlab.boosting.olm:AdaBoostOLM",
-        "adaboost-olm++": "banditlab.boosting.olm_plus:AdaBoostOLMPlus",
-        "adaboost-ol-ova": "banditlab.boosting.one_vs_all:AdaBoostOLOneVsAll",
-        "adaova": "banditlab.boosting.one_vs_all:AdaOVA",
-        "oza": "banditlab.boosting.oza:Oza",
-        "best-single": "banditlab.boosting.best_single:BestSingle",
-        "online-mbbm": "banditlab.boosting.mbbm:OnlineMBBM",
-    },
-    "weak_learners": {
-        "hoeffding-tree": "banditlab.boosting.hoeffding:HoeffdingTree",
-        "compiled-hoeffding-tree": "banditlab.boosting.hoeffding:CompiledHoeffdingTree",
-        "forecaster": "banditlab.boosting.forecasting:Forecasting",
-        "simulated": "banditlab.boosting.simulated:Simulated",
-    },
-    "envs": {
-        "banditlab/Adversary-v0": "banditlab.envs.adversary:Adversary",
-        "banditlab/Digits-v0": "banditlab.envs.digits:Digits",
-        "banditlab/Logistic-v0": "banditlab.envs.logistic:Logistic",
-        "banditlab/Sparse-v0": "banditlab.envs.sparse:Sparse",
-        "banditlab/LowerBound-v0": "banditlab.envs.lower_bound:LowerBound",
-        "banditlab/OpenML-v0": "banditlab.envs.openml:OpenML",
-        "banditlab/SynNonSep-v0": "banditlab.envs.synsep:SynNonSep",
-        "banditlab/SynSep-v0": "banditlab.envs.synsep:SynSep",
-        "banditlab/Table-v0": "banditlab.envs.table:Table",
-    },
-}
+_FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "banditlab.envs")
+"""Packages whose `BUILT_IN` lists their players or environments."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +77,10 @@ class Registry:
     def __init__(self) -> None:
         self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
         self._labs: dict[Path, str] = {}
-        for kind, table in _BUILTIN.items():
-            for id_, target in table.items():
-                self._add(Entry(id_, kind, target, "banditlab"))
+        for folder in _FOLDERS:
+            for kind, table in importlib.import_module(folder).BUILT_IN.items():
+                for name, (id_, module) in table.items():
+                    self._add(Entry(id_, kind, f"{module}:{name}", "banditlab"))
         for kind in KINDS:
             for point in entry_points(group=f"banditlab.{kind}"):
                 origin = point.dist.name if point.dist else "an installed package"

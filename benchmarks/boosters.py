@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import Trace
-from banditlab.boosting._compiled import follow, parts
-from banditlab.boosting._forest import Forest, estimate, prepare, teach, teach_one, uniform
-from banditlab.boosting._losses import SHARES, class_costs, cost_matrix
-from banditlab.boosting._weak import Floats, least_costly
+from banditlab.boosting.compiled_rounds import follow, parts
+from banditlab.boosting.losses import SHARES, class_costs, cost_matrix
+from banditlab.boosting.trees.forest import Forest, estimate, prepare, teach, teach_one, uniform
+from banditlab.boosting.weak.weak_learner import Floats, least_costly
 from banditlab.envs.openml import OpenML
-from banditlab.kernels import as_contexts, borrow, njit
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import borrow, njit
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 

@@ -129,7 +129,7 @@ def _count_here(labels: list[str]) -> None:
 
 def _counted(player: Any, counters: Any) -> Counts:
     from banditlab.envs.logistic import Logistic
-    from banditlab.kernels import as_contexts
+    from banditlab.numerics.contexts import as_contexts
     from benchmarks.table import SEED, blocks, build
 
     env = Logistic(n_classes=player.classes or CLASSES, n_features=FEATURES, horizon=2 * ROUNDS)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents import KernelAgent, Trace
 from banditlab.envs.digits import Digits
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import KernelAgent, Trace
 from banditlab.registry import registry
 
 ROUNDS = 20_000

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.kernels import as_contexts, bind, njit
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import bind, njit
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
 from banditlab.registry import registry
 

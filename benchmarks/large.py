@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import Trace
 from banditlab.agents.exploration import Exploration
 from banditlab.envs.sparse import Sparse
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from benchmarks.forecasters import cpu_seconds
 

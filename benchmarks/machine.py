@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.forecasters._lane_math import exponentials as exponentials_of
-from banditlab.forecasters._lane_math import inverse, inverse_root
-from banditlab.forecasters._lanes import WIDTH, eight, put
-from banditlab.kernels import borrow, njit
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.simd import WIDTH, eight, put
+from banditlab.numerics.simd_math import exponentials as exponentials_of
+from banditlab.numerics.simd_math import inverse, inverse_root
 
 Floats = NDArray[np.float64]
 

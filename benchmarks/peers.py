@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from banditlab.agents import Agent, Trace
 from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Agent, Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least

@@ -83,9 +83,9 @@ def _number(text: str) -> float:
 def _line(id_: str, settings: dict[str, Any], rounds: int) -> str:
     import numpy as np
 
-    from banditlab.agents import Trace
-    from banditlab.engine.play import checked_blocks
+    from banditlab.engine.runner import checked_blocks
     from banditlab.envs.sparse import Sparse
+    from banditlab.players.agent import Trace
     from banditlab.registry import registry
     from benchmarks.table import array_bytes, owners, resident
 
@@ -119,8 +119,8 @@ def _gathers(env: Any, matrices: int) -> list[float]:
     """Return seconds a round, over some blocks, of reading the rows of so many matrices at the stream's places."""
     import numpy as np
 
-    from banditlab.engine.play import checked_blocks
-    from banditlab.kernels import borrow, njit
+    from banditlab.engine.runner import checked_blocks
+    from banditlab.numerics.jit import borrow, njit
 
     @njit(cache=False)
     def gather(V, X, n):  # type: ignore[no-untyped-def]

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import KernelAgent, Trace
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.kernels import as_contexts, bind, forecast_rounds, njit, play_rounds
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import bind, njit
+from banditlab.players.agent import KernelAgent, Trace
+from banditlab.players.forecaster import KernelForecaster
+from banditlab.players.rounds import forecast_rounds, play_rounds
 
 Floats = NDArray[np.float64]
 ROUNDS, REPEATS = 2000, 5

@@ -87,7 +87,7 @@ def _go(door: str, rounds: int, folder: str) -> None:
 
         Sweep(read_spec(SPEC, [f"rounds={rounds}"])).run(folder)
     else:
-        from banditlab.cli import app
+        from banditlab.cli.main import app
 
         request = ["run", str(SPEC), "-o", folder, "-j", "1", "--no-report", "--set", f"rounds={rounds}"]
         with contextlib.redirect_stdout(io.StringIO()):  # its own lines are no part of the table

@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import KernelAgent, Trace
 from banditlab.envs.digits import Digits
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import BanditlabError
-from banditlab.kernels import as_contexts, no_look
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import KernelAgent, Trace
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks import split

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.engine.play import is_compiled
+from banditlab.engine.runner import is_compiled
 from banditlab.errors import IncompatibleError
-from banditlab.forecasters._forms import GIB
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.gaf_fresh import GAFFresh
 from banditlab.forecasters.grid import BGrid
-from banditlab.player import Player
+from banditlab.forecasters.primal_dual import GIB
+from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import Registry
 

@@ -26,9 +26,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import banditlab.estimator
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.estimator import OnlineClassifier
-from banditlab.forecasters import KernelForecaster
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.ftrl import FTRL
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
 
 X, Y = load_iris(return_X_y=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from banditlab.errors import UsageError
-from banditlab.player import Player
+from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import KINDS, Registry, classes_of, kind_of, load_file, registry, source_hash
 
@@ -59,9 +59,11 @@ def test_every_algorithm_file_is_registered() -> None:
 
 
 def test_every_environment_is_registered() -> None:
-    from banditlab.envs import ENVIRONMENTS
+    from banditlab import envs
 
-    assert {cls.id for cls in ENVIRONMENTS} == {entry.id for entry in Registry().entries("envs")}
+    assert {getattr(envs, name).id for name in envs.BUILT_IN["envs"]} == {
+        entry.id for entry in Registry().entries("envs")
+    }
 
 
 def test_built_in_comes_first() -> None:
@@ -239,7 +241,7 @@ def test_an_installed_agent_is_found(package: Any) -> None:
 
 def test_an_installed_forecaster_and_env_are_found(package: Any) -> None:
     source = (
-        "class F(__import__('banditlab.player').player.Player):\n    id = 'plugged-f'\n    feedback = 'label'\n"
+        "class F(__import__('banditlab.players.player').player.Player):\n    id = 'plugged-f'\n    feedback = 'label'\n"
         "    def predict(self, context): ...\n"
         "class E:\n    id = 'plugged/E-v0'\n"
     )

@@ -1,9 +1,136 @@
-"""Agents: one bit is seen (`Agent`), or, for scale, the label (`LabelAgent`).
+"""Agents: one bit is seen (`Agent`), or, for scale, the label (`LabelAgent`). Nothing is imported before it is asked for."""
 
-Importing this loads numba; the algorithms themselves are found through the registry.
-"""
+from __future__ import annotations
 
-from banditlab.agents._base import Agent, KernelAgent, Trace
-from banditlab.agents._label import KernelLabelAgent, LabelAgent
+from typing import TYPE_CHECKING
 
-__all__ = ["Agent", "KernelAgent", "KernelLabelAgent", "LabelAgent", "Trace"]
+from banditlab.doors import door, places
+
+if TYPE_CHECKING:
+    from banditlab.agents.banditron import Banditron as Banditron
+    from banditlab.agents.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+    from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect as EpsilonGreedyDirect
+    from banditlab.agents.exploration import Exploration as Exploration
+    from banditlab.agents.gaptron import Gaptron as Gaptron
+    from banditlab.agents.inverse_gap.fastcb import FastCB as FastCB
+    from banditlab.agents.inverse_gap.squarecb import SquareCB as SquareCB
+    from banditlab.agents.newtron import Newtron as Newtron
+    from banditlab.agents.obama.obama_lite import ObamaLite as ObamaLite
+    from banditlab.agents.ovr_perceptron import OvRPerceptron as OvRPerceptron
+    from banditlab.agents.peers.coba_lints import CobaLinTS as CobaLinTS
+    from banditlab.agents.peers.coba_linucb import CobaLinUCB as CobaLinUCB
+    from banditlab.agents.peers.contextualbandits_lints import ContextualBanditsLinTS as ContextualBanditsLinTS
+    from banditlab.agents.peers.contextualbandits_linucb import ContextualBanditsLinUCB as ContextualBanditsLinUCB
+    from banditlab.agents.peers.contextualbandits_sgd import ContextualBanditsSGD as ContextualBanditsSGD
+    from banditlab.agents.peers.mabwiser_lints import MABWiserLinTS as MABWiserLinTS
+    from banditlab.agents.peers.mabwiser_linucb import MABWiserLinUCB as MABWiserLinUCB
+    from banditlab.agents.peers.river_linucb import RiverLinUCB as RiverLinUCB
+    from banditlab.agents.peers.river_logistic import RiverLogistic as RiverLogistic
+    from banditlab.agents.peers.vw import VW as VW
+    from banditlab.agents.perceptron import Perceptron as Perceptron
+    from banditlab.agents.pnewtron import PNewtron as PNewtron
+    from banditlab.agents.randomized_decoding import RandomizedDecoding as RandomizedDecoding
+    from banditlab.agents.rdue import RDUE as RDUE
+    from banditlab.agents.ridge.confidit import Confidit as Confidit
+    from banditlab.agents.ridge.lints import LinTS as LinTS
+    from banditlab.agents.ridge.linucb import LinUCB as LinUCB
+    from banditlab.agents.sampled import Sampled as Sampled
+    from banditlab.agents.soba import SOBA as SOBA
+    from banditlab.agents.soba_diag import SOBAdiag as SOBAdiag
+    from banditlab.agents.uniform import Uniform as Uniform
+    from banditlab.players.agent import Agent as Agent
+    from banditlab.players.agent import KernelAgent as KernelAgent
+    from banditlab.players.agent import Trace as Trace
+    from banditlab.players.label_agent import KernelLabelAgent as KernelLabelAgent
+    from banditlab.players.label_agent import LabelAgent as LabelAgent
+    from banditlab.problem import Decision as Decision
+    from banditlab.problem import Problem as Problem
+
+BUILT_IN = {
+    "agents": {
+        "Uniform": ("uniform", "banditlab.agents.uniform"),
+        "Banditron": ("banditron", "banditlab.agents.banditron"),
+        "Exploration": ("exploration", "banditlab.agents.exploration"),
+        "Newtron": ("newtron", "banditlab.agents.newtron"),
+        "Gaptron": ("gaptron", "banditlab.agents.gaptron"),
+        "ObamaLite": ("obama-lite", "banditlab.agents.obama.obama_lite"),
+        "FastCB": ("fastcb", "banditlab.agents.inverse_gap.fastcb"),
+        "SquareCB": ("squarecb", "banditlab.agents.inverse_gap.squarecb"),
+        "LinUCB": ("linucb", "banditlab.agents.ridge.linucb"),
+        "LinTS": ("lints", "banditlab.agents.ridge.lints"),
+        "Confidit": ("confidit", "banditlab.agents.ridge.confidit"),
+        "EpsilonGreedy": ("epsilon-greedy", "banditlab.agents.epsilon_greedy"),
+        "EpsilonGreedyDirect": ("epsilon-greedy-direct", "banditlab.agents.epsilon_greedy_direct"),
+        "PNewtron": ("pnewtron", "banditlab.agents.pnewtron"),
+        "SOBA": ("soba", "banditlab.agents.soba"),
+        "SOBAdiag": ("soba-diag", "banditlab.agents.soba_diag"),
+        "RDUE": ("rdue", "banditlab.agents.rdue"),
+        "OvRPerceptron": ("ovr-perceptron", "banditlab.agents.ovr_perceptron"),
+        "Perceptron": ("perceptron", "banditlab.agents.perceptron"),
+        "RandomizedDecoding": ("randomized-decoding", "banditlab.agents.randomized_decoding"),
+        "Sampled": ("sampled", "banditlab.agents.sampled"),
+        "VW": ("vw", "banditlab.agents.peers.vw"),
+        "RiverLogistic": ("river-logistic", "banditlab.agents.peers.river_logistic"),
+        "RiverLinUCB": ("river-linucb", "banditlab.agents.peers.river_linucb"),
+        "MABWiserLinUCB": ("mabwiser-linucb", "banditlab.agents.peers.mabwiser_linucb"),
+        "MABWiserLinTS": ("mabwiser-lints", "banditlab.agents.peers.mabwiser_lints"),
+        "ContextualBanditsLinUCB": ("contextualbandits-linucb", "banditlab.agents.peers.contextualbandits_linucb"),
+        "ContextualBanditsLinTS": ("contextualbandits-lints", "banditlab.agents.peers.contextualbandits_lints"),
+        "ContextualBanditsSGD": ("contextualbandits-sgd", "banditlab.agents.peers.contextualbandits_sgd"),
+        "CobaLinUCB": ("coba-linucb", "banditlab.agents.peers.coba_linucb"),
+        "CobaLinTS": ("coba-lints", "banditlab.agents.peers.coba_lints"),
+    },
+}
+"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+_OTHERS = {
+    "Agent": "banditlab.players.agent",
+    "Decision": "banditlab.problem",
+    "KernelAgent": "banditlab.players.agent",
+    "KernelLabelAgent": "banditlab.players.label_agent",
+    "LabelAgent": "banditlab.players.label_agent",
+    "Problem": "banditlab.problem",
+    "Trace": "banditlab.players.agent",
+}
+
+__all__ = [
+    "RDUE",
+    "SOBA",
+    "VW",
+    "Agent",
+    "Banditron",
+    "CobaLinTS",
+    "CobaLinUCB",
+    "Confidit",
+    "ContextualBanditsLinTS",
+    "ContextualBanditsLinUCB",
+    "ContextualBanditsSGD",
+    "Decision",
+    "EpsilonGreedy",
+    "EpsilonGreedyDirect",
+    "Exploration",
+    "FastCB",
+    "Gaptron",
+    "KernelAgent",
+    "KernelLabelAgent",
+    "LabelAgent",
+    "LinTS",
+    "LinUCB",
+    "MABWiserLinTS",
+    "MABWiserLinUCB",
+    "Newtron",
+    "ObamaLite",
+    "OvRPerceptron",
+    "PNewtron",
+    "Perceptron",
+    "Problem",
+    "RandomizedDecoding",
+    "RiverLinUCB",
+    "RiverLogistic",
+    "SOBAdiag",
+    "Sampled",
+    "SquareCB",
+    "Trace",
+    "Uniform",
+]
+
+__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))

@@ -7,15 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, greedy_or_uniform, matrix, per_class, scores
-from banditlab.kernels import inline
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch; gamma (1,)."""
+    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch; gamma (1,)."""
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -23,7 +26,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.gamma[0], state.z, p.shape[0]
     scores(state.V, x, z)
     y_hat = argmax(z, K)
@@ -32,7 +35,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     add(state.V, int(payload[0]), -1.0, x)
     if correct:
         add(state.V, action, 1.0 / p[action], x)

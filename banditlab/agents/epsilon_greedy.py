@@ -7,15 +7,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, matrix, per_class, scores
-from banditlab.forecasters._lane_math import exponentials, inverse_root
-from banditlab.forecasters._lanes import WIDTH, eight, fma, put
-from banditlab.forecasters._scores import by_class, features
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, inline
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.contexts import by_context, by_layout
+from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
+from banditlab.numerics.simd import WIDTH, eight, fma, put
+from banditlab.numerics.simd_math import exponentials, inverse_root
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import probability
+from banditlab.validation import probability, resolve
 
 AUTO_RATE = 1.0
 """learning_rate = "auto" in units of 1/R."""
@@ -29,7 +31,7 @@ is the same."""
 class State(NamedTuple):
     """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
 
-    They are laid out as `banditlab.forecasters._scores` says.
+    They are laid out as `banditlab.numerics.linear_scores` says.
     settings (2,): gamma, learning rate; z, r scratch.
     """
 
@@ -41,7 +43,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     scores(state.V, x, z)
     best = argmax(z, K)
@@ -50,7 +52,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def adagrad_entry(v, s, g):  # type: ignore[no-untyped-def]
+def adagrad_entry(v, s, g):
     """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither.
 
     s begins at FLOOR R^2 >= 1e-212, and |g| stays below 1e150: both within what `inverse_root` is exact for.
@@ -59,7 +61,7 @@ def adagrad_entry(v, s, g):  # type: ignore[no-untyped-def]
     return fma(g, inverse_root(s) * -1.0, v), s
 
 
-def _adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
+def _adagrad(V, G, r, x):
     """V -= g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
     for j in range(x.shape[0]):
         if x[j] != 0.0:
@@ -67,7 +69,7 @@ def _adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
                 V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r[k])
 
 
-def _row_adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
+def _row_adagrad(V, G, r, x):
     W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         xj, i = features(x, j), j
@@ -78,7 +80,7 @@ def _row_adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
             i += W.shape[1]
 
 
-def _sparse_adagrad(V, G, r, x):  # type: ignore[no-untyped-def]
+def _sparse_adagrad(V, G, r, x):
     for i in range(x.indices.shape[0]):
         j, a = x.indices[i], x.values[i]
         for k in range(r.shape[0]):
@@ -92,7 +94,7 @@ adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # the estimated gradient is 0
         return
     r, K = state.r, p.shape[0]

@@ -8,15 +8,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, matrix, per_class, scores
 from banditlab.agents.epsilon_greedy import FLOOR, adagrad_entry
-from banditlab.forecasters._lanes import WIDTH, eight, put
-from banditlab.forecasters._scores import by_class, features
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, by_context, by_layout, inline
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.contexts import by_context, by_layout
+from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
+from banditlab.numerics.simd import WIDTH, eight, put
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import number, probability
+from banditlab.validation import number, probability, resolve
 
 AUTO_RATE = 0.5
 """learning_rate = "auto" in units of 1/R."""
@@ -25,7 +27,7 @@ AUTO_RATE = 0.5
 class State(NamedTuple):
     """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
 
-    They are laid out as `banditlab.forecasters._scores` says.
+    They are laid out as `banditlab.numerics.linear_scores` says.
     rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z scratch.
     """
 
@@ -37,7 +39,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     if gamma < 0.0:
         gamma = min(1.0, math.sqrt(K / (state.rounds[0] + 1.0)))
@@ -48,13 +50,13 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
     return action, explored
 
 
-def _adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
+def _adagrad(V, G, k, r, x):
     """V_k -= g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
     for j in range(x.shape[0]):
         V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r)
 
 
-def _row_adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
+def _row_adagrad(V, G, k, r, x):
     W, H, x = by_class(V), by_class(G), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         i = k * W.shape[1] + j
@@ -63,7 +65,7 @@ def _row_adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
         put(H, i, h)
 
 
-def _sparse_adagrad(V, G, k, r, x):  # type: ignore[no-untyped-def]
+def _sparse_adagrad(V, G, k, r, x):
     for i in range(x.indices.shape[0]):
         j = x.indices[i]
         V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x.values[i] * r)
@@ -73,7 +75,7 @@ adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     y = 1.0 if correct else -1.0
     r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
     adagrad(state.V, state.G, action, r, x)

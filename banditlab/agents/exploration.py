@@ -9,28 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import Agent, Floats, Trace, checked
-from banditlab.agents._wrapping import AroundForecaster, build_forecaster
+from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
-from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
-from banditlab.forecasters._quadratic import softmax_into
-from banditlab.kernels import (
-    as_block,
-    as_class,
-    as_context,
-    as_vector,
-    bind,
-    borrow,
-    draw,
-    draw_uniform,
-    is_answer,
-    njit,
-    row,
-    stretch,
-)
+from banditlab.numerics.contexts import row, stretch
+from banditlab.numerics.draws import draw, draw_uniform, is_answer
+from banditlab.numerics.jit import bind, borrow, njit
+from banditlab.numerics.softmax import softmax_into
+from banditlab.numerics.sparse_rows import rows_of
+from banditlab.players.agent import Agent, Floats, Trace, checked
+from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.problem import Decision, Problem
-from banditlab.rows import rows_of
 from banditlab.validation import number, probability
 
 STRETCH = 128
@@ -38,7 +28,7 @@ STRETCH = 128
 
 
 @njit
-def decide(z, u, gamma, p):  # type: ignore[no-untyped-def]
+def decide(z, u, gamma, p):
     """Play from the logits z (K,): write gamma/K + (1 - gamma) softmax(z) into p (K,), return (action, explored)."""
     K = p.shape[0]
     softmax_into(z, p)
@@ -49,7 +39,7 @@ def decide(z, u, gamma, p):  # type: ignore[no-untyped-def]
     return action, explored
 
 
-def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, explored):
     """Play one block, round t exploring at rate gammas[t]; at gamma = 1 no forecast is ever looked at.
 
     Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
@@ -71,7 +61,7 @@ def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, exp
     return y.shape[0]
 
 
-def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true, explored):
     """Play one block, forecasting in batches while the state stands still.
 
     Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands

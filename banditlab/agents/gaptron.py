@@ -8,13 +8,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import ScaledScores, argmax, greedy_or_uniform, matrix, per_class, runner_up, scores
+from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.errors import UsageError
-from banditlab.forecasters._lane_math import exponentials
-from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
-from banditlab.kernels import inline
+from banditlab.numerics.argmax import argmax, runner_up
+from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import matrix, per_class, scores
+from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.simd_math import exponentials
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
 
@@ -26,7 +29,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`), but for a scale; z, r scratch; the others hold one number.
+    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
 
     loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
     norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
@@ -47,7 +50,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, scale, K = state.z, state.norm[SCALE], p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
@@ -62,7 +65,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
+def hinge_gap(payload, y_star, K, loss):
     """Return a = 1 - m* if m* <= kappa, else 0, m* = y*'s margin; for the smooth hinge (1 - min(1, m*))^2."""
     m_star = -payload[runner_up(payload, y_star, K)]
     if loss == SMOOTH_HINGE:
@@ -71,7 +74,7 @@ def hinge_gap(payload, y_star, K, loss):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # g_t = 0
         return
     r, K = state.r, p.shape[0]
@@ -91,7 +94,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
 
 
 @inline
-def logistic_slope(payload, y, weight, K, r):  # type: ignore[no-untyped-def]
+def logistic_slope(payload, y, weight, K, r):
     """Write weight (softmax - e_y) into r, the factor of g_t = r x' in the classes; return ||r||^2."""
     p_star = 1.0 / payload[K]
     squares = 0.0
@@ -103,7 +106,7 @@ def logistic_slope(payload, y, weight, K, r):  # type: ignore[no-untyped-def]
 
 
 @inline
-def hinge_slope(v, y, weight, K, loss, r):  # type: ignore[no-untyped-def]
+def hinge_slope(v, y, weight, K, loss, r):
     """Write weight l'(m) (e_y - e_k~) into r, m = z_y - z_k~ the margin of y, k~ the best other class; return ||r||^2."""
     other = runner_up(v, y, K)
     m = v[y] - v[other]

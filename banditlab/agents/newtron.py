@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._ball import Ball, add, ball_state, solve
-from banditlab.agents._base import KernelAgent
 from banditlab.errors import UsageError
-from banditlab.forecasters._packed import lay, rows_times
-from banditlab.kernels import draw, draw_uniform, njit
+from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.frobenius_programme import Ball, add, ball_state, solve
+from banditlab.numerics.jit import njit
+from banditlab.numerics.packed_symmetric import lay, rows_times
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
@@ -27,7 +28,7 @@ class State(NamedTuple):
 
 
 @njit
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, s = state.z, state.s
     gamma, alpha = state.rates[0], state.rates[2]
     K = p.shape[0]
@@ -49,7 +50,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     beta = state.rates[1]
     played, z = p[action], payload[1]
     if correct:  # dlt = c (e_i - 1/K) (x) x, i the played class
@@ -81,7 +82,8 @@ class Newtron(KernelAgent):
 
     E[dlt] is the gradient of l_t at W'_t, whatever gamma. Every dlt is c (e_i - 1/K) (x) x, so the rows of W' sum to
     zero and on that subspace the quadratic is block diagonal, one d x d block a class: rank-one updates, O(K d^2), the
-    same numbers as the Kd x Kd form. The ball binds in nearly every round; `_ball.py` solves that case exactly, too.
+    same numbers as the Kd x Kd form. The ball binds in nearly every round; `numerics.frobenius_programme` solves that
+    case exactly, too.
 
     Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
     gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. The constants are not known to us, so `bound`

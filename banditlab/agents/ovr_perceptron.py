@@ -7,15 +7,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import draw_uniform, inline
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw_uniform
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch.
+    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch.
 
     rules (2,): 1 where the largest yes is played, 1 where a hit corrects every class.
     """
@@ -26,7 +29,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     yes = 0
@@ -51,7 +54,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     said_yes = payload[action] >= 0.0
     if said_yes != correct:
         add(state.V, action, 1.0 if correct else -1.0, x)

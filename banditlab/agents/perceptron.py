@@ -7,21 +7,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import LinearScores, add, argmax, matrix, per_class, scores
-from banditlab.kernels import inline
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.players.label_agent import KernelLabelAgent
 from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`); the scores z as scratch."""
+    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch."""
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     scores(state.V, x, state.z)
     y_hat = argmax(state.z, p.shape[0])
     p[:] = 0.0
@@ -30,7 +32,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, label):
     if action == label:
         return
     add(state.V, label, 1.0, x)

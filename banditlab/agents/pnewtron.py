@@ -8,14 +8,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, matrix, per_class, scores
+from banditlab.agents.linear import LinearScores
 from banditlab.errors import UsageError
-from banditlab.forecasters._lane_math import exponentials, inverse
-from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, fma, put, total
-from banditlab.forecasters._norms import SQUARE, measured, note, running_norm, squares
-from banditlab.forecasters._scores import by_class, features
-from banditlab.kernels import borrow, by_context, by_layout, draw, draw_uniform, inline
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.contexts import by_context, by_layout
+from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
+from banditlab.numerics.running_norm import SQUARE, measured, note, running_norm, squares
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, fma, put, total
+from banditlab.numerics.simd_math import exponentials, inverse
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
 
@@ -26,9 +29,9 @@ LEAST_NORM, MOST_NORM = 1e-150, 1e150
 
 
 class State(NamedTuple):
-    """A and V = -b/A, transposed, in one layout (see `banditlab.forecasters._scores`); W = scale V'.
+    """A and V = -b/A, transposed, in one layout (see `banditlab.numerics.linear_scores`); W = scale V'.
 
-    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.forecasters._norms`, its own scale unused. z and s
+    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.numerics.running_norm`, its own scale unused. z and s
     are scratch, s zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation
     draw is the argmax.
     """
@@ -44,7 +47,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, s, scale, K = state.z, state.s, state.scale[0], p.shape[0]
     gamma, alpha = state.rates[0], state.rates[2] * scale
     scores(state.V, x, z)
@@ -68,7 +71,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     K, beta = p.shape[0], state.rates[1]
     if correct:  # dlt = c (e_i - 1/K) (x) x, i the played class
         c, kappa = -(1.0 - payload[0]) / p[action], p[action]
@@ -84,7 +87,7 @@ def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-unty
 
 
 @inline
-def entry(a, v, more, moved):  # type: ignore[no-untyped-def]
+def entry(a, v, more, moved):
     """Return an entry of A plus `more` and V = -b/A with b plus `moved`, numbers or lanes; zeros change neither.
 
     (V A - moved)/(A + more) = V - (V more + moved)/(A + more).
@@ -94,7 +97,7 @@ def entry(a, v, more, moved):  # type: ignore[no-untyped-def]
 
 
 @inline
-def move_entry(A, V, j, k, more, moved):  # type: ignore[no-untyped-def]
+def move_entry(A, V, j, k, more, moved):
     """Update entry k, j and return what it adds to ||V||^2."""
     old = V[j, k]
     A[j, k], V[j, k] = entry(A[j, k], old, more, moved)
@@ -102,7 +105,7 @@ def move_entry(A, V, j, k, more, moved):  # type: ignore[no-untyped-def]
 
 
 @inline
-def move_feature(A, V, j, xj, i, K, weight, step):  # type: ignore[no-untyped-def]
+def move_feature(A, V, j, xj, i, K, weight, step):
     """Update feature j of all classes, dlt = c e x_j with e = 1 - 1/K for the class i and -1/K for the others."""
     other, gain = -1.0 / K, 0.0
     more, moved = weight * other * other * (xj * xj), step * other * xj
@@ -114,7 +117,7 @@ def move_feature(A, V, j, xj, i, K, weight, step):  # type: ignore[no-untyped-de
     return gain + move_entry(A, V, j, i, weight * own * own * (xj * xj), step * own * xj)
 
 
-def _move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
+def _move(state, V, x, i, K, weight, step):
     """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0.
 
     i is the class that was played; weight = kappa beta c^2 and step = (1 - kappa beta <dlt, W'>) c.
@@ -126,7 +129,7 @@ def _move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
 
 
 @inline
-def square(V, s):  # type: ignore[no-untyped-def]
+def square(V, s):
     """Return ||V||^2; s is scratch."""
     squares(V, s)
     sums = 0.0
@@ -136,7 +139,7 @@ def square(V, s):  # type: ignore[no-untyped-def]
 
 
 @inline
-def move_eight(A, W, i, more, moved, sums):  # type: ignore[no-untyped-def]
+def move_eight(A, W, i, more, moved, sums):
     """Update eight entries of a row and return sums plus V's new squares."""
     a, w = entry(eight(A, i), eight(W, i), more, moved)
     put(A, i, a)
@@ -145,7 +148,7 @@ def move_eight(A, W, i, more, moved, sums):  # type: ignore[no-untyped-def]
 
 
 @inline
-def move_rows(A, W, i, rows, more, moved, even, odd):  # type: ignore[no-untyped-def]
+def move_rows(A, W, i, rows, more, moved, even, odd):
     """Update eight entries of each of so many rows; two sums, so that an addition need not wait for the last."""
     wide = W.shape[1]
     for _ in range(rows // 2):
@@ -157,7 +160,7 @@ def move_rows(A, W, i, rows, more, moved, even, odd):  # type: ignore[no-untyped
     return even, odd
 
 
-def _row_move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
+def _row_move(state, V, x, i, K, weight, step):
     A, W, x = by_class(state.A), by_class(V), borrow(x)
     other, wide, even, odd = -1.0 / K, W.shape[1], all_lanes(0.0), all_lanes(0.0)
     own = 1.0 + other
@@ -171,7 +174,7 @@ def _row_move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
     measured(state.norm, total(even + odd))
 
 
-def _sparse_move(state, V, x, i, K, weight, step):  # type: ignore[no-untyped-def]
+def _sparse_move(state, V, x, i, K, weight, step):
     A, gain, near = state.A, 0.0, 0.0
     for t in range(x.indices.shape[0]):
         near += A[x.indices[t], 0]

@@ -8,18 +8,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._label import KernelLabelAgent
-from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, scores
+from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
-from banditlab.forecasters._lane_math import exponentials
-from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm
-from banditlab.kernels import draw, inline
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import matrix, per_class, scores
+from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm
+from banditlab.numerics.simd_math import exponentials
+from banditlab.players.label_agent import KernelLabelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, positive
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`) but for a scale; z, r scratch; step (1,).
+    """V, the transpose of W (see `banditlab.numerics.linear_scores`) but for a scale; z, r scratch; step (1,).
 
     norm (5,) is the running norm: W = norm[SCALE] V'.
     """
@@ -32,7 +35,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
@@ -48,7 +51,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, label):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, label):
     r, K = state.r, p.shape[0]
     factor = state.step[0] / LN2
     for k in range(K):  # step * grad l = r x', grad l = (q - e_y) x' / ln 2

@@ -8,13 +8,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import ScaledScores, argmax, matrix, per_class, scores
+from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
-from banditlab.forecasters._lane_math import exponentials
-from banditlab.forecasters._norms import SCALE, descend_in_ball, running_norm, squared_norm
-from banditlab.kernels import draw, draw_uniform, inline
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import matrix, per_class, scores
+from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.simd_math import exponentials
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
 
@@ -22,7 +25,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`), but for a scale; z, r scratch; the others hold one number.
+    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
 
     scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. norm (5,) is the running
     norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
@@ -39,7 +42,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, K, gamma = state.z, p.shape[0], state.gamma[0]
     scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
@@ -57,7 +60,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # G_t = 0
         return
     r, K = state.r, p.shape[0]

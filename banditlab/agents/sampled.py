@@ -9,24 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import Floats, Trace, checked
-from banditlab.agents._label import LabelAgent
-from banditlab.agents._wrapping import AroundForecaster, build_forecaster
-from banditlab.forecasters._base import Forecaster, KernelForecaster, Kernels
-from banditlab.forecasters._quadratic import softmax_into
-from banditlab.kernels import as_block, as_class, as_context, as_vector, bind, borrow, draw, is_answer, njit, row
+from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
+from banditlab.numerics.contexts import row
+from banditlab.numerics.draws import draw, is_answer
+from banditlab.numerics.jit import bind, borrow, njit
+from banditlab.numerics.softmax import softmax_into
+from banditlab.numerics.sparse_rows import rows_of
+from banditlab.players.agent import Floats, Trace, checked
+from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.label_agent import LabelAgent
 from banditlab.problem import Decision, Problem
-from banditlab.rows import rows_of
 
 
 @njit
-def decide(z, u, p):  # type: ignore[no-untyped-def]
+def decide(z, u, p):
     """Write softmax(z) into p (K,) and return a draw from it."""
     softmax_into(z, p)
     return draw(p, u[1])
 
 
-def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):  # type: ignore[no-untyped-def]
+def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):
     """Play one block; `update_kernel` writes into z what was forecast before it learnt, and no action moves the state.
 
     Returns n, or the first round whose answer is none (logits that are not finite).

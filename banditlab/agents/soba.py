@@ -8,9 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, argmax, greedy_or_uniform, padded, runner_up, scores, zero_weights
-from banditlab.kernels import inline, njit
+from banditlab.agents.linear import LinearScores
+from banditlab.numerics.argmax import argmax, runner_up
+from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.linear_scores import padded, scores, zero_weights
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
 
@@ -31,7 +34,7 @@ class State(NamedTuple):
 
 
 @inline
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     z, tally, K = state.z, state.tally, p.shape[0]
     gamma = state.gamma[0]
     if tally[3] == 1.0:
@@ -44,7 +47,7 @@ def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
 
 
 @njit
-def accepts(tally, difference, p_y, quadratic):  # type: ignore[no-untyped-def]
+def accepts(tally, difference, p_y, quadratic):
     """Whether S + m >= 0, at diff = z_yb - z_y and quadratic = z'A^{-1}z; books m and z'A_t^{-1}z if so."""
     m = (difference * difference + 2.0 * difference) / (p_y * (1.0 + quadratic))
     if tally[0] + m < 0.0:
@@ -55,7 +58,7 @@ def accepts(tally, difference, p_y, quadratic):  # type: ignore[no-untyped-def]
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     V, C, v = state.V, state.C, state.v
     state.tally[2] += 1.0
     if not correct:

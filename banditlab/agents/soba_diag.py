@@ -7,18 +7,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.agents._scores import LinearScores, matrix, per_class, runner_up
+from banditlab.agents.linear import LinearScores
 from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
-from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, one_lane, put, total
-from banditlab.forecasters._scores import by_class, features
-from banditlab.kernels import borrow, by_context, by_layout, inline
+from banditlab.numerics.argmax import runner_up
+from banditlab.numerics.contexts import by_context, by_layout
+from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.linear_scores import by_class, features, matrix, per_class
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, one_lane, put, total
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """V, the transpose of W, C = 1/A and theta in one layout (see `banditlab.forecasters._scores`); the others as in SOBA."""
+    """V, the transpose of W, C = 1/A and theta in one layout (see `numerics.linear_scores`); the others as in SOBA."""
 
     V: NDArray[np.float64]
     C: NDArray[np.float64]
@@ -31,7 +33,7 @@ class State(NamedTuple):
 # Sums go by lanes, features l, l + 8, ... in lane l, in every form.
 
 
-def _quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
+def _quadratic(C, y, yb, x):
     """Return x'(C_yb + C_y)x, the C_k diagonal."""
     sums = all_lanes(0.0)
     for j in range(x.shape[0]):
@@ -39,7 +41,7 @@ def _quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
     return total(sums)
 
 
-def _row_quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
+def _row_quadratic(C, y, yb, x):
     rows, x, sums = by_class(C), borrow(x), all_lanes(0.0)
     wide = rows.shape[1]
     for j in range(0, x.shape[0], WIDTH):
@@ -48,7 +50,7 @@ def _row_quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
     return total(sums)
 
 
-def _sparse_quadratic(C, y, yb, x):  # type: ignore[no-untyped-def]
+def _sparse_quadratic(C, y, yb, x):
     sums = all_lanes(0.0)
     for i in range(x.indices.shape[0]):
         j, a = x.indices[i], x.values[i]
@@ -60,7 +62,7 @@ quadratic_form = by_context(by_layout(_quadratic, _row_quadratic, name="C"), _sp
 
 
 @inline
-def moved(c, theta, xj, inverse, sign):  # type: ignore[no-untyped-def]
+def moved(c, theta, xj, inverse, sign):
     """Return entries of C, theta and W updated, numbers or lanes; sign is 1 in the row y and -1 in the row yb."""
     c = c / (xj * xj * inverse * c + 1.0)  # A += z^2
     theta = theta + xj * (sign * inverse)  # theta -= g
@@ -68,20 +70,20 @@ def moved(c, theta, xj, inverse, sign):  # type: ignore[no-untyped-def]
 
 
 @inline
-def move_entry(state, j, y, yb, xj, inverse):  # type: ignore[no-untyped-def]
+def move_entry(state, j, y, yb, xj, inverse):
     """Update column j of the rows y and yb."""
     V, C, theta = state.V, state.C, state.theta
     C[j, y], theta[j, y], V[j, y] = moved(C[j, y], theta[j, y], xj, inverse, 1.0)
     C[j, yb], theta[j, yb], V[j, yb] = moved(C[j, yb], theta[j, yb], xj, inverse, -1.0)
 
 
-def _move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+def _move(state, V, y, yb, x, inverse):
     for j in range(x.shape[0]):
         if x[j] != 0.0:
             move_entry(state, j, y, yb, x[j], inverse)
 
 
-def _row_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+def _row_move(state, V, y, yb, x, inverse):
     W, C, theta, x = by_class(V), by_class(state.C), by_class(state.theta), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         xj = features(x, j)
@@ -93,7 +95,7 @@ def _row_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
             put(W, i, w)
 
 
-def _sparse_move(state, V, y, yb, x, inverse):  # type: ignore[no-untyped-def]
+def _sparse_move(state, V, y, yb, x, inverse):
     for i in range(x.indices.shape[0]):
         move_entry(state, x.indices[i], y, yb, x.values[i], inverse)
 
@@ -102,7 +104,7 @@ move = by_context(by_layout(_move, _row_move), _sparse_move)
 
 
 @inline
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     state.tally[2] += 1.0
     if not correct:
         return

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import KernelAgent
-from banditlab.kernels import draw_uniform, njit
+from banditlab.numerics.draws import draw_uniform
+from banditlab.numerics.jit import njit
+from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 
 
@@ -19,14 +20,14 @@ class State(NamedTuple):
 
 
 @njit
-def act_kernel(state, x, u, p, payload):  # type: ignore[no-untyped-def]
+def act_kernel(state, x, u, p, payload):
     K = state.K[0]
     p[:] = 1.0 / K
     return draw_uniform(K, u[1]), True
 
 
 @njit
-def learn_kernel(state, x, action, p, payload, correct):  # type: ignore[no-untyped-def]
+def learn_kernel(state, x, action, p, payload, correct):
     pass
 
 

@@ -7,21 +7,25 @@ write_report("runs/results/quickstart")
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from banditlab.analysis.joins import relative
-from banditlab.analysis.summary import summary_rows
-from banditlab.analysis.tables import Results, load
+from banditlab.doors import door
 
 if TYPE_CHECKING:
-    import os
+    from banditlab.analysis.joins import relative as relative
+    from banditlab.analysis.report import write_report as write_report
+    from banditlab.analysis.summary import summary_rows as summary_rows
+    from banditlab.analysis.tables import Results as Results
+    from banditlab.analysis.tables import load as load
+
+_PLACES = {
+    "Results": "banditlab.analysis.tables",
+    "load": "banditlab.analysis.tables",
+    "relative": "banditlab.analysis.joins",
+    "summary_rows": "banditlab.analysis.summary",
+    "write_report": "banditlab.analysis.report",
+}
 
 __all__ = ["Results", "load", "relative", "summary_rows", "write_report"]
 
-
-def write_report(out: str | os.PathLike[str]) -> Path:
-    """Write OUT/report.html, figures/ and tables/ (see `banditlab.analysis.report`); plotting loads only here."""
-    from banditlab.analysis.report import write_report
-
-    return write_report(out)
+__getattr__, __dir__ = door(__name__, _PLACES)

@@ -1,7 +1,89 @@
-"""Online multiclass boosting: weak learners, boosters, and the pieces they share."""
+"""Online multiclass boosting: boosters, weak learners, and what they share. Nothing is imported before it is asked for."""
 
 from __future__ import annotations
 
-from banditlab.boosting._weak import ProbableLearner, WeakLearner
+from typing import TYPE_CHECKING
 
-__all__ = ["ProbableLearner", "WeakLearner"]
+from banditlab.doors import door, places
+
+if TYPE_CHECKING:
+    from banditlab.boosting.best_single import BestSingle as BestSingle
+    from banditlab.boosting.booster import Booster as Booster
+    from banditlab.boosting.exploration import BoostedExploration as BoostedExploration
+    from banditlab.boosting.mbbm import OnlineMBBM as OnlineMBBM
+    from banditlab.boosting.olm import AdaBoostOLM as AdaBoostOLM
+    from banditlab.boosting.olm_plus import AdaBoostOLMPlus as AdaBoostOLMPlus
+    from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll as AdaBoostOLOneVsAll
+    from banditlab.boosting.one_vs_all import AdaOVA as AdaOVA
+    from banditlab.boosting.oza import Oza as Oza
+    from banditlab.boosting.potentials import ExactPotentials as ExactPotentials
+    from banditlab.boosting.potentials import Potentials as Potentials
+    from banditlab.boosting.potentials import SampledPotentials as SampledPotentials
+    from banditlab.boosting.remembered import RememberedPotentials as RememberedPotentials
+    from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree as CompiledHoeffdingTree
+    from banditlab.boosting.trees.hoeffding import HoeffdingTree as HoeffdingTree
+    from banditlab.boosting.weak.forecasting import Forecasting as Forecasting
+    from banditlab.boosting.weak.simulated import Simulated as Simulated
+    from banditlab.boosting.weak.weak_learner import ProbableLearner as ProbableLearner
+    from banditlab.boosting.weak.weak_learner import WeakLearner as WeakLearner
+    from banditlab.problem import Decision as Decision
+    from banditlab.problem import Problem as Problem
+
+BUILT_IN = {
+    "agents": {
+        "BoostedExploration": ("boosted-exploration", "banditlab.boosting.exploration"),
+    },
+    "boosters": {
+        "AdaBoostOLM": ("adaboost-olm", "banditlab.boosting.olm"),
+        "AdaBoostOLMPlus": ("adaboost-olm++", "banditlab.boosting.olm_plus"),
+        "AdaBoostOLOneVsAll": ("adaboost-ol-ova", "banditlab.boosting.one_vs_all"),
+        "AdaOVA": ("adaova", "banditlab.boosting.one_vs_all"),
+        "Oza": ("oza", "banditlab.boosting.oza"),
+        "BestSingle": ("best-single", "banditlab.boosting.best_single"),
+        "OnlineMBBM": ("online-mbbm", "banditlab.boosting.mbbm"),
+    },
+    "weak_learners": {
+        "HoeffdingTree": ("hoeffding-tree", "banditlab.boosting.trees.hoeffding"),
+        "CompiledHoeffdingTree": ("compiled-hoeffding-tree", "banditlab.boosting.trees.hoeffding"),
+        "Forecasting": ("forecaster", "banditlab.boosting.weak.forecasting"),
+        "Simulated": ("simulated", "banditlab.boosting.weak.simulated"),
+    },
+}
+"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+_OTHERS = {
+    "Booster": "banditlab.boosting.booster",
+    "Decision": "banditlab.problem",
+    "ExactPotentials": "banditlab.boosting.potentials",
+    "Potentials": "banditlab.boosting.potentials",
+    "ProbableLearner": "banditlab.boosting.weak.weak_learner",
+    "Problem": "banditlab.problem",
+    "RememberedPotentials": "banditlab.boosting.remembered",
+    "SampledPotentials": "banditlab.boosting.potentials",
+    "WeakLearner": "banditlab.boosting.weak.weak_learner",
+}
+
+__all__ = [
+    "AdaBoostOLM",
+    "AdaBoostOLMPlus",
+    "AdaBoostOLOneVsAll",
+    "AdaOVA",
+    "BestSingle",
+    "BoostedExploration",
+    "Booster",
+    "CompiledHoeffdingTree",
+    "Decision",
+    "ExactPotentials",
+    "Forecasting",
+    "HoeffdingTree",
+    "OnlineMBBM",
+    "Oza",
+    "Potentials",
+    "ProbableLearner",
+    "Problem",
+    "RememberedPotentials",
+    "SampledPotentials",
+    "Simulated",
+    "WeakLearner",
+]
+
+__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._base import Booster
-from banditlab.boosting._weak import Floats
-from banditlab.kernels import as_class
+from banditlab.boosting.booster import Booster
+from banditlab.boosting.weak.weak_learner import Floats
+from banditlab.players.inputs import as_class
 from banditlab.problem import Problem
 
 

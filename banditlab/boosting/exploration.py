@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents._base import Agent, Floats, Trace, checked
-from banditlab.boosting._base import Booster
+from banditlab.boosting.booster import Booster
 from banditlab.errors import UsageError
-from banditlab.kernels import as_block, as_class, as_context, as_vector, draw, draw_uniform
+from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.players.agent import Agent, Floats, Trace, checked
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 from banditlab.validation import probability

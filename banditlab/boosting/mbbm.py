@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.agents._base import Floats
-from banditlab.boosting._base import Booster
-from banditlab.boosting._edges import Edges
+from banditlab.boosting.booster import Booster
+from banditlab.boosting.edges import Edges
 from banditlab.boosting.potentials import DrawnPotentials, ExactPotentials, Potentials, SampledPotentials
 from banditlab.boosting.remembered import RememberedPotentials
 from banditlab.bounds.boosting_mbbm import mbbm_weight
+from banditlab.players.agent import Floats
 from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive, probability
 

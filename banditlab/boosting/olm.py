@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting._compiled import Loops, best_of, loops, put_votes
-from banditlab.boosting._experts import ExpertBooster
-from banditlab.boosting._losses import (
+from banditlab.boosting.compiled_rounds import Loops, best_of, loops, put_votes
+from banditlab.boosting.expert_booster import ExpertBooster
+from banditlab.boosting.losses import (
     CODES,
     EXPONENTIAL,
     FARTHEST,
@@ -21,11 +21,11 @@ from banditlab.boosting._losses import (
     gradient,
     slope,
 )
-from banditlab.boosting._weak import Floats, least_costly
+from banditlab.boosting.weak.weak_learner import Floats, least_costly
 from banditlab.bounds.boosting import olm_best_expert, olm_square_hinge_best_expert
-from banditlab.forecasters._lane_math import exp
-from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, put
-from banditlab.kernels import inline, njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
+from banditlab.numerics.simd_math import exp
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
@@ -34,7 +34,7 @@ EXACT, PRINTED, CODED = range(3)
 
 
 @njit
-def step_kernel(loss, alpha, i, l, S, C):  # type: ignore[no-untyped-def]
+def step_kernel(loss, alpha, i, l, S, C):
     """Write s^{i+1} = s^i + alpha_i e_l into S[i] and the costs at it into C."""
     for k in range(S.shape[1]):
         S[i, k] = S[i - 1, k] if i > 0 else 0.0
@@ -43,7 +43,7 @@ def step_kernel(loss, alpha, i, l, S, C):  # type: ignore[no-untyped-def]
 
 
 @njit
-def derivative(loss, how, s, step, l, y, g):  # type: ignore[no-untyped-def]
+def derivative(loss, how, s, step, l, y, g):
     """Return f'(alpha) of f(alpha) = L^y(s^{i-1} + alpha e_l), s = s^{i-1} + step e_l being the votes at alpha = step."""
     if how == EXACT or l != y:  # (10), (38), (41): the gradient's entry l, at the votes after the step
         gradient(loss, s, y, g)
@@ -57,7 +57,7 @@ def derivative(loss, how, s, step, l, y, g):  # type: ignore[no-untyped-def]
 
 
 @njit
-def descend(loss, how, rate, decay, limit, alpha, S, votes, y, g):  # type: ignore[no-untyped-def]
+def descend(loss, how, rate, decay, limit, alpha, S, votes, y, g):
     """Line 13: alpha_i becomes its projection after a gradient step; the rate is `rate` e^(-decay i), i from 1."""
     for i in range(alpha.shape[0]):
         l = int(votes[i])
@@ -85,7 +85,7 @@ def falls_of(N: int, decay: float) -> Floats:
 
 
 @inline
-def begin_with_odds(room):  # type: ignore[no-untyped-def]
+def begin_with_odds(room):
     """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
     K, P = room.pairs.shape
     for b in range(0, P, WIDTH):
@@ -100,7 +100,7 @@ def begin_with_odds(room):  # type: ignore[no-untyped-def]
 
 
 @inline
-def choose_with_odds(alpha, room, i, q, u, P):  # type: ignore[no-untyped-def]
+def choose_with_odds(alpha, room, i, q, u, P):
     """Return the cheapest class; the odds of every class after the step to come, too, before it is known which it is."""
     K = room.pairs.shape[0]
     for b in range(0, P, WIDTH):
@@ -114,7 +114,7 @@ def choose_with_odds(alpha, room, i, q, u, P):  # type: ignore[no-untyped-def]
 
 
 @inline
-def step_with_odds(alpha, room, i, l, S, P):  # type: ignore[no-untyped-def]
+def step_with_odds(alpha, room, i, l, S, P):
     """Take odds and pairs from s^i to s^i + alpha e_l.
 
     C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
@@ -141,7 +141,7 @@ def step_with_odds(alpha, room, i, l, S, P):  # type: ignore[no-untyped-def]
 
 
 @njit
-def begin_with_costs(loss, room):  # type: ignore[no-untyped-def]
+def begin_with_costs(loss, room):
     """Write s^0 = 0 and the costs there."""
     K = room.p.shape[0]
     room.votes[:] = 0.0
@@ -151,7 +151,7 @@ def begin_with_costs(loss, room):  # type: ignore[no-untyped-def]
 
 
 @njit
-def step_with_costs(loss, alpha, room, i, l, S):  # type: ignore[no-untyped-def]
+def step_with_costs(loss, alpha, room, i, l, S):
     """Take the costs from s^i to s^i + alpha e_l: one row and one column."""
     K, C, s = room.p.shape[0], room.pairs, room.votes
     for r in range(K):
@@ -171,7 +171,7 @@ def step_with_costs(loss, alpha, room, i, l, S):  # type: ignore[no-untyped-def]
 
 
 @inline
-def begin_kernel(rule, room):  # type: ignore[no-untyped-def]
+def begin_kernel(rule, room):
     if rule.codes[2]:
         begin_with_odds(room)
     else:
@@ -179,7 +179,7 @@ def begin_kernel(rule, room):  # type: ignore[no-untyped-def]
 
 
 @inline
-def choose_kernel(rule, room, i, q, u):  # type: ignore[no-untyped-def]
+def choose_kernel(rule, room, i, q, u):
     if rule.codes[2] == 0:
         return least_costly(q, room.pairs, room.gain[: q.shape[0]], u)
     if room.votes.shape[0] == WIDTH:  # loops over one block are none
@@ -188,7 +188,7 @@ def choose_kernel(rule, room, i, q, u):  # type: ignore[no-untyped-def]
 
 
 @inline
-def vote_kernel(rule, room, i, l, S):  # type: ignore[no-untyped-def]
+def vote_kernel(rule, room, i, l, S):
     if rule.codes[2] == 0:
         step_with_costs(rule.codes[0], rule.alpha[i], room, i, l, S)
     elif room.votes.shape[0] == WIDTH:
@@ -198,7 +198,7 @@ def vote_kernel(rule, room, i, l, S):  # type: ignore[no-untyped-def]
 
 
 @inline
-def descend_kernel(rule, room, i, l, y, root, S):  # type: ignore[no-untyped-def]
+def descend_kernel(rule, room, i, l, y, root, S):
     """Line 13 for learner i, as `descend` does; the exact derivative is an entry of the next learner's costs."""
     right, wrong, how, (rate, limit) = -room.mass[i + 1, y], room.after[i, y], rule.codes[1], rule.limits
     f = right if l == y else wrong
@@ -210,7 +210,7 @@ def descend_kernel(rule, room, i, l, y, root, S):  # type: ignore[no-untyped-def
 
 
 @njit
-def recall_kernel(rule, i, l, s):  # type: ignore[no-untyped-def]
+def recall_kernel(rule, i, l, s):
     pass
 
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._compiled import Loops
-from banditlab.boosting._experts import ExpertBooster
-from banditlab.boosting._losses import SHARES, class_costs
-from banditlab.boosting._weak import Floats
+from banditlab.boosting.compiled_rounds import Loops
+from banditlab.boosting.expert_booster import ExpertBooster
+from banditlab.boosting.losses import SHARES, class_costs
 from banditlab.boosting.regression import FORECASTERS, BoostingRegression, Rule
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.bounds.boosting import olm_plus_best_expert
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._base import Booster, uniform_best
-from banditlab.boosting._weak import Floats, ProbableLearner, WeakLearner
+from banditlab.boosting.booster import Booster, uniform_best
 from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.boosting.weak.weak_learner import Floats, ProbableLearner, WeakLearner
 from banditlab.errors import IncompatibleError
 from banditlab.problem import Problem
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting._base import Booster, uniform_best
-from banditlab.boosting._weak import Floats
+from banditlab.boosting.booster import Booster, uniform_best
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from banditlab.errors import UsageError
-from banditlab.kernels import njit
+from banditlab.numerics.jit import njit
 from banditlab.validation import at_least
 
 MEMO = 20_000
@@ -56,7 +56,7 @@ def _tables(n_votes: int, n_classes: int, edge: float) -> Tables:
 
 
 @njit
-def times(a, degree, pmf, cap, most, out):  # type: ignore[no-untyped-def]
+def times(a, degree, pmf, cap, most, out):
     """Write a(x) * sum_{n <= cap} pmf_n x^n into out up to x^most and return its degree, -1 for the zero polynomial."""
     if degree < 0 or cap < 0:
         return -1
@@ -70,7 +70,7 @@ def times(a, degree, pmf, cap, most, out):  # type: ignore[no-untyped-def]
 
 
 @njit
-def at(a, degree, b, other, power):  # type: ignore[no-untyped-def]
+def at(a, degree, b, other, power):
     """Return the coefficient of x^power in a(x) b(x), of degrees `degree` and `other`."""
     total = 0.0
     for i in range(max(0, power - other), min(degree, power) + 1):
@@ -79,7 +79,7 @@ def at(a, degree, b, other, power):  # type: ignore[no-untyped-def]
 
 
 @njit
-def row_kernel(tables, m, lead, row, degrees):  # type: ignore[no-untyped-def]
+def row_kernel(tables, m, lead, row, degrees):
     """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l, ascending.
 
     row[0] = phi(s), row[1] = phi(s) - phi(s + e_r), which is the probability of a tie at the top, and row[2+l] =
@@ -217,7 +217,7 @@ class ExactPotentials(Potentials):
 
 
 @njit
-def count_kernel(uniforms, favoured, counts):  # type: ignore[no-untyped-def]
+def count_kernel(uniforms, favoured, counts):
     """Write into counts[m] (draws, k) how often each class came in the first m votes of each row of uniforms (draws, N).
 
     Column 0 is the class of probability `favoured`, the others share the rest evenly.
@@ -234,7 +234,7 @@ def count_kernel(uniforms, favoured, counts):  # type: ignore[no-untyped-def]
 
 
 @njit
-def sampled_row_kernel(counts, votes, label, costs):  # type: ignore[no-untyped-def]
+def sampled_row_kernel(counts, votes, label, costs):
     """Write phi(votes + e_l) - phi(votes + e_label) into costs (k,), phi the mean over counts (draws, k); return phi(votes).
 
     Every draw serves all l, so no estimated cost is negative.

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting._compiled import Loops, best_of, loops, put_votes
+from banditlab.boosting.compiled_rounds import Loops, best_of, loops, put_votes
 from banditlab.bounds.boosting import boosting_regression
-from banditlab.forecasters._lane_math import exp, log, near_exp
-from banditlab.forecasters._lanes import WIDTH, all_lanes, eight, lane, only, put
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import as_class, as_vector, inline, njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, lane, only, put
+from banditlab.numerics.simd_math import exp, log, near_exp
+from banditlab.players.inputs import as_class, as_vector
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive
 
@@ -49,7 +50,7 @@ class Regressions(NamedTuple):
 
 
 @inline
-def log_mass(s, l):  # type: ignore[no-untyped-def]
+def log_mass(s, l):
     """Return ln sum_{k != l} e^{s_k}."""
     top = -math.inf
     for k in range(s.shape[0]):
@@ -63,7 +64,7 @@ def log_mass(s, l):  # type: ignore[no-untyped-def]
 
 
 @inline
-def nearly(z, goal, half):  # type: ignore[no-untyped-def]
+def nearly(z, goal, half):
     """Return the root of z + half tanh(z/2) = goal to some 1e-3, z being near it: a step of Newton's, tanh a fraction n/d."""
     x = 0.25 * z * z
     d = 945.0 + x * (420.0 + x * 15.0)
@@ -72,7 +73,7 @@ def nearly(z, goal, half):  # type: ignore[no-untyped-def]
 
 
 @inline
-def root(m, q, w):  # type: ignore[no-untyped-def]
+def root(m, q, w):
     """Return the root t of t = m - (w/2) q tanh(t/2), as `aioli_root`; sigmoid(|t|) and sigmoid(-|t|).
 
     It costs one exponential: with z near |t|, T = tanh(z/2) and its derivatives, which are polynomials in T, |t| - z is a
@@ -110,7 +111,7 @@ def root(m, q, w):  # type: ignore[no-untyped-def]
 
 
 @inline
-def look(states, i, half, seen):  # type: ignore[no-untyped-def]
+def look(states, i, half, seen):
     """Write what regression i makes of a half-margin, which is clipped, into seen (8,); return sigmoid(t) and sigmoid(-t).
 
     seen: the half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x; sigmoid(|t|), sigmoid(-|t|).
@@ -125,7 +126,7 @@ def look(states, i, half, seen):  # type: ignore[no-untyped-def]
 
 
 @njit
-def votes_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
+def votes_kernel(states, i, s, l, seen, out):
     """Write the prediction of regression i at votes s (K,) and a class l into out (K,): Algorithm 3 as it stands."""
     others = log_mass(s, l)
     look(states, i, 0.5 * (s[l] - others), seen)
@@ -138,7 +139,7 @@ def votes_kernel(states, i, s, l, seen, out):  # type: ignore[no-untyped-def]
 
 
 @inline
-def look_kernel(states, i, p, l, seen):  # type: ignore[no-untyped-def]
+def look_kernel(states, i, p, l, seen):
     """Write what regression i makes of a class l and votes whose softmax is p (K,) into seen.
 
     Returns the others' share before, the class's own share after and what is left then.
@@ -152,7 +153,7 @@ def look_kernel(states, i, p, l, seen):  # type: ignore[no-untyped-def]
 
 
 @inline
-def predict_kernel(states, i, p, l, seen, out):  # type: ignore[no-untyped-def]
+def predict_kernel(states, i, p, l, seen, out):
     """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before.
 
     The class l gets sigmoid(t), the others what is left, in the proportions they had.
@@ -165,7 +166,7 @@ def predict_kernel(states, i, p, l, seen, out):  # type: ignore[no-untyped-def]
 
 
 @inline
-def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
+def update_kernel(states, i, right, seen):
     """Update regression i on whether the prediction was right, at what `look_kernel` has seen: `aioli.surrogate` at t."""
     Q, h = states.Q[i], states.h[i]
     t, m, q, v0, v1, larger, smaller = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7]
@@ -182,7 +183,7 @@ def update_kernel(states, i, right, seen):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn_kernel(states, P, zero, votes, y, seen):  # type: ignore[no-untyped-def]
+def learn_kernel(states, P, zero, votes, y, seen):
     """Update every regression on (s^{i-1}, l^i, y): row i - 1 of P (N, K) is softmax(s^i), and `zero` (K,) that of s^0."""
     for i in range(P.shape[0]):
         l = int(votes[i])
@@ -198,7 +199,7 @@ class Rule(NamedTuple):
 
 
 @inline
-def put_mass(room, i, P):  # type: ignore[no-untyped-def]
+def put_mass(room, i, P):
     """Write sum_{k != r} p_k of the shares kept into mass, row i."""
     for b in range(0, P, WIDTH):
         mass = all_lanes(0.0)
@@ -208,7 +209,7 @@ def put_mass(room, i, P):  # type: ignore[no-untyped-def]
 
 
 @inline
-def begin(rule, room):  # type: ignore[no-untyped-def]
+def begin(rule, room):
     """Write even shares, and what each class leaves to the others."""
     K, P = room.pairs.shape
     for b in range(0, P, WIDTH):
@@ -220,7 +221,7 @@ def begin(rule, room):  # type: ignore[no-untyped-def]
 
 
 @inline
-def choose_shares(room, i, q, u, P):  # type: ignore[no-untyped-def]
+def choose_shares(room, i, q, u, P):
     """Return the class that is cheapest under (C.1), as `class_costs` has it; every class's margin, too, for the step."""
     K = room.pairs.shape[0]
     share = 1.0 / K
@@ -235,7 +236,7 @@ def choose_shares(room, i, q, u, P):  # type: ignore[no-untyped-def]
 
 
 @inline
-def step_shares(rule, room, i, l, S, P):  # type: ignore[no-untyped-def]
+def step_shares(rule, room, i, l, S, P):
     """Step to the shares that regression i makes of the class l."""
     K, seen, others, before = room.pairs.shape[0], rule.seen[i], room.mass[i, l], room.odds[l]
     own, rest = look(rule.states, i, 0.5 * room.next[l], seen)
@@ -251,14 +252,14 @@ def step_shares(rule, room, i, l, S, P):  # type: ignore[no-untyped-def]
 
 
 @inline
-def choose(rule, room, i, q, u):  # type: ignore[no-untyped-def]
+def choose(rule, room, i, q, u):
     if room.odds.shape[0] == WIDTH:  # loops over one block are none
         return choose_shares(room, i, q, u, WIDTH)
     return choose_shares(room, i, q, u, room.odds.shape[0])
 
 
 @inline
-def vote(rule, room, i, l, S):  # type: ignore[no-untyped-def]
+def vote(rule, room, i, l, S):
     if room.odds.shape[0] == WIDTH:
         step_shares(rule, room, i, l, S, WIDTH)
     else:
@@ -266,12 +267,12 @@ def vote(rule, room, i, l, S):  # type: ignore[no-untyped-def]
 
 
 @inline
-def adapt(rule, room, i, l, y, root, S):  # type: ignore[no-untyped-def]
+def adapt(rule, room, i, l, y, root, S):
     update_kernel(rule.states, i, y == l, rule.seen[i])
 
 
 @njit
-def recall(rule, i, l, s):  # type: ignore[no-untyped-def]
+def recall(rule, i, l, s):
     look_kernel(rule.states, i, s, l, rule.seen[i])
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from banditlab.agents._philox import philox
 from banditlab.boosting.potentials import DrawnPotentials
 from banditlab.errors import UsageError
-from banditlab.kernels import inline, njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.philox import philox
 
 FIRST, MOST, SEATS = 1 << 12, 1 << 21, 8
 """Potentials there is room for: it doubles as it fills, up to 32 MB. 1,000 rows of 8 classes meet up to 600,000 states."""
@@ -28,20 +28,20 @@ _ONE, _TWO, _FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
 
 
 @inline
-def _mixed(h):  # type: ignore[no-untyped-def]
+def _mixed(h):
     h = (h ^ (h >> _HALF)) * _ODD
     h = (h ^ (h >> _SHIFT)) * _ODD
     return h ^ (h >> _HALF)
 
 
 @inline
-def _of_count(votes):  # type: ignore[no-untyped-def]
+def _of_count(votes):
     """A class's part of a state's name; the parts of the wrong classes are added, so that their order is forgotten."""
     return _mixed(np.uint64(votes) * _FOUR + _ONE)
 
 
 @inline
-def _name(m, mine, others):  # type: ignore[no-untyped-def]
+def _name(m, mine, others):
     """Return 64 bits that tell states apart, never 0: m votes to come, `mine` for the label, the parts of the others."""
     h = _mixed(others + _mixed(np.uint64(mine) * _FOUR + _TWO)) + np.uint64(m) * _ODD
     return _mixed(h) | _ONE
@@ -68,7 +68,7 @@ class Draws(NamedTuple):
 
 
 @inline
-def _share(u, m, left, tables):  # type: ignore[no-untyped-def]
+def _share(u, m, left, tables):
     """Return how many of m votes, uniform over `left` > 1 classes, go to the first of them: a binomial, by inversion."""
     x, p, odds = 0, tables.none[left, m], 1.0 / (left - 1.0)
     while u >= p and x < m:
@@ -79,7 +79,7 @@ def _share(u, m, left, tables):  # type: ignore[no-untyped-def]
 
 
 @njit
-def draw_potential(seed, name, m, draws, mine, others, tables):  # type: ignore[no-untyped-def]
+def draw_potential(seed, name, m, draws, mine, others, tables):
     """Return how often of `draws` the label loses or ties: `mine` votes for it, others (k-1,) ascending, m to come.
 
     The label's votes come first, then those of the others, the one with most before all, until it is decided.
@@ -117,7 +117,7 @@ def draw_potential(seed, name, m, draws, mine, others, tables):  # type: ignore[
 
 
 @inline
-def seat_of(name, names):  # type: ignore[no-untyped-def]
+def seat_of(name, names):
     """Return a state's place among names, and whether it is there; a new one takes one of SEATS, whoever had it."""
     first = np.int64(name >> _FOUR) % (names.shape[0] - SEATS)
     for place in range(first, first + SEATS):
@@ -130,7 +130,7 @@ def seat_of(name, names):  # type: ignore[no-untyped-def]
 
 
 @njit
-def remembered_row(seed, draws, m, votes, label, tables, names, known, row):  # type: ignore[no-untyped-def]
+def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
     """Write the estimates of phi_m^label(votes + e_l) into row (k,) and return how many are new.
 
     names and known are what is remembered.
@@ -159,7 +159,7 @@ def remembered_row(seed, draws, m, votes, label, tables, names, known, row):  # 
 
 
 @njit
-def remembered_costs(seed, draws, m, votes, tables, names, known, C):  # type: ignore[no-untyped-def]
+def remembered_costs(seed, draws, m, votes, tables, names, known, C):
     """Write the rows of all labels into C (k, k), each less its diagonal entry, and return how many potentials are new."""
     new = 0
     for r in range(votes.shape[0]):
@@ -169,7 +169,7 @@ def remembered_costs(seed, draws, m, votes, tables, names, known, C):  # type: i
 
 
 @njit
-def reseat(names, known, larger, values):  # type: ignore[no-untyped-def]
+def reseat(names, known, larger, values):
     """Move what is remembered into a larger table."""
     for i in range(names.shape[0]):
         if names[i] != 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._curvature import tight_curvature
 from banditlab.bounds._theorem import theorem
+from banditlab.bounds.curvature import tight_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 1"
 

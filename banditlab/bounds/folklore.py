@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._curvature import simple_curvature
 from banditlab.bounds._theorem import theorem
+from banditlab.bounds.curvature import simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
 _PRINTED = "c = 1/(B R + ln(K)/2), for which the surrogate is no lower bound; no factor 1/4; K for K - 1"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._curvature import simple_curvature
 from banditlab.bounds._theorem import theorem
+from banditlab.bounds.curvature import simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
 

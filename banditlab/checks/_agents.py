@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents import LabelAgent
 from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._players import COMMON
 from banditlab.checks._probe import (
@@ -23,7 +22,8 @@ from banditlab.checks._probe import (
     tell,
     with_generator,
 )
-from banditlab.player import Player
+from banditlab.players.label_agent import LabelAgent
+from banditlab.players.player import Player
 from banditlab.problem import Decision
 
 DRAWS = 400
@@ -202,7 +202,7 @@ def _another(y: Any, actions: Any, K: int) -> Any:
 
 
 def _played(agent: Any, X: Any, y: Any, cut: int = 0) -> Any:
-    from banditlab.agents import Trace
+    from banditlab.players.agent import Trace
 
     trace = Trace.empty(len(y))
     for part in (slice(0, cut), slice(cut, None)):

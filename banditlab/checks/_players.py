@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents import Agent
 from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
+from banditlab.players.agent import Agent
 
 GROUPS = ("theory", "practice", "reference", "baseline", "adapter")
 MEMORY_SLACK = 256

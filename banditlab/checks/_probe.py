@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import LabelAgent
 from banditlab.checks._core import declared_exclusions, fail
 from banditlab.errors import IncompatibleError
-from banditlab.player import Player
+from banditlab.players.label_agent import LabelAgent
+from banditlab.players.player import Player
 from banditlab.problem import Decision, Problem
 
 Floats = NDArray[np.float64]

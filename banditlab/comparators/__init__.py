@@ -1,7 +1,28 @@
 """Comparators: the best offline logistic model in a norm ball, with a certificate of its optimality."""
 
-from banditlab.comparators.along import comparators_along
-from banditlab.comparators.ball import Comparator, ComparatorError, best_in_ball
-from banditlab.comparators.counts import StreamCounts, collapse
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door
+
+if TYPE_CHECKING:
+    from banditlab.comparators.along import comparators_along as comparators_along
+    from banditlab.comparators.ball import Comparator as Comparator
+    from banditlab.comparators.ball import ComparatorError as ComparatorError
+    from banditlab.comparators.ball import best_in_ball as best_in_ball
+    from banditlab.comparators.counts import StreamCounts as StreamCounts
+    from banditlab.comparators.counts import collapse as collapse
+
+_PLACES = {
+    "Comparator": "banditlab.comparators.ball",
+    "ComparatorError": "banditlab.comparators.ball",
+    "StreamCounts": "banditlab.comparators.counts",
+    "best_in_ball": "banditlab.comparators.ball",
+    "collapse": "banditlab.comparators.counts",
+    "comparators_along": "banditlab.comparators.along",
+}
 
 __all__ = ["Comparator", "ComparatorError", "StreamCounts", "best_in_ball", "collapse", "comparators_along"]
+
+__getattr__, __dir__ = door(__name__, _PLACES)

@@ -11,7 +11,7 @@ from collections import deque
 
 import numpy as np
 
-from banditlab.comparators._ball import Face, Point, face_at, point, row_dots, shrinkage
+from banditlab.comparators._ball_geometry import Face, Point, face_at, point, row_dots, shrinkage
 from banditlab.comparators._objective import Floats, Objective
 
 ARMIJO = 1e-4

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from banditlab.comparators._ball import Point, face_at, feasible, frank_wolfe_gap, point
+from banditlab.comparators._ball_geometry import Point, face_at, feasible, frank_wolfe_gap, point
 from banditlab.comparators._newton import MAX_CG, minimise, newton_direction
 from banditlab.comparators._objective import Floats, Objective
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.comparators._ball import shrinkage
+from banditlab.comparators._ball_geometry import shrinkage
 from banditlab.comparators._objective import Floats, Objective
 from banditlab.comparators.ball import MAX_ITERATIONS, TOLERANCE, Comparator, solve
 from banditlab.comparators.counts import StreamCounts

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.comparators._ball import feasible
+from banditlab.comparators._ball_geometry import feasible
 from banditlab.comparators._objective import Floats, Objective
 from banditlab.comparators._parts import minimise_in_parts
 from banditlab.errors import BanditlabError, UsageError

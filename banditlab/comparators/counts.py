@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from banditlab.comparators.ball import ComparatorError
 from banditlab.errors import UsageError
-from banditlab.kernels import njit, overwrite
-from banditlab.rows import SparseRows, is_sparse
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import njit
+from banditlab.numerics.sparse_rows import SparseRows, is_sparse
 from banditlab.validation import at_least
 
 Floats = NDArray[np.float64]
@@ -23,7 +24,7 @@ _SHIFT = np.uint64(29)
 
 
 @njit
-def _slot(bits, mask):  # type: ignore[no-untyped-def]
+def _slot(bits, mask):
     h = np.uint64(1469598103934665603)
     for j in range(bits.shape[0]):
         h = (h ^ bits[j]) * _PRIME
@@ -32,7 +33,7 @@ def _slot(bits, mask):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _count_rows(bits, labels, rows, counts, size, table):  # type: ignore[no-untyped-def]
+def _count_rows(bits, labels, rows, counts, size, table):
     """Add each row's label to its count: bits (n, d) uint64, table an open-addressing hash of indices into rows."""
     n, d = bits.shape
     last = table.shape[0] - 1
@@ -57,7 +58,7 @@ def _count_rows(bits, labels, rows, counts, size, table):  # type: ignore[no-unt
 
 
 @njit
-def _fill_table(rows, size, table):  # type: ignore[no-untyped-def]
+def _fill_table(rows, size, table):
     """Enter rows 0 ... size-1, all different, into the empty table."""
     last = table.shape[0] - 1
     mask = np.uint64(last)
@@ -99,7 +100,7 @@ class StreamCounts:
         UsageError
             Shapes that do not fit, contexts that are not finite, labels outside 0 ... K-1.
         IncompatibleError
-            Sparse contexts of too many features to be made dense (`banditlab.rows.MOST_DENSE`).
+            Sparse contexts of too many features to be made dense (`banditlab.numerics.sparse_rows.MOST_DENSE`).
         ComparatorError
             The different contexts would take more than MOST_BYTES.
         """

@@ -1,7 +1,53 @@
 """The engine: how runs are described, played, swept and stored. It names no particular algorithm."""
 
-from banditlab.engine.play import Played, play
-from banditlab.engine.spec import Spec, make_spec, read_spec
-from banditlab.engine.sweep import Estimate, Progress, Result, Sweep
+from __future__ import annotations
 
-__all__ = ["Estimate", "Played", "Progress", "Result", "Spec", "Sweep", "make_spec", "play", "read_spec"]
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door
+
+if TYPE_CHECKING:
+    from banditlab.engine.making import make_agent as make_agent
+    from banditlab.engine.making import make_env as make_env
+    from banditlab.engine.making import make_forecaster as make_forecaster
+    from banditlab.engine.runner import Played as Played
+    from banditlab.engine.runner import play as play
+    from banditlab.engine.spec import Spec as Spec
+    from banditlab.engine.spec import make_spec as make_spec
+    from banditlab.engine.spec import read_spec as read_spec
+    from banditlab.engine.sweep import Estimate as Estimate
+    from banditlab.engine.sweep import Progress as Progress
+    from banditlab.engine.sweep import Result as Result
+    from banditlab.engine.sweep import Sweep as Sweep
+
+_PLACES = {
+    "Estimate": "banditlab.engine.sweep",
+    "Played": "banditlab.engine.runner",
+    "Progress": "banditlab.engine.sweep",
+    "Result": "banditlab.engine.sweep",
+    "Spec": "banditlab.engine.spec",
+    "Sweep": "banditlab.engine.sweep",
+    "make_agent": "banditlab.engine.making",
+    "make_env": "banditlab.engine.making",
+    "make_forecaster": "banditlab.engine.making",
+    "make_spec": "banditlab.engine.spec",
+    "play": "banditlab.engine.runner",
+    "read_spec": "banditlab.engine.spec",
+}
+
+__all__ = [
+    "Estimate",
+    "Played",
+    "Progress",
+    "Result",
+    "Spec",
+    "Sweep",
+    "make_agent",
+    "make_env",
+    "make_forecaster",
+    "make_spec",
+    "play",
+    "read_spec",
+]
+
+__getattr__, __dir__ = door(__name__, _PLACES)

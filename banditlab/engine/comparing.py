@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from banditlab.comparators import Comparator, comparators_along
 from banditlab.engine.plan import Run
-from banditlab.engine.play import BLOCK, checked_blocks
-from banditlab.engine.store import Rows, Store, read_if_whole
+from banditlab.engine.runner import BLOCK, checked_blocks
 from banditlab.problem import Problem
+from banditlab.results.store import Rows, Store, read_if_whole
 
 Pair = tuple[int, float]
 Floats = NDArray[np.float64]

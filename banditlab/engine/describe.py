@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
-from banditlab.annotations import shown_type
+from banditlab.engine.annotations import shown_type
 from banditlab.engine.seeding import canonical
 from banditlab.errors import UsageError, nearest
-from banditlab.player import Player
+from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import registry
 

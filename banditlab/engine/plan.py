@@ -17,15 +17,15 @@ from banditlab.engine.describe import (
     describe_player,
     player_class,
 )
-from banditlab.engine.play import refuse_contexts
+from banditlab.engine.memory import memory
+from banditlab.engine.runner import refuse_contexts
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
-from banditlab.engine.store import FORMAT
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.player import Player
+from banditlab.numerics.sparse_rows import refuse_dense
+from banditlab.players.player import Player
 from banditlab.problem import Problem
-from banditlab.rows import refuse_dense
-from banditlab.system import memory
+from banditlab.results.store import FORMAT
 
 GIB = 2.0**30
 

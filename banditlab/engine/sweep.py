@@ -11,12 +11,12 @@ from typing import Any
 
 from banditlab.engine.comparing import stored_pairs
 from banditlab.engine.plan import Plan, Run, make_plan
-from banditlab.engine.play import is_compiled, play
+from banditlab.engine.runner import is_compiled, play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
-from banditlab.engine.store import Store, finished_runs
 from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
 from banditlab.registry import registry
+from banditlab.results.store import Store, finished_runs
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
 TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side

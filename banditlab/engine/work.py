@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents import LabelAgent
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
-from banditlab.engine.play import BLOCK, Blocks, Played, is_compiled, play, play_together
-from banditlab.engine.store import Finished, Rows, Store
+from banditlab.engine.runner import BLOCK, Blocks, Played, is_compiled, play, play_together
+from banditlab.players.label_agent import LabelAgent
+from banditlab.results.store import Finished, Rows, Store
 
 REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""

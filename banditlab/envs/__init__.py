@@ -1,36 +1,50 @@
-"""Environments, registered with Gymnasium under their ids when this package is imported."""
+"""Environments, known to Gymnasium under their ids. Nothing is imported before it is asked for."""
 
 from __future__ import annotations
 
-import gymnasium
+from typing import TYPE_CHECKING
 
-from banditlab.envs._adaptive import AdaptiveEnv
-from banditlab.envs._base import BanditEnv, Streams
-from banditlab.envs._stream import StreamEnv
-from banditlab.envs.adversary import Adversary
-from banditlab.envs.digits import Digits
-from banditlab.envs.logistic import Logistic
-from banditlab.envs.lower_bound import LowerBound
-from banditlab.envs.openml import OpenML
-from banditlab.envs.sparse import Sparse
-from banditlab.envs.synsep import SynNonSep, SynSep
-from banditlab.envs.table import Table
+from banditlab.doors import after_import, door, places
 
-ENVIRONMENTS: tuple[type[BanditEnv], ...] = (
-    Digits,
-    Logistic,
-    SynSep,
-    SynNonSep,
-    Sparse,
-    LowerBound,
-    OpenML,
-    Table,
-    Adversary,
-)
-"""All built-in environment classes."""
+if TYPE_CHECKING:
+    from banditlab.envs._adaptive import AdaptiveEnv as AdaptiveEnv
+    from banditlab.envs._base import BanditEnv as BanditEnv
+    from banditlab.envs._base import Streams as Streams
+    from banditlab.envs._stream import StreamEnv as StreamEnv
+    from banditlab.envs.adversary import Adversary as Adversary
+    from banditlab.envs.digits import Digits as Digits
+    from banditlab.envs.logistic import Logistic as Logistic
+    from banditlab.envs.lower_bound import LowerBound as LowerBound
+    from banditlab.envs.openml import OpenML as OpenML
+    from banditlab.envs.sparse import Sparse as Sparse
+    from banditlab.envs.synsep import SynNonSep as SynNonSep
+    from banditlab.envs.synsep import SynSep as SynSep
+    from banditlab.envs.table import Table as Table
+    from banditlab.problem import Problem as Problem
+
+BUILT_IN = {
+    "envs": {
+        "Adversary": ("banditlab/Adversary-v0", "banditlab.envs.adversary"),
+        "Digits": ("banditlab/Digits-v0", "banditlab.envs.digits"),
+        "Logistic": ("banditlab/Logistic-v0", "banditlab.envs.logistic"),
+        "Sparse": ("banditlab/Sparse-v0", "banditlab.envs.sparse"),
+        "LowerBound": ("banditlab/LowerBound-v0", "banditlab.envs.lower_bound"),
+        "OpenML": ("banditlab/OpenML-v0", "banditlab.envs.openml"),
+        "SynNonSep": ("banditlab/SynNonSep-v0", "banditlab.envs.synsep"),
+        "SynSep": ("banditlab/SynSep-v0", "banditlab.envs.synsep"),
+        "Table": ("banditlab/Table-v0", "banditlab.envs.table"),
+    },
+}
+"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+_OTHERS = {
+    "AdaptiveEnv": "banditlab.envs._adaptive",
+    "BanditEnv": "banditlab.envs._base",
+    "Problem": "banditlab.problem",
+    "StreamEnv": "banditlab.envs._stream",
+    "Streams": "banditlab.envs._base",
+}
 
 __all__ = [
-    "ENVIRONMENTS",
     "AdaptiveEnv",
     "Adversary",
     "BanditEnv",
@@ -38,6 +52,7 @@ __all__ = [
     "Logistic",
     "LowerBound",
     "OpenML",
+    "Problem",
     "Sparse",
     "StreamEnv",
     "Streams",
@@ -46,6 +61,16 @@ __all__ = [
     "Table",
 ]
 
-for _cls in ENVIRONMENTS:
-    if _cls.id not in gymnasium.registry:
-        gymnasium.register(_cls.id, entry_point=f"{_cls.__module__}:{_cls.__name__}")
+__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+
+
+def _register() -> None:
+    """Make the environments known to Gymnasium, which imports a class when it makes one."""
+    import gymnasium
+
+    for name, (id_, module) in BUILT_IN["envs"].items():
+        if id_ not in gymnasium.registry:
+            gymnasium.register(id_, entry_point=f"{module}:{name}")
+
+
+after_import("gymnasium", _register)

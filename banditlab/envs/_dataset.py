@@ -11,8 +11,8 @@ import numpy as np
 from banditlab.envs._base import Labels, Streams
 from banditlab.envs._recipe import Rows
 from banditlab.envs._stream import StreamEnv
+from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.problem import Problem
-from banditlab.rows import is_sparse
 
 
 class DataSetEnv(StreamEnv):

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
 from banditlab.errors import EnvironmentContractError, UsageError
-from banditlab.rows import SparseRows, is_sparse
+from banditlab.numerics.sparse_rows import SparseRows, is_sparse
 
 CHUNK = 1024
 """Rounds that `_draw` yields at a time. A constant: drawing in other portions could draw other streams."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.error import URLError
 
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._files import MAX_ENTRIES
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.envs.files import MAX_ENTRIES
 from banditlab.errors import UsageError
 from banditlab.validation import at_least
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, ClassVar
 
-from banditlab.envs import _files
+from banditlab.envs import files
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._files import Format
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
+from banditlab.envs.files import Format
 from banditlab.errors import UsageError
 from banditlab.validation import at_least, one_of
 
@@ -91,7 +91,7 @@ class Table(DataSetEnv):
         horizon: int = 10_000,
     ) -> None:
         self.path, self.label_column = str(path), str(label)
-        self.format = _files.format_of(self.path, one_of("format", format, ("auto", "csv", "parquet", "libsvm")))  # type: ignore[arg-type]
+        self.format = files.format_of(self.path, one_of("format", format, ("auto", "csv", "parquet", "libsvm")))  # type: ignore[arg-type]
         self.separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
         if self.separator != "auto" and len(self.separator) != 1:
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
@@ -115,12 +115,12 @@ class Table(DataSetEnv):
         rest = {name: value for name, value in settings.items() if name != "path"}
         rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns") if name in rest}
         path = str(settings["path"])
-        found = _files.format_of(path, settings.get("format", "auto"))
-        return rest | {"format": found, "content": _files.content_hash(_files.read_bytes(path))}
+        found = files.format_of(path, settings.get("format", "auto"))
+        return rest | {"format": found, "content": files.content_hash(files.read_bytes(path))}
 
     def _load(self) -> Rows:
-        data = _files.read_bytes(self.path)
-        settings = {**self.params(), "path": _files.content_hash(data)}
+        data = files.read_bytes(self.path)
+        settings = {**self.params(), "path": files.content_hash(data)}
         key = tuple(tuple(value) if isinstance(value, list) else value for value in settings.values())
         if key not in _CACHE:
             _CACHE[key] = self._read(data)
@@ -132,20 +132,20 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str]:
         recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
-        data, separator, label = _files.unpacked(self.path, data), self.separator, self.label_column
+        data, separator, label = files.unpacked(self.path, data), self.separator, self.label_column
         if self.format == "csv":
             if separator == "auto":
-                separator = _files.sniff_separator(self.path, data)
-            frame = _files.read_csv(self.path, data, separator, self.decimal, self.drop_rows)
+                separator = files.sniff_separator(self.path, data)
+            frame = files.read_csv(self.path, data, separator, self.decimal, self.drop_rows)
         elif self.format == "parquet":
-            frame = _files.read_parquet(self.path, data, self.drop_rows)
+            frame = files.read_parquet(self.path, data, self.drop_rows)
         else:
-            X, labels = _files.read_libsvm(self.path, data, self.drop_rows)
+            X, labels = files.read_libsvm(self.path, data, self.drop_rows)
             if stays_sparse(X):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, separator
-            frame, label = _files.made_dense(self.path, X, labels), _files.LIBSVM_LABEL
+            frame, label = files.made_dense(self.path, X, labels), files.LIBSVM_LABEL
         rows = table_rows(
             frame, label, recipe, drop_columns=self.drop_columns, max_categories=self.max_categories, source=self.path
         )

@@ -1,5 +1,64 @@
-"""Forecasters: the label is seen. Importing this loads numba; the algorithms are found through the registry."""
+"""Forecasters: full-information learners, told the label. Nothing is imported before it is asked for."""
 
-from banditlab.forecasters._base import Forecaster, KernelForecaster
+from __future__ import annotations
 
-__all__ = ["Forecaster", "KernelForecaster"]
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door, places
+
+if TYPE_CHECKING:
+    from banditlab.forecasters.aggregating import Aggregating as Aggregating
+    from banditlab.forecasters.aioli import AIOLI as AIOLI
+    from banditlab.forecasters.folklore import FOLKLORE as FOLKLORE
+    from banditlab.forecasters.fourier_aioli import FourierAIOLI as FourierAIOLI
+    from banditlab.forecasters.ftrl import FTRL as FTRL
+    from banditlab.forecasters.gaf import GAF as GAF
+    from banditlab.forecasters.gaf_fresh import GAFFresh as GAFFresh
+    from banditlab.forecasters.grid import BGrid as BGrid
+    from banditlab.forecasters.kernel_aioli import KernelAIOLI as KernelAIOLI
+    from banditlab.forecasters.ogd import OGD as OGD
+    from banditlab.forecasters.ons import ONS as ONS
+    from banditlab.players.forecaster import Forecaster as Forecaster
+    from banditlab.players.forecaster import KernelForecaster as KernelForecaster
+    from banditlab.problem import Problem as Problem
+
+BUILT_IN = {
+    "forecasters": {
+        "OGD": ("ogd", "banditlab.forecasters.ogd"),
+        "AIOLI": ("aioli", "banditlab.forecasters.aioli"),
+        "FOLKLORE": ("folklore", "banditlab.forecasters.folklore"),
+        "ONS": ("ons", "banditlab.forecasters.ons"),
+        "FTRL": ("ftrl", "banditlab.forecasters.ftrl"),
+        "Aggregating": ("aggregating", "banditlab.forecasters.aggregating"),
+        "BGrid": ("b-grid", "banditlab.forecasters.grid"),
+        "KernelAIOLI": ("kernel-aioli", "banditlab.forecasters.kernel_aioli"),
+        "FourierAIOLI": ("fourier-aioli", "banditlab.forecasters.fourier_aioli"),
+        "GAF": ("gaf", "banditlab.forecasters.gaf"),
+        "GAFFresh": ("gaf-fresh", "banditlab.forecasters.gaf_fresh"),
+    },
+}
+"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+_OTHERS = {
+    "Forecaster": "banditlab.players.forecaster",
+    "KernelForecaster": "banditlab.players.forecaster",
+    "Problem": "banditlab.problem",
+}
+
+__all__ = [
+    "AIOLI",
+    "FOLKLORE",
+    "FTRL",
+    "GAF",
+    "OGD",
+    "ONS",
+    "Aggregating",
+    "BGrid",
+    "Forecaster",
+    "FourierAIOLI",
+    "GAFFresh",
+    "KernelAIOLI",
+    "KernelForecaster",
+    "Problem",
+]
+
+__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))

@@ -17,12 +17,14 @@ from banditlab.bounds.aggregating import (
     quadrature_nodes,
 )
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._base import Floats, Forecaster, checked_block
-from banditlab.forecasters._distinct import Distinct
-from banditlab.forecasters._langevin import Chains, advance, worst_effective_sample_size
-from banditlab.forecasters._mixture import log_softmax, mix, reweigh, smooth
-from banditlab.forecasters._quadratic import dot
-from banditlab.kernels import as_class, as_context, borrow, njit
+from banditlab.numerics.distinct_rows import Distinct
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.langevin import Chains, advance, worst_effective_sample_size
+from banditlab.numerics.log_mixture import mix, reweigh, smooth
+from banditlab.numerics.softmax import log_softmax
+from banditlab.numerics.symmetric import dot
+from banditlab.players.forecaster import Floats, Forecaster, checked_block
+from banditlab.players.inputs import as_class, as_context
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive
 
@@ -49,7 +51,7 @@ class Net(NamedTuple):
 
 
 @njit
-def forecast(net, x, mu, z):  # type: ignore[no-untyped-def]
+def forecast(net, x, mu, z):
     """Write ln of the smoothed mixture at x (d,) into z (K,); leave the members' log softmax in net.Z."""
     N, K = net.Z.shape
     for i in range(N):
@@ -61,7 +63,7 @@ def forecast(net, x, mu, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn(net, x, y, mu, z):  # type: ignore[no-untyped-def]
+def learn(net, x, y, mu, z):
     """Write the forecast into z (K,), then multiply every member's weight by its softmax(W x)_y."""
     forecast(net, x, 0.0, z)
     mixed = z[y]
@@ -78,7 +80,7 @@ def learn(net, x, y, mu, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn_block(net, X, y, mu, logits):  # type: ignore[no-untyped-def]
+def learn_block(net, X, y, mu, logits):
     """Forecast and learn n rounds; fill logits (n, K)."""
     net, X = borrow(net), borrow(X)
     for t in range(X.shape[0]):

@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds._curvature import tight_curvature
 from banditlab.bounds.aioli import aioli
+from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._quadratic import aioli_root, dot, rank_one_downdate, support, symmetric_matvec_on
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import inline, njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.symmetric import dot, rank_one_downdate, support, symmetric_matvec_on
+from banditlab.numerics.tanh_root import aioli_root
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
-from banditlab.validation import nonnegative, positive
+from banditlab.validation import nonnegative, positive, resolve
 
 
 class State(NamedTuple):
@@ -40,14 +40,14 @@ class State(NamedTuple):
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     symmetric_matvec_on(state.P, x, state.nonzero, support(x, state.nonzero), state.v)
     z[0] = aioli_root(dot(x, state.h), dot(x, state.v), state.constants[1])
     z[1] = 0.0
 
 
 @inline
-def surrogate(t, y, c):  # type: ignore[no-untyped-def]
+def surrogate(t, y, c):
     """Return (kappa, gam, beta) of a round predicted with margin t: A += kappa x x', g = gam x, b += beta x."""
     sign = 1.0 if y == 0 else -1.0
     right = 1.0 / (1.0 + math.exp(-abs(t)))  # sigmoid(|t|)
@@ -58,7 +58,7 @@ def surrogate(t, y, c):  # type: ignore[no-untyped-def]
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     v, h = state.v, state.h
     c, w = state.constants
     predict_kernel(state, x, z)  # leaves v = A^{-1} x

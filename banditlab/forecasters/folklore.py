@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
-from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
-from banditlab.forecasters._forms import QuadraticForecaster
-from banditlab.forecasters._newton_root import (
+from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.joint_inverse import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
     half_solve,
@@ -21,10 +22,8 @@ from banditlab.forecasters._newton_root import (
     times_Y,
     times_Yt,
 )
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit
 from banditlab.problem import Problem
-from banditlab.validation import one_of, positive
+from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
@@ -45,7 +44,7 @@ class State(NamedTuple):
 
 
 @njit
-def solve_at(state, x, z):  # type: ignore[no-untyped-def]
+def solve_at(state, x, z):
     """Write the logits z (K,) of the minimiser of (3.3) at x, whose At stands in state.blocks; return root's residual."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
@@ -54,14 +53,14 @@ def solve_at(state, x, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     form(state.blocks, x)
     solve_at(state, x, z)
 
 
 @njit
-def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+def predict_many_kernel(state, X, Z):
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     for start in range(0, X.shape[0], BATCH):
         part = X[start : start + BATCH]
@@ -72,7 +71,7 @@ def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn_coefficients(state, y, z):  # type: ignore[no-untyped-def]
+def learn_coefficients(state, y, z):
     """Write (s - e_y) + Qc u into state.u, u = 2 At e_y - diag(At) (+ 2 z where the linear term is the printed one).
 
     Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term).
@@ -96,7 +95,7 @@ def learn_coefficients(state, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape

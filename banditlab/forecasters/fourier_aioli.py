@@ -8,15 +8,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds._curvature import tight_curvature
+from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters import aioli
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._quadratic import dot
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit, read_only
+from banditlab.numerics.jit import borrow, njit, read_only
+from banditlab.numerics.symmetric import dot
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, positive
+from banditlab.validation import at_least, nonnegative, positive, resolve
 
 
 class State(NamedTuple):
@@ -28,7 +27,7 @@ class State(NamedTuple):
 
 
 @njit
-def features(omega, x, phi):  # type: ignore[no-untyped-def]
+def features(omega, x, phi):
     """Write sqrt(2/D) (cos omega x, sin omega x) into phi (D,): phi(x)'phi(y) = mean of cos omega'(x - y)."""
     half = omega.shape[0]
     scale = math.sqrt(1.0 / half)
@@ -39,14 +38,14 @@ def features(omega, x, phi):  # type: ignore[no-untyped-def]
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     aioli.predict_kernel(state.aioli, read_only(state.phi), z)
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     aioli.update_kernel(state.aioli, read_only(state.phi), y, z)

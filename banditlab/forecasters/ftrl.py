@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ftrl import ftrl as ftrl_bound
 from banditlab.bounds.ftrl import ftrl_regularization
-from banditlab.forecasters._base import Floats, Forecaster, checked_block
-from banditlab.forecasters._distinct import Distinct
-from banditlab.forecasters._metric_ball import backward, cholesky, forward
-from banditlab.forecasters._quadratic import dot, softmax_into
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import as_class, as_context, njit, overwrite
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.distinct_rows import Distinct
+from banditlab.numerics.jit import njit
+from banditlab.numerics.row_ball_projection import backward, cholesky, forward
+from banditlab.numerics.softmax import softmax_into
+from banditlab.numerics.symmetric import dot
+from banditlab.players.forecaster import Floats, Forecaster, checked_block
+from banditlab.players.inputs import as_class, as_context
 from banditlab.problem import Problem
-from banditlab.validation import positive
+from banditlab.validation import positive, resolve
 
 TOLERANCE = 1e-11
 """Largest last Newton step, relative to 1 + max |W|."""
@@ -42,14 +44,14 @@ class State(NamedTuple):
 
 
 @njit
-def logits(W, x, z):  # type: ignore[no-untyped-def]
+def logits(W, x, z):
     """Write W x into z (K,)."""
     for k in range(z.shape[0]):
         z[k] = dot(W[k], x)
 
 
 @njit
-def loss_of(z, s, k):  # type: ignore[no-untyped-def]
+def loss_of(z, s, k):
     """Return -ln softmax(z)_k, s = softmax(z) at hand."""
     top = z.max()
     total = 0.0
@@ -59,7 +61,7 @@ def loss_of(z, s, k):  # type: ignore[no-untyped-def]
 
 
 @njit
-def objective(state, X, C, lam):  # type: ignore[no-untyped-def]
+def objective(state, X, C, lam):
     """Return F(W) = sum of losses + lam ||W||_F^2 over X (m, d) with counts C (m, K); write its gradient into g."""
     W, g, z, s = state.W, state.g, state.z, state.s
     K, d = W.shape
@@ -84,7 +86,7 @@ def objective(state, X, C, lam):  # type: ignore[no-untyped-def]
 
 
 @njit
-def factor_hessian(state, X, C, lam):  # type: ignore[no-untyped-def]
+def factor_hessian(state, X, C, lam):
     """Write the Cholesky factor of F's Hessian at W, sum of n_i S_i (x) x_i x_i' + 2 lam I, into state.L."""
     W, L, z, s = state.W, state.L, state.z, state.s
     K, d = W.shape
@@ -107,7 +109,7 @@ def factor_hessian(state, X, C, lam):  # type: ignore[no-untyped-def]
 
 
 @njit
-def largest(v):  # type: ignore[no-untyped-def]
+def largest(v):
     """Return max |v_i|."""
     top = 0.0
     for i in range(v.shape[0]):
@@ -116,7 +118,7 @@ def largest(v):  # type: ignore[no-untyped-def]
 
 
 @njit
-def damped_step(state, X, C, lam, value):  # type: ignore[no-untyped-def]
+def damped_step(state, X, C, lam, value):
     """Take the Newton step in state.g, halved until F falls enough; return (F, the step's largest entry)."""
     W, step = state.W, state.trial
     K, d = W.shape
@@ -140,7 +142,7 @@ def damped_step(state, X, C, lam, value):  # type: ignore[no-untyped-def]
 
 
 @njit
-def lead(state, X, C, lam):  # type: ignore[no-untyped-def]
+def lead(state, X, C, lam):
     """Move W to the minimiser of F: steps with the factor at hand, computed anew where a step shrinks too little."""
     goal = TOLERANCE * (1.0 + largest(state.W.reshape(state.g.shape[0])))
     value = objective(state, X, C, lam)
@@ -157,7 +159,7 @@ def lead(state, X, C, lam):  # type: ignore[no-untyped-def]
 
 
 @njit
-def learn(state, X, C, row, y, lam):  # type: ignore[no-untyped-def]
+def learn(state, X, C, row, y, lam):
     """Suffer the loss at X[row] with label y, whose count is already in C, and move to the next leader."""
     logits(state.W, X[row], state.z)
     state.total[0] += loss_of(state.z, state.s, y)

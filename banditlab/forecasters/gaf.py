@@ -8,13 +8,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._blocks import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
-from banditlab.forecasters._forms import QuadraticForecaster
-from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax
-from banditlab.forecasters._newton_root import (
+from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.numerics.gaussian_softmax import Nodes, cubature, gauss_hermite, log_mean_softmax
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.joint_inverse import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
     half_solve,
@@ -23,10 +24,8 @@ from banditlab.forecasters._newton_root import (
     times_Y,
     times_Yt,
 )
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit
 from banditlab.problem import Problem
-from banditlab.validation import at_least, number, one_of, positive
+from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
@@ -52,7 +51,7 @@ class State(NamedTuple):
 
 
 @njit
-def forecast_at(state, x, z):  # type: ignore[no-untyped-def]
+def forecast_at(state, x, z):
     """Write the forecast z (K,) and the mean logits at x, whose At stands in state.blocks: (6), smoothed."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
@@ -65,14 +64,14 @@ def forecast_at(state, x, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     form(state.blocks, x)
     forecast_at(state, x, z)
 
 
 @njit
-def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+def predict_many_kernel(state, X, Z):
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     for start in range(0, X.shape[0], BATCH):
         part = X[start : start + BATCH]
@@ -83,7 +82,7 @@ def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def implicit_step(state, y):  # type: ignore[no-untyped-def]
+def implicit_step(state, y):
     """Write the logits of theta_{t+1} = argmin of Q_{t-1} + loss_t into state.step, s - e_y into state.u.
 
     They are the root of z = mean - At (s(z) - e_y). Returns loss_t(theta_{t+1}) + (1/2) u'At u, by which the minimum of
@@ -108,7 +107,7 @@ def implicit_step(state, y):  # type: ignore[no-untyped-def]
 
 
 @njit
-def add_printed_term(state):  # type: ignore[no-untyped-def]
+def add_printed_term(state):
     """Add 2 Qc (z_{t+1} - z_t) to u: the Hessian term of b_t taken at theta_t, as printed."""
     g, u, L = state.g, state.u, state.root.L
     for k in range(g.shape[0]):
@@ -122,7 +121,7 @@ def add_printed_term(state):  # type: ignore[no-untyped-def]
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape

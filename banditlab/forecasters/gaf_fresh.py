@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.forecasters._base import Floats, Forecaster
-from banditlab.forecasters._blocks import Blocks
-from banditlab.forecasters._forms import refuse_primal
-from banditlab.forecasters._gaussian_logits import Nodes
 from banditlab.forecasters.gaf import GAF, needed_generator, sampled_bound, smoothing_of
+from banditlab.forecasters.primal_dual import refuse_primal
+from banditlab.numerics.gaussian_softmax import Nodes
+from banditlab.numerics.joint_inverse import Blocks
+from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.problem import Problem
 from banditlab.validation import at_least
 

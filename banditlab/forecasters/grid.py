@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from banditlab.bounds.grid import grid
 from banditlab.errors import UsageError
 from banditlab.forecasters import aioli, folklore
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._blocks import Blocks
-from banditlab.forecasters._forms import GIB, MOST, refuse_primal
-from banditlab.forecasters._mixture import log_softmax, mix, reweigh
-from banditlab.forecasters._stack import member, stack, view
-from banditlab.kernels import borrow, njit, overwrite
+from banditlab.forecasters.primal_dual import GIB, MOST, refuse_primal
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.joint_inverse import Blocks
+from banditlab.numerics.log_mixture import mix, reweigh
+from banditlab.numerics.softmax import log_softmax
+from banditlab.numerics.stacked_states import member, stack, view
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive
 
@@ -44,7 +46,7 @@ class State(NamedTuple):
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     for i in range(state.w.shape[0]):
         if state.binary[0] == 1:
@@ -56,7 +58,7 @@ def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
+def predict_many_kernel(state, X, Z):
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     many = state.many
     for start in range(0, X.shape[0], BATCH):
@@ -76,7 +78,7 @@ def predict_many_kernel(state, X, Z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     for i in range(state.w.shape[0]):
         if state.binary[0] == 1:

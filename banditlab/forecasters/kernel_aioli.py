@@ -7,36 +7,37 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from banditlab.bounds._curvature import tight_curvature
 from banditlab.bounds.aioli import aioli
+from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError
-from banditlab.forecasters._base import Floats, Forecaster
-from banditlab.forecasters._dual import Dual, dual_add, dual_form, kernel_value
-from banditlab.forecasters._quadratic import aioli_root
-from banditlab.forecasters._settings import resolve
 from banditlab.forecasters.aioli import surrogate
-from banditlab.kernels import as_class, as_context, as_contexts, as_rows, borrow, njit
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.kernel_quadratic import Dual, dual_add, dual_form, kernel_value
+from banditlab.numerics.tanh_root import aioli_root
+from banditlab.players.forecaster import Floats, Forecaster
+from banditlab.players.inputs import as_class, as_context, as_rows
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, one_of, positive
+from banditlab.validation import at_least, nonnegative, one_of, positive, resolve
 
 KERNELS = ("linear", "gaussian", "polynomial")
 
 
 @njit
-def predict_kernel(dual, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(dual, x, z):
     m, q = dual_form(dual, x)
     z[0] = aioli_root(m, q, dual.constants[4])
     z[1] = 0.0
 
 
 @njit
-def predict_many_kernel(dual, X, Z):  # type: ignore[no-untyped-def]
+def predict_many_kernel(dual, X, Z):
     for t in range(X.shape[0]):
         predict_kernel(dual, X[t], Z[t])
 
 
 @njit
-def update_kernel(dual, x, y):  # type: ignore[no-untyped-def]
+def update_kernel(dual, x, y):
     dual, x = borrow(dual), borrow(x)
     c, w = dual.constants[3], dual.constants[4]
     m, q = dual_form(dual, x)

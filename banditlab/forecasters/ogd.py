@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.bounds.ogd import ogd as ogd_bound
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._lane_math import exponentials
-from banditlab.forecasters._norms import (
+from banditlab.numerics.contexts import by_context
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.linear_scores import matrix, per_class, scores
+from banditlab.numerics.running_norm import (
     LEAST_SCALE,
     SCALE,
     SQUARE,
@@ -22,15 +23,14 @@ from banditlab.forecasters._norms import (
     squared_norm,
     squares,
 )
-from banditlab.forecasters._scores import matrix, per_class, scores
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import by_context, inline, njit
+from banditlab.numerics.simd_math import exponentials
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
-from banditlab.validation import positive
+from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.forecasters._scores`), but for the scales: W_k = norms[k, SCALE] V_k.
+    """V, the transpose of W (see `banditlab.numerics.linear_scores`), but for the scales: W_k = norms[k, SCALE] V_k.
 
     norms (:, 5), the running norm of every V_k; s, r scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
     = B, step; spent (1,) = sum eta_t ||g_t||^2.
@@ -46,14 +46,14 @@ class State(NamedTuple):
 
 
 @inline
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     scores(state.V, x, state.s)
     for k in range(z.shape[0]):
         z[k] = state.norms[k, SCALE] * state.s[k]
 
 
 @inline
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     r, K = state.r, z.shape[0]
     B, step = state.constants
     predict_kernel(state, x, z)
@@ -72,7 +72,7 @@ def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
     descend_in_rows(state.V, x, r, B, state.norms, state.s)
 
 
-def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
+def _descend_in_rows(V, x, r, B, norms, s):
     """Take r x' off W and clip every row to norm B; r, s of `per_class` are scratch, r with zeros from K on."""
     for k in range(r.shape[0]):
         r[k] /= norms[k, SCALE]
@@ -82,7 +82,7 @@ def _descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
     clip(V, B, norms, s)
 
 
-def _sparse_descend_in_rows(V, x, r, B, norms, s):  # type: ignore[no-untyped-def]
+def _sparse_descend_in_rows(V, x, r, B, norms, s):
     for k in range(r.shape[0]):
         r[k] /= norms[k, SCALE]
         s[k] = 0.0
@@ -104,7 +104,7 @@ descend_in_rows = by_context(_descend_in_rows, _sparse_descend_in_rows)
 
 
 @inline
-def clip(V, B, norms, s):  # type: ignore[no-untyped-def]
+def clip(V, B, norms, s):
     """Rescale every row of W that is longer than B, by its scale."""
     least = 1.0
     for k in range(s.shape[0]):
@@ -117,7 +117,7 @@ def clip(V, B, norms, s):  # type: ignore[no-untyped-def]
 
 
 @njit
-def fold(V, norms, s):  # type: ignore[no-untyped-def]
+def fold(V, norms, s):
     """Multiply the scales into V and measure the norms of its rows V_k; s is scratch."""
     for j in range(V.shape[0]):
         for k in range(s.shape[0]):

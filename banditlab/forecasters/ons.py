@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ons import exp_concavity
 from banditlab.bounds.ons import ons as ons_bound
-from banditlab.forecasters._base import KernelForecaster
-from banditlab.forecasters._metric_ball import BOUND, NEWTON, STALLS, MetricBall, project
-from banditlab.forecasters._quadratic import dot, rank_one_downdate, softmax_into, symmetric_matvec
-from banditlab.forecasters._settings import resolve
-from banditlab.kernels import borrow, njit, overwrite
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.row_ball_projection import BOUND, NEWTON, STALLS, MetricBall, project
+from banditlab.numerics.softmax import softmax_into
+from banditlab.numerics.symmetric import dot, rank_one_downdate, symmetric_matvec
+from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
-from banditlab.validation import one_of, positive
+from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
@@ -36,13 +37,13 @@ class State(NamedTuple):
 
 
 @njit
-def predict_kernel(state, x, z):  # type: ignore[no-untyped-def]
+def predict_kernel(state, x, z):
     for k in range(z.shape[0]):
         z[k] = dot(state.W[k], x)
 
 
 @njit
-def update_kernel(state, x, y, z):  # type: ignore[no-untyped-def]
+def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     W, P, g, v, s = state.W, state.P, state.g, state.v, state.s
     B, step, projected = state.constants

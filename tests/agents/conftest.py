@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 
 
 def planted(K, d, T, seed=0, noise=0.1):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents import LabelAgent, Trace
 from banditlab.errors import UsageError
+from banditlab.players.agent import Trace
+from banditlab.players.label_agent import LabelAgent
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 

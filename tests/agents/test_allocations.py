@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from banditlab.agents import Trace
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 
@@ -45,7 +45,7 @@ def test_rounds_allocate_nothing(id_, counted):
 
 
 def test_an_allocation_would_be_counted(counted):
-    from banditlab.kernels import njit
+    from banditlab.numerics.jit import njit
 
     @njit(cache=False)
     def wasteful(n):

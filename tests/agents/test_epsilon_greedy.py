@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from banditlab.agents import Trace
 from banditlab.agents.epsilon_greedy import EpsilonGreedy
 from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect
 from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 BOTH = [EpsilonGreedy, EpsilonGreedyDirect]

@@ -8,14 +8,14 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents._base import Trace
 from banditlab.agents.exploration import STRETCH, Exploration
 from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
-from banditlab.forecasters._base import Forecaster
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
+from banditlab.players.forecaster import Forecaster
 from banditlab.problem import Problem
 from banditlab.registry import Entry, registry
 

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from banditlab.agents import Trace
-from banditlab.agents.fastcb import FastCB, inverse_gap
-from banditlab.agents.squarecb import SquareCB
+from banditlab.agents.inverse_gap.fastcb import FastCB, inverse_gap
+from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.errors import UsageError
-from banditlab.forecasters import _inverses
 from banditlab.forecasters.aioli import AIOLI
-from banditlab.kernels import as_contexts, no_look
+from banditlab.numerics import class_inverses
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 
 
@@ -106,7 +107,7 @@ def test_equals_full_matrices(stream, cls, K, d, chosen):
 def test_blocks_that_look_ahead_equal_full_matrices(monkeypatch, stream, cls):
     """However blocks are cut: within a stretch, over its ends, in one piece."""
     # below 1000 the stub in place of a challenger looks ahead as well: SquareCB then has kernels that other tests compile
-    monkeypatch.setattr(_inverses, "LARGE", 1000 if cls is FastCB else 0)
+    monkeypatch.setattr(class_inverses, "LARGE", 1000 if cls is FastCB else 0)
     K, d, T = 3, 16, 150
     X, y = stream(K, d, T, noise=0.2)
     for cuts in ((), (1, 8, 40, 41, 105)):

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
-from banditlab.agents.fastcb import FastCB
-from banditlab.agents.squarecb import SquareCB
+from banditlab.agents.inverse_gap.fastcb import FastCB
+from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.errors import UsageError
-from banditlab.forecasters._packed import dense
+from banditlab.numerics.packed_symmetric import dense
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 

@@ -9,11 +9,11 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp
 
-from banditlab.agents import Trace
-from banditlab.agents.fastcb import FastCB
-from banditlab.agents.squarecb import SquareCB
+from banditlab.agents.inverse_gap.fastcb import FastCB
+from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.envs.logistic import Logistic
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 ORACLES = ["logistic", "b-grid"]  # the default has test_fastcb

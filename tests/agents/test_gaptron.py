@@ -9,10 +9,10 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.gaptron import Gaptron
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 LN2 = math.log(2.0)

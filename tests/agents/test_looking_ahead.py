@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from banditlab.agents import Trace
-from banditlab.agents.confidit import Confidit
-from banditlab.agents.fastcb import FastCB
-from banditlab.agents.lints import LinTS
-from banditlab.agents.linucb import LinUCB
-from banditlab.agents.squarecb import SquareCB
+from banditlab.agents.inverse_gap.fastcb import FastCB
+from banditlab.agents.inverse_gap.squarecb import SquareCB
+from banditlab.agents.ridge.confidit import Confidit
+from banditlab.agents.ridge.lints import LinTS
+from banditlab.agents.ridge.linucb import LinUCB
 from banditlab.errors import PlayerError
-from banditlab.forecasters import _inverses
-from banditlab.kernels import as_contexts, no_look
+from banditlab.numerics import class_inverses
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 
 PLAYERS = [
@@ -33,7 +34,7 @@ CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 
 
 def make(monkeypatch, cls, K, d, ahead, **settings):
-    monkeypatch.setattr(_inverses, "LARGE", 1000 if ahead else 2**60)  # the stub in place of a challenger is small
+    monkeypatch.setattr(class_inverses, "LARGE", 1000 if ahead else 2**60)  # the stub in place of a challenger is small
     agent = cls(Problem(d, K, 1.0), np.random.default_rng(7), **settings)
     assert (agent.look() is not no_look) == ahead
     return agent
@@ -48,7 +49,7 @@ def play(agent, X, y, cuts=()):
 
 def parts(state):
     """The named tuples `Inverses` inside a state."""
-    if isinstance(state, _inverses.Inverses):
+    if isinstance(state, class_inverses.Inverses):
         return [state]
     return [part for field in state if isinstance(field, tuple) for part in parts(field)]
 
@@ -156,7 +157,7 @@ def test_stretches_allocate_nothing(monkeypatch, stream, cls):
 def test_small_problems_and_first_order_oracles_do_not_look(monkeypatch):
     assert LinUCB(Problem(65, 10, 1.0), np.random.default_rng(0)).look() is no_look
     assert LinUCB(Problem(256, 10, 1.0), np.random.default_rng(0)).look() is not no_look
-    monkeypatch.setattr(_inverses, "LARGE", 0)
+    monkeypatch.setattr(class_inverses, "LARGE", 0)
     assert FastCB(Problem(65, 10, 1.0), np.random.default_rng(0), oracle="logistic").look() is no_look
     agent = FastCB(Problem(65, 10, 1.0), np.random.default_rng(0))
     assert copy.deepcopy(agent).look() is agent.look()

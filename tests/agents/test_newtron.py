@@ -10,13 +10,13 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from banditlab.agents import Trace
-from banditlab.agents._ball import EXCESS, add, ball_state, check_drift, refactor, solve
 from banditlab.agents.newtron import Newtron
 from banditlab.errors import HorizonRequiredError, UsageError
-from banditlab.forecasters._packed import dense
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.frobenius_programme import EXCESS, add, ball_state, check_drift, refactor, solve
+from banditlab.numerics.packed_symmetric import dense
+from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from banditlab.agents import Trace
-from banditlab.agents._dense import cholesky_psd
-from banditlab.agents._laplace import mean_softmax
-from banditlab.agents._posterior import (
+from banditlab.agents.obama.laplace import mean_softmax
+from banditlab.agents.obama.obama_lite import ObamaLite
+from banditlab.bounds.obama import obama_gamma
+from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.dense import cholesky_psd
+from banditlab.numerics.gaussian_posterior import (
     DELAYED,
     covariance,
     learn_label,
@@ -20,11 +24,7 @@ from banditlab.agents._posterior import (
     multinomial_factor,
     posterior_state,
 )
-from banditlab.agents.obama import ObamaLite
-from banditlab.bounds.obama import obama_gamma
-from banditlab.errors import HorizonRequiredError, UsageError
-from banditlab.kernels import as_contexts
-from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from banditlab.agents import Trace
-from banditlab.agents.obama import ObamaLite
+from banditlab.agents.obama.obama_lite import ObamaLite
 from banditlab.bounds.obama import obama_net
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 SMALL = {

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.ovr_perceptron import OvRPerceptron
 from banditlab.bounds.ovr_perceptron import ovr_perceptron_mistakes
 from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 WAYS = [{"choice": choice, "corrects": corrects} for choice in ("uniform", "largest") for corrects in ("played", "all")]

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.pnewtron import PNewtron
 from banditlab.envs.synsep import SynSep
 from banditlab.errors import UsageError
 from banditlab.losses import softmax
+from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 

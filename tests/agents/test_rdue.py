@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.rdue import RDUE
 from banditlab.bounds.rdue import GAP, rdue_radius, rdue_smoothness
 from banditlab.errors import HorizonRequiredError, UsageError
-from banditlab.forecasters._norms import RADIUS
 from banditlab.losses import logistic_loss, softmax
+from banditlab.numerics.running_norm import RADIUS
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 LN2 = math.log(2.0)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Agent, LabelAgent, Trace
 from banditlab.agents.perceptron import Perceptron
 from banditlab.agents.randomized_decoding import RandomizedDecoding
 from banditlab.agents.sampled import Sampled
@@ -18,8 +17,10 @@ from banditlab.envs.adversary import Adversary
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 from banditlab.forecasters.ogd import OGD
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Agent, Trace
+from banditlab.players.label_agent import LabelAgent
 from banditlab.problem import Decision, Problem
 
 LN2 = math.log(2.0)

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from banditlab.agents import Trace
-from banditlab.agents._philox import digest, normals, philox
-from banditlab.agents._ridge import highest, regress, ridge_state
-from banditlab.agents.confidit import Confidit
-from banditlab.agents.lints import LinTS, sample_scores
-from banditlab.agents.linucb import LinUCB
+from banditlab.agents.ridge.confidit import Confidit
+from banditlab.agents.ridge.lints import LinTS, sample_scores
+from banditlab.agents.ridge.linucb import LinUCB
+from banditlab.agents.ridge.ridge_agent import highest, regress, ridge_state
 from banditlab.errors import UsageError
-from banditlab.forecasters import _inverses
-from banditlab.forecasters._packed import dense, pack
-from banditlab.kernels import as_contexts, no_look
+from banditlab.numerics import class_inverses
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.packed_symmetric import dense, pack
+from banditlab.numerics.philox import digest, normals, philox
+from banditlab.players.agent import Trace
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 
 
@@ -90,7 +91,7 @@ def test_linucb_equals_explicit_inverses(stream, K, d, share, chosen):
 
 def test_lints_in_blocks_that_look_ahead_plays_the_draw_of_explicit_inverses(monkeypatch, stream):
     """However blocks are cut: within a stretch, over its ends, in one piece."""
-    monkeypatch.setattr(_inverses, "LARGE", 1000)
+    monkeypatch.setattr(class_inverses, "LARGE", 1000)
     K, d, T = 3, 16, 200
     X, y = stream(K, d, T, noise=0.2)
     for cuts in ((), (1, 8, 40, 41, 105)):

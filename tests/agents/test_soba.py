@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.soba import SOBA
 from banditlab.agents.soba_diag import SOBAdiag
 from banditlab.errors import UsageError
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 

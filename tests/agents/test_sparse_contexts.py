@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from banditlab.agents import Trace
-from banditlab.agents._scores import matrix, padded, per_class, scores, zero_weights
 from banditlab.errors import IncompatibleError
-from banditlab.forecasters._norms import fold, measured, note, running_norm
-from banditlab.forecasters._scores import SHORT
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.linear_scores import SHORT, matrix, padded, per_class, scores, zero_weights
+from banditlab.numerics.running_norm import fold, measured, note, running_norm
+from banditlab.numerics.sparse_rows import MOST_DENSE, SparseRows
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from banditlab.rows import MOST_DENSE, SparseRows
 
 D, K, T = 403, 5, 1500
 

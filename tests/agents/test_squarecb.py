@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from banditlab.agents.squarecb import SquareCB, inverse_gap
+from banditlab.agents.inverse_gap.squarecb import SquareCB, inverse_gap
 from banditlab.problem import Problem
 
 

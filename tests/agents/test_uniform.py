@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.uniform import Uniform
 from banditlab.errors import UsageError
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from banditlab.forecasters import _inverses
+from banditlab.numerics import class_inverses
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks import costs, growth, machine, table
@@ -78,10 +78,10 @@ def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
 
 def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_less(monkeypatch) -> None:
     K, d = 10, 1024
-    assert costs.LOOK_FROM == _inverses.LARGE
+    assert costs.LOOK_FROM == class_inverses.LARGE
     monkeypatch.setattr(costs, "LOOK_FROM", math.inf)
     alone = costs.per_class(Cell.dense(K, d), K, 0.0)
-    monkeypatch.setattr(costs, "LOOK_FROM", _inverses.LARGE)
+    monkeypatch.setattr(costs, "LOOK_FROM", class_inverses.LARGE)
     together = costs.per_class(Cell.dense(K, d), K, 0.0)
     assert costs.stretch(K, d) == 64
     assert together.gemv == 0.0

@@ -13,7 +13,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
+from banditlab.players.agent import Trace
 from benchmarks import speed, table
 from benchmarks.__main__ import PARTS
 from benchmarks.__main__ import main as command

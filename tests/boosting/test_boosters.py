@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents._base import Trace
 from banditlab.boosting.best_single import BestSingle
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA, OneVsAllLearner
 from banditlab.checks import check_id, run_checks
 from banditlab.errors import IncompatibleError, UsageError
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 

@@ -8,12 +8,12 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents._base import Trace
-from banditlab.boosting._weak import ProbableLearner
 from banditlab.boosting.exploration import BoostedExploration
-from banditlab.boosting.hoeffding import CompiledHoeffdingTree
 from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.weak.weak_learner import ProbableLearner
 from banditlab.errors import PlayerError
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 

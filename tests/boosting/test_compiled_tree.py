@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from banditlab.boosting._hoeffding import CHILD, CLASS, FEATURE, KIND, LEAF, NUMERIC, best_threshold, category_gain
-from banditlab.boosting.hoeffding import CompiledHoeffdingTree, HoeffdingTree
 from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree, HoeffdingTree
+from banditlab.boosting.trees.hoeffding_growth import (
+    CHILD,
+    CLASS,
+    FEATURE,
+    KIND,
+    LEAF,
+    NUMERIC,
+    best_threshold,
+    category_gain,
+)
 from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
 from banditlab.problem import Problem
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from banditlab.boosting._losses import CODES, FARTHEST, LOGISTIC, SOFTMAX, class_costs, cost_matrix, gradient
+from banditlab.boosting.losses import CODES, FARTHEST, LOGISTIC, SOFTMAX, class_costs, cost_matrix, gradient
 
 votes = st.integers(2, 7).flatmap(lambda K: arrays(np.float64, K, elements=st.floats(-30, 30)))
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.agents._base import Trace
-from banditlab.boosting._hedge import weights_of
+from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.olm import CODED, EXACT, PRINTED, AdaBoostOLM, derivative
 from banditlab.boosting.olm_plus import AdaBoostOLMPlus
 from banditlab.bounds.boosting import (
@@ -18,6 +17,7 @@ from banditlab.bounds.boosting import (
     olm_square_hinge_best_expert,
 )
 from banditlab.errors import HorizonRequiredError, UsageError
+from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 

@@ -13,10 +13,10 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from banditlab.boosting.regression import BoostingRegression, root
 from banditlab.errors import UsageError
-from banditlab.forecasters._quadratic import aioli_root
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import njit
+from banditlab.numerics.jit import njit
+from banditlab.numerics.tanh_root import aioli_root
 from banditlab.problem import Problem
 
 

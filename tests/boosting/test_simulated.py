@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.boosting.simulated import Simulated
+from banditlab.boosting.weak.simulated import Simulated
 from banditlab.bounds.boosting_mbbm import simulated_excess
 from banditlab.errors import UsageError
 from banditlab.problem import Problem

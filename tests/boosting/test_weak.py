@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from banditlab.boosting._weak import least_costly, most_probable
-from banditlab.boosting.forecasting import Forecasting
-from banditlab.boosting.hoeffding import HoeffdingTree
+from banditlab.boosting.trees.hoeffding import HoeffdingTree
+from banditlab.boosting.weak.forecasting import Forecasting
+from banditlab.boosting.weak.weak_learner import least_costly, most_probable
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.problem import Problem
 

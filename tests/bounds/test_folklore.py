@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.bounds._curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.losses import log_sum_exp, softmax
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from banditlab.agents import Agent, Trace
 from banditlab.agents.banditron import Banditron
 from banditlab.checks import CheckResult, check_agent, run_checks
 from banditlab.errors import UsageError
+from banditlab.players.agent import Agent, Trace
 from banditlab.problem import Decision, Problem
 from banditlab.validation import positive, probability
 

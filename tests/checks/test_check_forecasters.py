@@ -9,8 +9,8 @@ import pytest
 
 from banditlab.checks import CheckResult, check_forecaster, run_checks
 from banditlab.errors import IncompatibleError
-from banditlab.forecasters import Forecaster
 from banditlab.losses import logistic_gradient
+from banditlab.players.forecaster import Forecaster
 from banditlab.problem import Problem
 from banditlab.validation import positive
 

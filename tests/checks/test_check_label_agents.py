@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditlab.agents import LabelAgent, Trace
 from banditlab.checks import CheckFailed, check_agent, run_checks
 from banditlab.checks._agents import AGENT, LABEL_AGENT, agent_checks
+from banditlab.players.agent import Trace
+from banditlab.players.label_agent import LabelAgent
 from banditlab.problem import Decision
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.linear_model import LogisticRegression
 
 from banditlab.comparators import ComparatorError, best_in_ball, collapse
-from banditlab.comparators._ball import frank_wolfe_gap, point, row_norms, shrinkage
+from banditlab.comparators._ball_geometry import frank_wolfe_gap, point, row_norms, shrinkage
 from banditlab.comparators._objective import Objective
 from banditlab.errors import UsageError
 

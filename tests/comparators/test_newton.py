@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.comparators._ball import Face, face_at, feasible, point, row_dots, row_norms, shrinkage
+from banditlab.comparators._ball_geometry import Face, face_at, feasible, point, row_dots, row_norms, shrinkage
 from banditlab.comparators._newton import minimise, newton_direction, newton_step, spectral_step
 from banditlab.comparators._objective import Objective
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from banditlab.comparators import _parts, best_in_ball
-from banditlab.comparators._ball import frank_wolfe_gap, point
+from banditlab.comparators._ball_geometry import frank_wolfe_gap, point
 from banditlab.comparators._newton import minimise
 from banditlab.comparators._objective import Objective
 from banditlab.comparators._parts import minimise_in_parts

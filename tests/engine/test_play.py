@@ -10,14 +10,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from banditlab.agents import Agent, KernelAgent, _wrapping, exploration
+from banditlab.agents import around_forecaster, exploration
 from banditlab.agents.banditron import Banditron
 from banditlab.agents.uniform import Uniform
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs import Digits, Logistic
 from banditlab.errors import PlayerError, UsageError
-from banditlab.forecasters import Forecaster, KernelForecaster
-from banditlab.kernels import njit
+from banditlab.numerics.jit import njit
+from banditlab.players.agent import Agent, KernelAgent
+from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Decision
 
 
@@ -252,7 +253,7 @@ class InStretches(OneByOne):
 
 @pytest.mark.parametrize("forecaster", [OneByOne, InStretches])
 def test_exploration_around_logits_that_are_not_finite_is_refused(forecaster, monkeypatch):
-    monkeypatch.setattr(_wrapping, "registry", lambda: SimpleNamespace(load=lambda kind, id_: forecaster))
+    monkeypatch.setattr(around_forecaster, "registry", lambda: SimpleNamespace(load=lambda kind, id_: forecaster))
     env = Logistic(horizon=1000, n_classes=3)
     for path in ("blocks", "steps"):
         agent = exploration.Exploration(env.problem, np.random.default_rng(0), gamma=0.3)

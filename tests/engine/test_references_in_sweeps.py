@@ -12,10 +12,10 @@ import pytest
 from banditlab.agents.exploration import Exploration
 from banditlab.agents.uniform import Uniform
 from banditlab.engine import play
-from banditlab.engine.store import concatenate
 from banditlab.engine.work import run_rows
 from banditlab.envs.logistic import Logistic
 from banditlab.forecasters.ogd import OGD
+from banditlab.results.store import concatenate
 
 REFERENCES = [{"id": "perceptron"}, {"id": "sampled", "forecaster": "ogd", "grid": {"norm_bound": [1.0, 3.0]}}]
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from banditlab.agents import Agent
 from banditlab.agents.banditron import Banditron
 from banditlab.agents.epsilon_greedy import EpsilonGreedy
 from banditlab.agents.gaptron import Gaptron
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.engine import work as work_module
-from banditlab.engine.play import checked_blocks, cut_at, play_together
+from banditlab.engine.runner import checked_blocks, cut_at, play_together
 from banditlab.envs import Sparse
 from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.sparse_rows import SparseRows
+from banditlab.players.agent import Agent
 from banditlab.problem import Decision, Problem
-from banditlab.rows import SparseRows
 
 LONG = {"n_features": 347_000, "n_classes": 4, "nonzeros": 80}
 

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.agents.banditron import Banditron
-from banditlab.engine import store as store_module
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine import work as work_module
-from banditlab.engine.play import play
-from banditlab.engine.store import Finished, Store, concatenate, finished_runs, first_run, shards
+from banditlab.engine.runner import play
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
+from banditlab.results import store as store_module
+from banditlab.results.store import Finished, Store, concatenate, finished_runs, first_run, shards
 
 
 def tables(folder):

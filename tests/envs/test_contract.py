@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from sklearn.datasets import load_wine
 
 from banditlab import envs
-from banditlab.envs import ENVIRONMENTS, AdaptiveEnv, StreamEnv, Streams
+from banditlab.envs import BUILT_IN, AdaptiveEnv, StreamEnv, Streams
 from banditlab.envs._stream import CHUNK
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
@@ -20,6 +20,7 @@ SETTINGS = {
     "banditlab/SynNonSep-v0": {"noise": "any", "noise_rate": 0.2},
 }
 NEEDS_FILES = {"banditlab/Table-v0", "banditlab/OpenML-v0"}
+ENVIRONMENTS = [getattr(envs, name) for name in BUILT_IN["envs"]]
 ALL = [cls for cls in ENVIRONMENTS if cls.id != "banditlab/OpenML-v0"]  # OpenML: test_openml.py, the same base class
 STREAMS = [cls for cls in ALL if cls.oblivious]
 

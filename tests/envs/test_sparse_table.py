@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from banditlab.compare import comparison
-from banditlab.console import print_dry_run
+from banditlab.cli.console import print_dry_run
+from banditlab.comparison import comparison
 from banditlab.engine import Sweep
 from banditlab.envs import _sparse_table
 from banditlab.envs._sparse_table import stays_sparse

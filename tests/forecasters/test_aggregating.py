@@ -11,10 +11,10 @@ from scipy.integrate import quad
 from banditlab.bounds.aggregating import aggregating_net
 from banditlab.comparators import best_in_ball
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
-from banditlab.forecasters._langevin import effective_sample_size, potential
 from banditlab.forecasters.aggregating import Aggregating
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.langevin import effective_sample_size, potential
 from banditlab.problem import Problem
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from banditlab.bounds._curvature import tight_curvature
+from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._quadratic import aioli_root, rank_one_downdate, symmetric_matvec
 from banditlab.forecasters.aioli import AIOLI
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.symmetric import rank_one_downdate, symmetric_matvec
+from banditlab.numerics.tanh_root import aioli_root
 from banditlab.problem import Problem
 
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, root
 
-from banditlab.agents import Trace
 from banditlab.agents.exploration import Exploration
-from banditlab.bounds._curvature import margin_range, tight_curvature
-from banditlab.engine.play import trace_of_forecast
+from banditlab.bounds.curvature import margin_range, tight_curvature
+from banditlab.engine.runner import trace_of_forecast
 from banditlab.errors import PlayerError, UsageError
-from banditlab.forecasters._blocks import BATCH, UPDATES, dense
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.kernels import as_contexts
 from banditlab.losses import log_sum_exp, logistic_gradient, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.joint_inverse import BATCH, UPDATES, dense
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 

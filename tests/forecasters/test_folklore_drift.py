@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.forecasters._blocks import dense
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.gaf import GAF
-from banditlab.kernels import as_contexts
 from banditlab.losses import softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.joint_inverse import dense
 from banditlab.problem import Problem
 
 K, D, ROUNDS = 5, 20, 100_000

@@ -11,10 +11,10 @@ from scipy.optimize import root
 from banditlab.comparators import best_in_ball
 from banditlab.envs.lower_bound import LowerBound
 from banditlab.errors import HorizonRequiredError, UsageError
-from banditlab.forecasters._distinct import Distinct
 from banditlab.forecasters.ftrl import FTRL
-from banditlab.kernels import as_contexts
 from banditlab.losses import log_sum_exp, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.distinct_rows import Distinct
 from banditlab.problem import Problem
 
 

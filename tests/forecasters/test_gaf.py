@@ -10,15 +10,15 @@ from scipy.linalg import sqrtm
 from scipy.optimize import minimize, root
 
 from banditlab.agents.exploration import Exploration
-from banditlab.bounds._curvature import margin_range, tight_curvature
+from banditlab.bounds.curvature import margin_range, tight_curvature
 from banditlab.bounds.gaf import gaf as gaf_bound
 from banditlab.bounds.gaf import gaf_corollary_2
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._gaussian_logits import Nodes, cubature, gauss_hermite, log_mean_softmax, symmetric_root
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.gaf_fresh import GAFFresh
-from banditlab.kernels import as_contexts
 from banditlab.losses import log_sum_exp, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.gaussian_softmax import Nodes, cubature, gauss_hermite, log_mean_softmax, symmetric_root
 from banditlab.problem import Problem
 
 

@@ -8,16 +8,16 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.agents.exploration import Exploration
 from banditlab.comparators import best_in_ball
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._stack import stack, view
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.grid import BATCH, BGrid
-from banditlab.kernels import as_contexts
 from banditlab.losses import log_sum_exp, logistic_loss
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.stacked_states import stack, view
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 

@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 
 from banditlab.bounds.aioli import aioli_kernel
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters._dual import FIRST
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.fourier_aioli import FourierAIOLI
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.kernel_quadratic import FIRST
 from banditlab.problem import Problem
 
 

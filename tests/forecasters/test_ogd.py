@@ -9,8 +9,8 @@ import pytest
 
 from banditlab.errors import UsageError
 from banditlab.forecasters.ogd import OGD
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, logistic_loss
+from banditlab.numerics.contexts import as_contexts
 from banditlab.problem import Problem
 
 

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 
 from banditlab.comparators import best_in_ball
 from banditlab.errors import UsageError
-from banditlab.forecasters._metric_ball import PANEL, MetricBall, cholesky, cholesky_by_panels, project
 from banditlab.forecasters.ons import ONS
-from banditlab.kernels import as_contexts
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.row_ball_projection import PANEL, MetricBall, cholesky, cholesky_by_panels, project
 from banditlab.problem import Problem
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
 from banditlab.checks import run_checks
 from banditlab.envs import Digits
 from banditlab.errors import UsageError
-from banditlab.kernels import as_contexts
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import Registry
 

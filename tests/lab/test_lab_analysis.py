@@ -11,8 +11,8 @@ import jupytext
 import nbclient
 import pytest
 
+from banditlab.cli.scaffold import _filled
 from banditlab.engine import Sweep
-from banditlab.scaffold import _filled
 
 LAB = Path(__file__).parents[2]
 SCRIPT = LAB / "analysis" / "quickstart.py"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from banditlab.cli import app
+from banditlab.cli.main import app
 
 LAB = Path(__file__).parents[2]
 PAGES = sorted(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents.peers._coba import CobaAgent
+from banditlab.agents.peers.coba_adapter import CobaAgent
 from banditlab.problem import Problem
 from banditlab.validation import positive
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents.peers._contextualbandits import LinearAgent
+from banditlab.agents.peers.contextualbandits_adapter import LinearAgent
 from banditlab.problem import Problem
 from banditlab.validation import positive
 

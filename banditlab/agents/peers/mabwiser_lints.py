@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banditlab.agents.peers._mabwiser import MABWiserAgent
+from banditlab.agents.peers.mabwiser_adapter import MABWiserAgent
 
 
 class MABWiserLinTS(MABWiserAgent):

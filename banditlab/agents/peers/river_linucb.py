@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, internal_seed, library, one_hot
+from banditlab.agents.peers.adapter import PeerAgent, internal_seed, library, one_hot
+from banditlab.players.agent import Floats
 from banditlab.problem import Problem
 from banditlab.validation import positive
 

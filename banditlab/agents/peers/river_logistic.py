@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, library
-from banditlab.kernels import draw_uniform
+from banditlab.agents.peers.adapter import PeerAgent, library
+from banditlab.numerics.draws import draw_uniform
+from banditlab.players.agent import Floats
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, probability
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.agents._base import Floats
-from banditlab.agents.peers._base import PeerAgent, PickledBySettings, internal_seed, library
+from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, internal_seed, library
 from banditlab.errors import UsageError
+from banditlab.players.agent import Floats
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive, probability
 

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents import Trace
+from banditlab.players.agent import Trace
 
 
 def _block(agent, X, y):

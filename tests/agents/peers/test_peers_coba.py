@@ -11,7 +11,7 @@ from banditlab.problem import Problem
 
 pytest.importorskip("coba", reason='coba is missing: pip install "banditlab[peers]"')
 
-from banditlab.agents.peers._base import library
+from banditlab.agents.peers.adapter import library
 
 BOTH = [CobaLinUCB, CobaLinTS]
 

@@ -1,0 +1,68 @@
+"""What agents that wrap a forecaster share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from banditlab.errors import UsageError, nearest
+from banditlab.players.forecaster import Forecaster, KernelForecaster
+from banditlab.players.player import Player
+from banditlab.problem import Problem
+from banditlab.registry import registry
+
+
+def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings under the names the forecaster knows, or raise a UsageError naming the wrong one."""
+    known = inner.own_settings()
+    settings = {}
+    for key, value in given.items():
+        name = key.removeprefix("forecaster.")
+        if name not in known and inner.wraps is None:
+            both = [*outer.own_settings(), *known]
+            raise UsageError(f"{outer.id} of {inner.id} has no setting {key!r}{nearest(name, both)}")
+        if name in settings:
+            raise UsageError(f"the forecaster's setting {name!r} is given twice, also as {key!r}")
+        settings[name] = value
+    return settings
+
+
+def build_forecaster(
+    outer: type[Player], problem: Problem, rng: np.random.Generator, forecaster: str, given: dict[str, Any]
+) -> Forecaster:
+    """Return the forecaster with this id and settings, its generator a child of `rng`.
+
+    Raises
+    ------
+    UsageError
+        A forecaster or a setting that does not exist.
+    IncompatibleError
+        The forecaster cannot meet the problem.
+    """
+    cls: type[Forecaster] = registry().load("forecasters", forecaster)
+    return cls(problem, rng.spawn(1)[0], **forecaster_settings(outer, cls, given))
+
+
+class AroundForecaster(Player):
+    """What an agent answers as the forecaster does that its setting `forecaster` names."""
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the forecaster's state takes at least, asked before anything is built."""
+        inner, given = cls._forecaster_of(settings)
+        return inner.least_bytes(problem, given)
+
+    @classmethod
+    def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        """Return whether blocks of sparse contexts have to be made dense for it, asked before anything is built."""
+        inner, given = cls._forecaster_of(settings)
+        return issubclass(inner, KernelForecaster) and inner.needs_dense(problem, given)
+
+    @classmethod
+    def _forecaster_of(cls, settings: Mapping[str, Any]) -> tuple[type[Forecaster], dict[str, Any]]:
+        own = cls.own_settings()
+        given = {name: value for name, value in settings.items() if name not in own}
+        inner = registry().load("forecasters", settings.get("forecaster", own["forecaster"].default))
+        return inner, forecaster_settings(cls, inner, given)

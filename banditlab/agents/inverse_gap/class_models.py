@@ -1,0 +1,83 @@
+"""AIOLI models (Jezequel, Gaillard and Rudi 2020) in a row: each answers "would this class be correct?".
+
+Model i is held as P_i = A_i^{-1} and h_i = A_i^{-1} b_i. Its loss of the margin z at the outcome y = +-1 is
+ln(1 + e^{-y z}); w is the weight of the two virtual labels, one of each sign, at the context to predict.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.class_inverses import Inverses, inverses, move, read, recall
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.packed_symmetric import width, zeros
+from banditlab.numerics.tanh_root import aioli_root, aioli_roots
+
+
+class Models(NamedTuple):
+    """inverses, P_i and h_i; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,).
+
+    Mp is M rounded up to a multiple of eight; entries from M on stay 0.
+    """
+
+    inverses: Inverses
+    c: NDArray[np.float64]
+    w: NDArray[np.float64]
+    m: NDArray[np.float64]
+    q: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+def untaught(
+    n_features: int, regularizations: NDArray[np.float64], curvatures: NDArray[np.float64], virtual_weight: float
+) -> Models:
+    """Return M models with A_0 = lambda_i I, i = 1 ... M."""
+    M = len(regularizations)
+    return Models(
+        inverses=inverses(1.0 / regularizations, n_features),
+        c=np.array(curvatures, dtype=np.float64),
+        w=np.array([virtual_weight]),
+        m=zeros(width(M)),
+        q=zeros(width(M)),
+        z=zeros(width(M)),
+    )
+
+
+@inline
+def sigmoid(z):
+    """Return 1 / (1 + e^{-z}) with full relative precision for either sign of z."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@inline
+def margins(models, x, z):
+    """Write into z_0 ... z_{M-1} the margins the models predict at x; the answer is yes with sigmoid(z_i)."""
+    read(models.inverses, x, models.m, models.q)  # m_i = x'h_i, q_i = x'P_i x
+    aioli_roots(models.m, models.q, models.w[0], models.z)
+    for i in range(models.c.shape[0]):
+        z[i] = models.z[i]
+
+
+@njit
+def margin(models, x, i):
+    """Return the margin model i predicts at x, and m = x'h_i and q = x'P_i x."""
+    m, q = recall(models.inverses, x, i)
+    return aioli_root(m, q, models.w[0]), m, q
+
+
+@inline
+def teach(models, i, z, y, m, q):
+    """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
+    curvature = models.c[i] * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
+    g = -y * sigmoid(-y * z)
+    shift = curvature * z - 0.5 * g  # b += (eta g^2 z - g) x / 2
+    down = 1.0 / (1.0 + curvature * q)
+    step = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + step v
+    move(models.inverses, i, step, curvature * down)

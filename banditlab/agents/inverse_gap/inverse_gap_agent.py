@@ -1,0 +1,210 @@
+"""Inverse-gap weighting over a per-class probabilistic oracle: what `fastcb` and `squarecb` share.
+
+Oracle and weighting are two axes: each pair is bound into kernels of its own, compiled when first used. Only the class
+that was played learns, from hits and from misses alike.
+
+Two oracles may duel. While that is open, actions are drawn from the mean of their two distributions and both learn; a hit
+in a round where their best classes differ is a point for the oracle whose best class it was. The first to lead by more
+than DUEL_LEAD sqrt(points + 1) plays on alone; the other is neither read nor taught again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.inverse_gap.oracles import ORACLES
+from banditlab.errors import UsageError
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw
+from banditlab.numerics.jit import bind, inline, njit, read_only
+from banditlab.players.agent import KernelAgent
+from banditlab.players.rounds import no_look
+from banditlab.problem import Problem
+from banditlab.validation import nonnegative, one_of, positive
+
+DUEL_LEAD = 2.5
+"""The lead that ends a duel, in standard deviations of one between equals."""
+
+
+class State(NamedTuple):
+    """oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,) learnt; schedule (2,).
+
+    rival, the other oracle's state, a stub where there is no duel; points (2,), of the first and of the rival; winner (1,):
+    0 the first, 1 the rival, -1 open; both (K,), scratch.
+    """
+
+    oracle: Any
+    rival: Any
+    points: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    both: NDArray[np.float64]
+    x: NDArray[np.float64]
+    rounds: NDArray[np.int64]
+    schedule: NDArray[np.float64]
+
+
+@inline
+def fill(own, x):
+    """Copy x (d,) before the intercept, which stands in the state's own x where there is one."""
+    for j in range(x.shape[0]):
+        own[j] = x[j]
+
+
+@inline
+def sharpness(schedule, rounds):
+    """Return g_t = K sharpness t^growth, t - 1 the number of outcomes learnt so far."""
+    return schedule[0] * (rounds[0] + 1.0) ** schedule[1]
+
+
+def act(state, x, u, p, payload):
+    """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
+    fill(state.x, x)
+    x_own, K, winner = read_only(state.x), p.shape[0], state.winner[0]
+    g = sharpness(state.schedule, state.rounds)
+    for k in range(payload.shape[0]):
+        payload[k] = 0.0
+    if winner != 1:
+        margins_kernel(state.oracle, x_own, payload[:K])  # type: ignore[name-defined]  # noqa: F821
+        weights_kernel(payload[:K], g, p)  # type: ignore[name-defined]  # noqa: F821
+    if winner != 0:
+        margins_kernel(state.rival, x_own, payload[K:])  # type: ignore[name-defined]  # noqa: F821
+        weights_kernel(payload[K:], g, state.both)  # type: ignore[name-defined]  # noqa: F821
+        for k in range(K):
+            p[k] = state.both[k] if winner == 1 else 0.5 * (p[k] + state.both[k])
+    return draw(p, u[1]), False
+
+
+@njit
+def score(points, winner, first, second, action):
+    """Give the point of a hit to the one of margins first, second (K,) whose best class it was, and end a clear duel."""
+    K = first.shape[0]
+    a, b = argmax(first, K), argmax(second, K)
+    if a == b or (action != a and action != b):
+        return
+    points[0 if action == a else 1] += 1
+    lead = points[1] - points[0]
+    if abs(lead) > DUEL_LEAD * math.sqrt(points[0] + points[1] + 1.0):
+        winner[0] = 1 if lead > 0 else 0
+
+
+def learn(state, x, action, p, payload, correct):
+    """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
+    fill(state.x, x)
+    x_own, K, winner, y = read_only(state.x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
+    if winner != 1:
+        learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
+    if winner != 0:
+        learn_challenger_kernel(state.rival, x_own, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
+    if winner < 0 and correct:
+        score(state.points, state.winner, payload[:K], payload[K:], action)
+    state.rounds[0] += 1
+
+
+def look(state, X, t):
+    """Template: tell both oracles which context comes next; the one that lost is told that none does."""
+    n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
+    look_ahead_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+    look_ahead_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+
+
+class InverseGapAgent(KernelAgent):
+    """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults."""
+
+    explores = False
+    weights_kernel: ClassVar[Any]
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        oracle: Literal["aioli", "logistic", "b-grid"],
+        sharpness: float,
+        growth: float,
+        intercept: float,
+        **of_oracle: Any,
+    ) -> None:
+        super().__init__(problem, rng)
+        K, R = problem.n_classes, problem.radius
+        self.oracle = one_of("oracle", oracle, tuple(ORACLES))
+        self.sharpness = positive("sharpness", sharpness)
+        self.growth = nonnegative("growth", growth)
+        self.intercept = nonnegative("intercept", intercept)
+        kind = ORACLES[self.oracle]
+        self._refuse_unread(kind.reads, of_oracle)
+        resolved = kind.resolved(of_oracle, R)
+        vars(self).update(of_oracle | resolved)
+        d = problem.n_features + (self.intercept > 0.0)
+        x = np.zeros(d)
+        x[problem.n_features :] = self.intercept * R
+        rival = kind.rival(resolved)
+        self.payload_size = K if rival is None else 2 * K
+        self.state = State(
+            oracle=kind.state(K, d, R, resolved),
+            rival=kind.state(1, 1, R, resolved) if rival is None else kind.state(K, d, R, rival),
+            points=np.zeros(2, np.int64),
+            winner=np.full(1, 0 if rival is None else -1, np.int64),
+            both=np.zeros(K),
+            x=x,
+            rounds=np.zeros(1, np.int64),
+            schedule=np.array([self.sharpness * K, self.growth]),
+        )
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least, by its oracle: a diagonal one is far smaller than the others."""
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        K, d, kind = problem.n_classes, problem.n_features, ORACLES.get(given["oracle"])
+        return 4.0 * K * d * (1.0 if kind is None else max(1.0, kind.models(given) * d))
+
+    def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
+        """Refuse a setting of another oracle: it would change nothing."""
+        own = self.own_settings()
+        for name, value in given.items():
+            if name not in reads and value != own[name].default:
+                readers = " or ".join(repr(word) for word, kind in ORACLES.items() if name in kind.reads)
+                raise UsageError(f"{name} is read by oracle = {readers} only, and this one is {self.oracle!r}")
+
+    def kernels(self) -> tuple[Any, Any]:
+        """Return the kernels of this weighting over this oracle."""
+        return _bound(type(self), self.oracle)
+
+    def look(self) -> Any:
+        """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
+        return _bound_look(self.oracle) if ORACLES[self.oracle].looks_ahead(self.state.oracle) else no_look
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one."""
+        if self.payload_size == self.problem.n_classes:
+            return {}
+        first, rival = self.state.points.tolist()
+        return {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
+
+    def kernel_owner(self) -> str:
+        """Return a name unique to these kernels, for the disk cache."""
+        return f"{super().kernel_owner()} over {self.oracle}"
+
+
+@cache
+def _bound(agent: type[InverseGapAgent], oracle: str) -> tuple[Any, Any]:
+    """Return act and learn; only act differs between the agents."""
+    kind, owner = ORACLES[oracle], f"{agent.__module__}.{agent.__qualname__} over {oracle}"
+    bound = bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel)
+    return bound, _bound_learn(oracle)
+
+
+@cache
+def _bound_learn(oracle: str) -> Any:
+    kind, owner = ORACLES[oracle], f"{__name__} over {oracle}"
+    return bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel)
+
+
+@cache
+def _bound_look(oracle: str) -> Any:
+    return bind(look, f"{__name__} over {oracle}", look_ahead_kernel=ORACLES[oracle].look_kernel)

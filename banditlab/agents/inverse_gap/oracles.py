@@ -1,0 +1,312 @@
+"""What can tell FastCB and SquareCB how probably each class would be correct: the oracles, an axis of its own.
+
+An oracle is a state and two kernels that know nothing of actions' probabilities:
+
+* `margins_kernel(state, x, z)` writes z_k, k = 0 ... K-1, with P(k is correct) = sigmoid(z_k);
+* `learn_kernel(state, x, k, z, y)`: class k was played at the margin z, y = +1 it was right, -1 it was not.
+
+Any two of these compile with any weighting; the others are not compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.inverse_gap.class_models import Models, margin, margins, sigmoid, teach, untaught
+from banditlab.bounds.curvature import tight_curvature
+from banditlab.errors import UsageError
+from banditlab.numerics.class_inverses import look, recall
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.linear_scores import padded, scores, zero_weights
+from banditlab.numerics.log_mixture import mix, reweigh
+from banditlab.numerics.softmax import log_softmax
+from banditlab.validation import at_least, nonnegative, positive, resolve
+
+
+@njit
+def no_challenger(state, x, k, z, y):
+    """Do nothing: the oracle has no challenger."""
+
+
+@inline
+def no_look_ahead(state, X, t, behind):
+    """Do nothing: the oracle gains nothing by knowing the contexts to come."""
+
+
+class Oracle(ABC):
+    """One kind of oracle: its kernels, the settings it reads, and how a state is made of them."""
+
+    reads: ClassVar[tuple[str, ...]]
+    """The settings that mean something to it; the agent refuses the others."""
+    margins_kernel: ClassVar[Any]
+    learn_kernel: ClassVar[Any]
+    challenger_kernel: ClassVar[Any] = no_challenger
+    """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
+    look_kernel: ClassVar[Any] = no_look_ahead
+    """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.look`."""
+
+    @staticmethod
+    @abstractmethod
+    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+        """Return the settings it reads, words turned into numbers, `radius` being R; or raise a UsageError."""
+
+    @staticmethod
+    @abstractmethod
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Any:
+        """Return the untaught state for K classes from resolved settings."""
+
+    @staticmethod
+    def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the resolved settings of a second state to duel with the first, or None."""
+        return None
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return how many second-order models a class has, from settings as given: each takes d^2/2 numbers."""
+        return 0.0
+
+    @staticmethod
+    def looks_ahead(state: Any) -> bool:
+        """Whether `look_kernel` does anything for this state."""
+        return False
+
+
+# ----------------------------------------------------------------------------------------------------------------- AIOLI
+
+AUTO_MARGIN = 1.0
+"""norm_bound = "auto" in units of 1/R."""
+AUTO_REGULARIZATION = 0.003
+"""regularization = "auto" in units of R^2, so that contexts in other units give the same play."""
+
+
+def curvature_of(word: float | str, margin_bound: float) -> float:
+    """Return AIOLI's c for comparators of margin at most `margin_bound`."""
+    words = {"simple": 0.5 / (1.0 + margin_bound), "tight": tight_curvature(margin_bound)}
+    return resolve("curvature", word, words)
+
+
+@inline
+def aioli_learn(models, x, k, z, y):
+    m, q = recall(models.inverses, x, k)
+    teach(models, k, z, y, m, q)
+
+
+@njit
+def aioli_look(models, X, t, behind):
+    look(models.inverses, X, t, behind)
+
+
+HEARSAY = 1.0
+"""The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
+
+
+@njit
+def aioli_learn_all(models, x, k, z, y):
+    """Learn as `aioli_learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
+    aioli_learn(models, x, k, z[k], y)
+    if y < 0.0:
+        return
+    j = 1 if k == 0 else 0
+    for i in range(j + 1, z.shape[0]):
+        if i != k and z[i] > z[j]:
+            j = i
+    m, q = recall(models.inverses, x, j)
+    if q <= HEARSAY:
+        teach(models, j, z[j], -1.0, m, q)
+
+
+class AIOLIOracle(Oracle):
+    """One AIOLI per class."""
+
+    reads = ("norm_bound", "regularization", "curvature", "virtual_weight", "challenger")
+    margins_kernel = margins
+    learn_kernel = aioli_learn
+    challenger_kernel = aioli_learn_all
+    look_kernel = aioli_look
+
+    @staticmethod
+    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers."""
+        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
+        ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
+        return {
+            "norm_bound": bound,
+            "regularization": ridge,
+            "curvature": curvature_of(given["curvature"], bound * radius),
+            "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
+            "challenger": nonnegative("challenger", given["challenger"]),
+        }
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return 2 where there is a challenger."""
+        return 2.0 if settings["challenger"] else 1.0
+
+    @staticmethod
+    def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the settings with `challenger` times the regularization, None where that is 0."""
+        factor = settings["challenger"]
+        return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
+
+    @staticmethod
+    def looks_ahead(state: Models) -> bool:
+        """Whether the models are large."""
+        return state.inverses.ahead is not None
+
+    @staticmethod
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
+        """Return K models."""
+        ridge, c = (np.full(n_classes, settings[name]) for name in ("regularization", "curvature"))
+        return untaught(n_features, ridge, c, settings["virtual_weight"])
+
+
+# ---------------------------------------------------------------------------------------------------------------- B-grid
+
+
+AUTO_GRID_MARGIN = 4.0
+"""norm_bound = "auto" of the grid, its smallest, in units of 1/R."""
+
+
+class GridState(NamedTuple):
+    """models, those of class k at k N ... k N + N - 1; w (K, N) log weights. Scratch: z (K N,), Z (N, 2), both (2,)."""
+
+    models: Models
+    w: NDArray[np.float64]
+    z: NDArray[np.float64]
+    Z: NDArray[np.float64]
+    both: NDArray[np.float64]
+
+
+@njit
+def grid_margins(state, x, z):
+    K, N = state.w.shape
+    margins(state.models, x, state.z)
+    for k in range(K):
+        for i in range(N):
+            state.Z[i, 0], state.Z[i, 1] = state.z[k * N + i], 0.0
+            log_softmax(state.Z[i])
+        mix(state.w[k], state.Z, state.both)
+        z[k] = state.both[0] - state.both[1]
+
+
+@njit
+def grid_learn(state, x, k, z, y):
+    N = state.w.shape[1]
+    for i in range(N):
+        own, m, q = margin(state.models, x, k * N + i)
+        teach(state.models, k * N + i, own, y, m, q)
+        state.Z[i, 0], state.Z[i, 1] = own, 0.0
+        log_softmax(state.Z[i])
+    reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)
+
+
+@njit
+def grid_look(state, X, t, behind):
+    look(state.models.inverses, X, t, behind)
+
+
+class GridOracle(Oracle):
+    """Per class N AIOLI of norm bounds B_1 ratio^(i-1) and ridges scale / B_i^2, mixed at learning rate 1."""
+
+    reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
+    margins_kernel = grid_margins
+    learn_kernel = grid_learn
+    look_kernel = grid_look
+
+    @staticmethod
+    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+        """Return norm_bound (B_1), grid_size and grid_ratio as numbers; curvature may stay a word: each has its own."""
+        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / radius})
+        curvature = given["curvature"]
+        if curvature not in ("simple", "tight"):
+            curvature = curvature_of(curvature, bound * radius)
+        ratio = positive("grid_ratio", given["grid_ratio"])
+        if ratio <= 1.0:
+            raise UsageError(f"grid_ratio must be a number above 1, got {ratio:g}")
+        return {
+            "norm_bound": bound,
+            "curvature": curvature,
+            "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
+            "grid_size": at_least("grid_size", given["grid_size"], 1),
+            "grid_ratio": ratio,
+        }
+
+    @staticmethod
+    def models(settings: Mapping[str, Any]) -> float:
+        """Return grid_size, 1 for what is none: the constructor refuses it."""
+        size = settings["grid_size"]
+        return float(size) if isinstance(size, int | float) else 1.0
+
+    @staticmethod
+    def looks_ahead(state: GridState) -> bool:
+        """Whether the models are large."""
+        return state.models.inverses.ahead is not None
+
+    @staticmethod
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> GridState:
+        """Return K N models, the weights of a class equal."""
+        K, N = n_classes, settings["grid_size"]
+        B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
+        c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])
+        models = untaught(n_features, np.tile(1.0 / B**2, K), np.tile(c, K), settings["virtual_weight"])
+        return GridState(models, np.full((K, N), -math.log(N)), np.zeros(K * N), np.zeros((N, 2)), np.zeros(2))
+
+
+# ----------------------------------------------------------------------------------------- online logistic regression
+
+AUTO_STEP = 1.0
+"""step = "auto" in units of 1/R."""
+
+
+class LogisticState(NamedTuple):
+    """H (d, Kp), the columns w_k; G (d, Kp), sums of squared gradients; step (1,); m (Kp,) scratch."""
+
+    H: NDArray[np.float64]
+    G: NDArray[np.float64]
+    step: NDArray[np.float64]
+    m: NDArray[np.float64]
+
+
+@njit
+def logistic_margins(state, x, z):
+    scores(state.H, x, state.m)
+    for k in range(z.shape[0]):
+        z[k] = state.m[k]
+
+
+@njit
+def logistic_learn(state, x, k, z, y):
+    slope = -y * sigmoid(-y * z)  # the gradient is slope x
+    for j in range(x.shape[0]):
+        g = slope * x[j]
+        if g != 0.0:
+            state.G[j, k] += g * g
+            state.H[j, k] -= state.step[0] * g / math.sqrt(state.G[j, k])
+
+
+class LogisticOracle(Oracle):
+    """One logistic regression per class by AdaGrad (Duchi, Hazan and Singer, 2011), diagonal, first-order."""
+
+    reads = ("step",)
+    margins_kernel = logistic_margins
+    learn_kernel = logistic_learn
+
+    @staticmethod
+    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+        """Return step as a number."""
+        return {"step": resolve("step", given["step"], {"auto": AUTO_STEP / radius})}
+
+    @staticmethod
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> LogisticState:
+        """Return K weight vectors of zeros."""
+        H, G = zero_weights(n_features, n_classes), zero_weights(n_features, n_classes)
+        return LogisticState(H, G, np.array([settings["step"]]), np.zeros(padded(n_classes)))
+
+
+ORACLES: dict[str, type[Oracle]] = {"aioli": AIOLIOracle, "logistic": LogisticOracle, "b-grid": GridOracle}

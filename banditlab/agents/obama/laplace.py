@@ -1,0 +1,79 @@
+"""OBAMA-lite's default sampler: a Gaussian posterior, the average over logits drawn from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.obama.tempered import answer, hit_weight
+from banditlab.numerics.dense import cholesky_psd
+from banditlab.numerics.gaussian_posterior import Posterior, learn_label, logit_law, posterior_state
+from banditlab.numerics.jit import njit
+from banditlab.numerics.softmax import add_softmax
+
+
+class State(NamedTuple):
+    """The posterior and the average over it.
+
+    nodes (samples/2, K); R (K, K), n, v, qbar (K,) scratch; rates (2,) = (gamma, eta); hits (2,): hits learnt from, and
+    those whose weight was cut to 1.
+    """
+
+    posterior: Posterior
+    nodes: NDArray[np.float64]
+    R: NDArray[np.float64]
+    n: NDArray[np.float64]
+    v: NDArray[np.float64]
+    qbar: NDArray[np.float64]
+    rates: NDArray[np.float64]
+    hits: NDArray[np.int64]
+
+
+@njit
+def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
+    """qbar = average of softmax(z + R n) over the nodes n and their mirror images -n, R R' = Sigma."""
+    K = z.shape[0]
+    cholesky_psd(Sigma, R)
+    for k in range(K):
+        qbar[k] = 0.0
+    for i in range(nodes.shape[0]):
+        for k in range(K):
+            n[k] = 0.0
+            for c in range(k + 1):
+                n[k] += R[k, c] * nodes[i, c]
+        add_softmax(z, n, 1.0, v, qbar)
+        add_softmax(z, n, -1.0, v, qbar)
+    for k in range(K):
+        qbar[k] /= 2.0 * nodes.shape[0]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    logit_law(state.posterior, x)
+    mean_softmax(state.posterior.z0, state.posterior.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)
+    return answer(state.qbar, state.rates[0], u, p)
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    if correct:  # L_t = 0 otherwise
+        learn_label(state.posterior, x, action, hit_weight(state.rates, state.hits, p[action]))
+
+
+def initial_state(
+    n_classes: int, n_features: int, deviation: float, nodes: NDArray[np.float64], gamma: float, eta: float
+) -> State:
+    """Return the prior N(0, deviation^2 I) and its nodes (samples/2, K)."""
+    K = n_classes
+    return State(
+        posterior=posterior_state(K, n_features, deviation),
+        nodes=nodes,
+        R=np.zeros((K, K)),
+        n=np.zeros(K),
+        v=np.zeros(K),
+        qbar=np.zeros(K),
+        rates=np.array([gamma, eta]),
+        hits=np.zeros(2, np.int64),
+    )

@@ -1,0 +1,73 @@
+"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact.
+
+The chains hold W / deviation and see deviation x: the prior is N(0, I), and the limits that the step is kept within mean
+the same whatever the units of the contexts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.obama.tempered import answer
+from banditlab.numerics.jit import njit
+from banditlab.numerics.langevin import Chains, advance
+from banditlab.numerics.softmax import add_softmax
+from banditlab.numerics.symmetric import dot
+
+Floats = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """The chains, whose last positions make the average; deviation (1,), v, qbar (K,) scratch; rates, hits as ever."""
+
+    chains: Chains
+    deviation: Floats
+    v: Floats
+    qbar: Floats
+    rates: Floats
+    hits: NDArray[np.int64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    samples, z, qbar = state.chains.samples, state.chains.z, state.qbar
+    S, n, K, _ = samples.shape
+    for k in range(K):
+        qbar[k] = 0.0
+    for s in range(S):
+        for c in range(n):
+            for k in range(K):
+                z[k] = state.deviation[0] * dot(samples[s, c, k], x)
+            add_softmax(z, z, 0.0, state.v, qbar)
+    for k in range(K):
+        qbar[k] /= S * n
+    return answer(qbar, state.rates[0], u, p)
+
+
+def initial_state(
+    shape: tuple[int, int, int, int],
+    deviation: float,
+    radius: float,
+    rng: np.random.Generator,
+    gamma: float,
+    eta: float,
+) -> State:
+    """Return chains at draws from the prior N(0, deviation^2 I); shape = (steps, chains, K, d)."""
+    _, c, K, d = shape
+    samples = rng.standard_normal(shape)
+    W, V = samples[-1].copy(), np.zeros((K, d))
+    step = np.array([min(0.1, (deviation * radius) ** -2)])
+    chains = Chains(W, np.zeros(c), np.zeros_like(W), samples, step, np.zeros(2, np.int64), V, V.copy(), np.zeros(K))
+    scratch = np.zeros(K), np.zeros(K)
+    return State(chains, np.array([deviation]), *scratch, np.array([gamma, eta]), np.zeros(2, np.int64))
+
+
+def move_on(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
+    """Move every chain on the posterior with contexts X (m, d) and summed weights of their labels C (m, K)."""
+    noise = rng.standard_normal(state.chains.samples.shape)
+    u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]
+    advance(state.chains, state.deviation * X, C, math.inf, noise, u, float(state.hits[0]), 1.0)

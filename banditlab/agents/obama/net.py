@@ -1,0 +1,105 @@
+"""OBAMA on finitely many matrices, a random net or the nodes of a grid: exact exponential weights over them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from banditlab.agents.obama.tempered import answer, hit_weight
+from banditlab.forecasters.aggregating import forecast
+from banditlab.numerics.jit import njit
+from banditlab.numerics.log_mixture import reweigh
+
+Floats = NDArray[np.float64]
+
+REACH = 12.0
+"""Half the width of a grid in the prior's standard deviations: beyond it lies 1e-32 of the prior."""
+
+
+class State(NamedTuple):
+    """Members M (N, K, d) with log weights w (N,); Z (N, K), qbar (K,) scratch; rates, hits as for every sampler."""
+
+    M: Floats
+    w: Floats
+    Z: Floats
+    qbar: Floats
+    rates: Floats
+    hits: NDArray[np.int64]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    qbar = state.qbar
+    forecast(state, x, 0.0, qbar)  # ln sum_i e^{w_i} softmax(W_i x)
+    for k in range(p.shape[0]):
+        qbar[k] = math.exp(qbar[k])
+    return answer(qbar, state.rates[0], u, p)
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    if not correct:  # L_t = 0
+        return
+    w = hit_weight(state.rates, state.hits, p[action])
+    forecast(state, x, 0.0, state.qbar)  # leaves ln softmax(W_i x) in Z
+    for i in range(state.Z.shape[0]):
+        state.Z[i, action] *= w
+    reweigh(state.w, state.Z, action)
+
+
+def initial_state(members: Floats, log_weights: Floats, gamma: float, eta: float) -> State:
+    """Return the state of members (N, K, d) with prior log weights (N,)."""
+    N, K, _ = members.shape
+    return State(members, log_weights, np.zeros((N, K)), np.zeros(K), np.array([gamma, eta]), np.zeros(2, np.int64))
+
+
+def net(n: int, n_classes: int, n_features: int, deviation: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return n matrices (n, K, d) drawn from N(0, deviation^2 I), and equal log weights (n,)."""
+    return deviation * rng.standard_normal((n, n_classes, n_features)), np.full(n, -math.log(n))
+
+
+def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Floats, Floats]:
+    """Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for N(0, deviation^2 I).
+
+    Only W less its mean row matters: W = Q theta, the rows of Q' (K-1, K) orthonormal and orthogonal to 1, so the
+    coordinates theta (K-1, d) are N(0, deviation^2 I) too. For a smooth density that decays to nothing at both ends the
+    rule's error falls faster than any power of the spacing, once that is below the posterior's deviation.
+    """
+    size = (n_classes - 1) * n_features
+    axis = deviation * np.linspace(-REACH, REACH, per_axis(n, size))
+    theta = np.stack(np.meshgrid(*[axis] * size, indexing="ij"), axis=-1).reshape(-1, n_classes - 1, n_features)
+    w = -0.5 * (theta**2).sum(axis=(1, 2)) / deviation**2
+    members = np.einsum("ck,ncj->nkj", helmert(n_classes), theta)
+    return np.ascontiguousarray(members), w - math.log(np.exp(w).sum())
+
+
+def per_axis(n: int, size: int) -> int:
+    """Return how many of n nodes stand along each of `size` axes."""
+    return int(n ** (1.0 / size) + 1e-9)
+
+
+def effective_members(state: State) -> float:
+    """Return 1 / sum of the squared weights: how many members carry the average."""
+    return float(1.0 / np.exp(2.0 * state.w).sum())
+
+
+def resolution(state: State, deviation: float) -> float:
+    """Return the posterior's least standard deviation along an axis of the grid in units of its spacing."""
+    N, K, _ = state.M.shape
+    theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
+    weights = np.exp(state.w)
+    variance = weights @ theta**2 - (weights @ theta) ** 2
+    spacing = 2.0 * REACH * deviation / (round(N ** (1.0 / theta.shape[1])) - 1)
+    return float(math.sqrt(max(0.0, variance.min())) / spacing)
+
+
+def edge(state: State, deviation: float) -> float:
+    """Return the posterior's weight on the grid's outermost nodes: no more than rounding where the grid is wide enough."""
+    N, K, _ = state.M.shape
+    theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
+    outermost = np.abs(theta).max(axis=1) > (1.0 - 1e-9) * REACH * deviation
+    return float(np.exp(state.w[outermost]).sum())

@@ -1,0 +1,253 @@
+"""OBAMA-lite: OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a sampler that a round can pay for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.obama import laplace, mala, net
+from banditlab.agents.obama.tempered import hit_weight
+from banditlab.bounds.obama import obama_gamma
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.distinct_rows import Distinct
+from banditlab.numerics.langevin import worst_effective_sample_size
+from banditlab.players.agent import Floats, KernelAgent, Trace
+from banditlab.players.inputs import as_block
+from banditlab.problem import Problem
+from banditlab.validation import at_least, number, one_of, positive, probability
+
+SAMPLERS = ("laplace", "net", "grid", "mala")
+
+
+class ObamaLite(KernelAgent):
+    """Exponential weights on importance-weighted logistic losses, the posterior approximated by a Gaussian.
+
+    Problem: bandit multiclass, adversarial stream, comparators {||W_k||_2 <= B for all k}.
+
+    Update rule (OBAMA, mu = gamma): q_t = (1 - mu) E_{W ~ P_t}[softmax(W x_t)] + mu/K; play yh from q_t (a coin of
+    probability mu chooses a uniform draw over one from the average). On a hit L_t(W) = loss(W x_t, y_t)/q_t(y_t), else
+    L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered
+    likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2.
+
+    Lite: P_t is represented by `sampler`, which `diagnostics()` names.
+
+    * "laplace" (L3): a Gaussian N(M, C) that takes each factor by an implicit (proximal) step of the mean and a Laplace
+      step of the covariance (an extended Kalman filter, exact algebra in `numerics.gaussian_posterior`). The average is
+      over `samples` logit vectors M x + R n, R R' = J C J', with standard normal nodes n, antithetic, drawn once.
+      Permuting the classes therefore permutes the law of the answers over the draw of the nodes, and the answers
+      themselves up to the nodes' Monte Carlo error.
+    * "net" (L1): N = `members` matrices drawn once from the prior, weights exact from then on: the aggregating algorithm
+      over the net, no approximation for that class.
+    * "grid" (L2), (K-1) d at most 2: the trapezoidal rule with at most `members` nodes in the coordinates that matter (for
+      K = 2, d = 1 the difference of the rows), 12 prior deviations each way. Exact up to the grid, which `diagnostics`
+      watches: "resolution", the posterior's deviation over the spacing, should be 1 or more, and "edge", the weight on
+      the outermost nodes, 0 but for rounding (many hits pull a prior with B R far below 1 beyond the grid).
+    * "mala" (L4), K d at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps after every
+      hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and effective sample size
+      are reported. Plays round by round, in time and memory growing with the hits: for validation.
+
+    Whatever a sampler draws comes from a child stream, so the actions' uniforms are the same for all of them.
+
+    At mu = 0 the paper's choice for small norms is taken, eta = e^{-2BR}/K. Matrices of the ball give every class at
+    least that probability; a Gaussian reaches outside, and where q_t(y_t) < eta the weight is cut to 1. Such a hit
+    has probability below eta; `diagnostics` counts them.
+
+    Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of its
+    members, `banditlab.bounds.obama.obama_net`: (K/mu) ln N + mu (1-1/K) T; it says nothing about the ball. For the exact
+    posterior, in expectation and with s^2 = B^2/d, mistakes are at most
+
+        sum loss(U) + (K/mu)[||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) mu T/(K^2 d))] + mu (1-1/K) T:
+
+    `banditlab.bounds.obama.obama_gaussian_prior`, our constants (the paper's Theorem 6 has a uniform prior and O(.)).
+
+    Cost: "laplace": K(K-1)/2 quadratic forms of size d a round, O(K^2 d^2), and O(samples K^2); on a hit O(K^3 d^2) as a
+    matrix product, delayed; K^2 d^2/2 numbers. "net", "grid": O(N K d) a round, N K d numbers. "mala": O(chains steps K d)
+    a round, on a hit times the number of distinct contexts hit so far.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the row bound of the comparators.
+    gamma
+        Exploration rate in [0, 1] (the smoothing mu in the paper); "theory" balances the two terms of the guarantee.
+    samples
+        Logit samples of the average, an even number (m in the specification).
+    sampler
+        How the posterior is represented: "laplace", "net", "grid" or "mala".
+    members
+        N, the matrices of the net or the most nodes of the grid.
+    chains, steps
+        Langevin chains, and their steps after each hit.
+
+    Raises
+    ------
+    UsageError
+        A setting outside its range, or gamma = 0 where e^{-2BR} is 0 in floating point.
+    IncompatibleError
+        "grid" for (K-1) d above 2, or "mala" for K d above 60.
+    HorizonRequiredError
+        gamma = "theory" where the horizon is unknown.
+
+    References
+    ----------
+    D. J. Foster, S. Kale, H. Luo, M. Mohri, K. Sridharan. Logistic regression: the importance of being improper. COLT
+    2018.
+    """
+
+    id = "obama-lite"
+    group = "theory"
+    summary = "importance-weighted exponential weights: Laplace posterior, or a net, a grid, Langevin chains"
+    reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; the samplers: ours"
+    state_order = (2, 2)
+    act_kernel = laplace.act_kernel
+    learn_kernel = laplace.learn_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        gamma: float | Literal["theory"] = "theory",
+        samples: int = 100,
+        sampler: Literal["laplace", "net", "grid", "mala"] = "laplace",
+        members: int = 4000,
+        chains: int = 12,
+        steps: int = 20,
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        self.norm_bound = B = positive("norm_bound", number("norm_bound", norm_bound))
+        if gamma == "theory":
+            T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+            self.gamma = obama_gamma(T, d, K, B, R)
+        else:
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.samples = at_least("samples", samples, 2)
+        if samples % 2:
+            raise UsageError(f"samples must be an even integer (mirrored pairs), got {samples}")
+        self.sampler = one_of("sampler", sampler, SAMPLERS)
+        self.members = at_least("members", members, 10)
+        self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
+        self._refuse()
+        self.compiled = self.sampler != "mala"
+        self.state: Any = self._initial_state()
+
+    def _refuse(self) -> None:
+        K, d = self.problem.n_classes, self.problem.n_features
+        if self.sampler == "grid" and (K - 1) * d > 2:
+            raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
+        if self.sampler == "mala" and K * d > 60:
+            raise IncompatibleError(f"sampler = 'mala' is for K d up to 60, got {K * d}; use 'laplace'")
+
+    @property
+    def deviation(self) -> float:
+        """B / sqrt(d), the prior's standard deviation."""
+        return self.norm_bound / math.sqrt(self.problem.n_features)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: a covariance with "laplace", else matrices W."""
+        if settings.get("sampler", SAMPLERS[0]) == "laplace":
+            return super().least_bytes(problem, settings)
+        return 8.0 * problem.n_classes * problem.n_features
+
+    def _initial_state(self) -> Any:
+        K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound
+        rates = self.gamma, self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K  # (mu, eta)
+        if rates[1] == 0.0:
+            raise UsageError(
+                f"gamma = 0 learns at the rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
+            )
+        stream = self.rng.spawn(1)[0]
+        if self.sampler == "net":
+            return net.initial_state(*net.net(self.members, K, d, self.deviation, stream), *rates)
+        if self.sampler == "grid":
+            return net.initial_state(*net.grid(self.members, K, d, self.deviation), *rates)
+        if self.sampler == "mala":
+            self._stream, self._past = stream, Distinct(d, K)
+            return mala.initial_state((self.steps, self.chains, K, d), self.deviation, R, stream, *rates)
+        nodes = stream.standard_normal((self.samples // 2, K))
+        return laplace.initial_state(K, d, self.deviation, nodes, *rates)
+
+    # ------------------------------------------------------------------------------------------------------------- rounds
+
+    def kernels(self) -> tuple[Any, Any]:
+        """Return (act_kernel, learn_kernel) of the sampler; the chains' second is a method, which draws."""
+        if self.sampler == "mala":
+            return mala.act_kernel, self._move_chains
+        module: Any = laplace if self.sampler == "laplace" else net
+        return module.act_kernel, module.learn_kernel
+
+    def kernel_owner(self) -> str:
+        """Return a name unique to these kernels."""
+        return f"{super().kernel_owner()}.{'net' if self.sampler == 'grid' else self.sampler}"
+
+    def _move_chains(
+        self, state: mala.State, x: Floats, action: int, p: Floats, payload: Floats, correct: bool
+    ) -> None:
+        if not correct:  # L_t = 0
+            return
+        self._past.count(x, action, hit_weight(state.rates, state.hits, p[action]))
+        mala.move_on(state, self._past.X, self._past.C, self._stream)
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). Compiled, but for "mala": round by round.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        """
+        if self.sampler != "mala":
+            super().play_block(X, y, trace)
+            return
+        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
+        trace.holds(len(y))
+        for t, (x, label) in enumerate(zip(X, y)):
+            decision = self.act(x)
+            correct = bool(decision.action == label)
+            trace.action[t], trace.correct[t] = decision.action, correct
+            trace.p_true[t], trace.explored[t] = decision.probabilities[label], decision.explored
+            self.learn(x, decision, correct)
+
+    # ------------------------------------------------------------------------------------------------- what can be known
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the sampler's name, the hits learnt from, the weights cut to 1, and what the sampler has to report.
+
+        "ess": independent draws of the average ("laplace"), 1 / sum of the squared weights ("net", "grid"), or the
+        effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose root
+        was not found. "resolution", "edge": see above. "acceptance" is over all rounds, "step" the present one, in units
+        of the prior's variance.
+        """
+        state = self.state
+        found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[0]), "cut": int(state.hits[1])}
+        if self.sampler == "laplace":
+            return found | {"ess": float(self.samples), "unsolved": int(state.posterior.tally[2])}
+        if self.sampler == "mala":
+            proposals, accepted = state.chains.tally
+            return found | {
+                "ess": worst_effective_sample_size(state.chains.samples),
+                "acceptance": float(accepted / proposals) if proposals else math.nan,
+                "step": float(state.chains.step[0]),
+            }
+        found["ess"] = net.effective_members(state)
+        if self.sampler == "grid":
+            found |= {"resolution": net.resolution(state, self.deviation), "edge": net.edge(state, self.deviation)}
+        return found
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; for "mala" the contexts of the hits and their weights included."""
+        state = super().get_state()
+        return state | {"_past": self._past.arrays()} if self.sampler == "mala" else state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        super().set_state({name: value for name, value in state.items() if name != "_past"})
+        if self.sampler == "mala":
+            self._past.restore(state["_past"])

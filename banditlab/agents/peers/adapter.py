@@ -1,0 +1,182 @@
+"""What the adapters share: how a library is asked for, and the two verbs around its own predict and learn."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.numerics.draws import draw
+from banditlab.players.agent import Agent, Floats, Trace, checked
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.problem import Decision, Problem
+from banditlab.validation import at_least
+
+
+def library(module: str, agent: str, extra: str = "peers") -> Any:
+    """Return a module of another library, imported now.
+
+    What an import changes in the process besides is put back: coba 8.1.0 replaces `sys.excepthook`.
+
+    Raises
+    ------
+    UsageError
+        It is not installed; the line says how to install it. Any other failure to import is the library's own.
+    """
+    hook = sys.excepthook
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != top:
+            raise
+        raise UsageError(f'{agent} needs the library {top}: pip install "banditlab[{extra}]"') from None
+    finally:
+        sys.excepthook = hook
+
+
+class PeerAgent(Agent):
+    """An agent whose predicting and learning are another library's; only the bit ever reaches it.
+
+    A subclass answers `_distribution(x)` and takes `_update(x, action, probability, correct)`. Blocks are played by the
+    same two, without the Gymnasium loop around them.
+    """
+
+    group = "adapter"
+    explores = False
+    compiled = True  # play_block exists, though nothing in it is compiled
+    payload_size = 0
+
+    @abstractmethod
+    def _distribution(self, x: Floats) -> Floats:
+        """Return the probabilities (K,) that the library plays x (d,) with: a new array, its sum 1 to 1e-9."""
+
+    @abstractmethod
+    def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
+        """Hand the library the outcome of `action`, which was played at x (d,) with `probability`."""
+
+    def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
+        """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was forced."""
+        return int(draw(p, u[1])), None
+
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,).
+
+        Raises
+        ------
+        UsageError
+            A context of another shape.
+        """
+        x = as_context(context, self.problem.n_features)
+        return self._decide(x, self.rng.random(2))
+
+    def _decide(self, x: Floats, u: Floats) -> Decision:
+        p = self._distribution(x)
+        action, explored = self._choose(p, u)
+        return Decision(action, p, explored, np.empty(0))
+
+    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
+        """Learn whether the decision taken at `context` (d,) was right.
+
+        Raises
+        ------
+        UsageError
+            A context of another shape, or a decision that is none of this agent's: its action, probabilities, payload.
+        """
+        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
+        action = as_class("the decision's action", decision.action, K)
+        p = as_vector("the decision's probabilities", decision.probabilities, K)
+        as_vector("the decision's payload", decision.payload, self.payload_size)
+        self._update(x, action, float(p[action]), bool(correct))
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). The library is told the bit only.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            The library's probabilities are no distribution.
+        """
+        K = self.problem.n_classes
+        X, y = as_block(X, y, self.problem.n_features, K)
+        trace.holds(len(y))
+        U = self.rng.random((len(y), 2))
+        for t, label in enumerate(y.tolist()):
+            decision = checked(self._decide(X[t], U[t]), K, self)
+            action, p = decision.action, decision.probabilities
+            correct = action == label
+            trace.action[t], trace.correct[t], trace.p_true[t] = action, correct, p[label]
+            trace.explored[t] = bool(decision.explored)
+            self._update(X[t], action, float(p[action]), correct)
+
+
+class BatchPeerAgent(PeerAgent):
+    """A library that is told of `batch` rounds at a time; a subclass takes them in `_hand_over`.
+
+    Every round is still decided by itself, by what was handed over before it.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, batch: int) -> None:
+        super().__init__(problem, rng)
+        self.batch = at_least("batch", batch, 1)
+        # the rounds that wait for their batch to be full
+        self._contexts = np.zeros((self.batch, problem.n_features))
+        self._actions = np.zeros(self.batch, dtype=np.int64)
+        self._rewards = np.zeros(self.batch)
+        self._waiting = 0
+
+    @abstractmethod
+    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+        """Let the library learn from contexts (batch, d), the classes played there (batch,) and the bits (batch,)."""
+
+    def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
+        i = self._waiting
+        self._contexts[i], self._actions[i], self._rewards[i] = x, action, float(correct)
+        self._waiting += 1
+        if self._waiting == self.batch:
+            self._hand_over(self._contexts, self._actions, self._rewards)
+            self._waiting = 0
+
+    def _get_waiting(self) -> dict[str, Any]:
+        """Return the rounds that wait."""
+        arrays = {"contexts": self._contexts, "actions": self._actions, "rewards": self._rewards}
+        return {**arrays, "rounds": self._waiting}
+
+    def _set_waiting(self, waiting: dict[str, Any]) -> None:
+        """Take over what `_get_waiting` returned."""
+        self._contexts, self._actions, self._rewards = (waiting[name] for name in ("contexts", "actions", "rewards"))
+        self._waiting = waiting["rounds"]
+
+
+class PickledBySettings:
+    """What pickles an adapter whose library's objects cannot be: its settings, its problem and what `get_state` returns.
+
+    `set_state` then meets the attributes of the settings and of the problem, and no others.
+    """
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
+
+    def __setstate__(self: Any, pickled: dict[str, Any]) -> None:
+        vars(self).update(pickled["params"], problem=pickled["problem"])
+        self.set_state(pickled["state"])
+
+
+def one_hot(k: int, K: int) -> Floats:
+    """Return e_k of length K."""
+    p = np.zeros(K)
+    p[k] = 1.0
+    return p
+
+
+def internal_seed(rng: np.random.Generator) -> int:
+    """Return a seed for a library's own generator, from a child stream: the agent's own draws stay where they are."""
+    [child] = rng.spawn(1)
+    return int(child.integers(2**31 - 1))

@@ -1,0 +1,85 @@
+"""mabwiser's linear policies as agents: what `mabwiser-linucb` and `mabwiser-lints` share."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.peers.adapter import BatchPeerAgent, internal_seed, library, one_hot
+from banditlab.players.agent import Floats
+from banditlab.problem import Problem
+from banditlab.validation import positive
+
+ARRAYS = ("A", "A_inv", "Xty", "beta")
+
+
+class MABWiserAgent(BatchPeerAgent):
+    """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, told of `batch` rounds at a time.
+
+    Until the first batch is full mabwiser cannot predict, and classes are uniform.
+    """
+
+    requires = ("mabwiser",)
+    policy: ClassVar[str]
+    """The name of the policy in `mabwiser.mab.LearningPolicy`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        alpha: float = 1.0,
+        l2_lambda: float = 1.0,
+        batch: int = 1,
+    ) -> None:
+        super().__init__(problem, rng, batch=batch)
+        self.alpha = positive("alpha", alpha)
+        self.l2_lambda = positive("l2_lambda", l2_lambda)
+        mab = library("mabwiser.mab", self.id)
+        policy = getattr(mab.LearningPolicy, self.policy)(alpha=self.alpha, l2_lambda=self.l2_lambda)
+        self._mab = mab.MAB(list(range(problem.n_classes)), policy, seed=internal_seed(self.rng))
+
+    def _distribution(self, x: Floats) -> Floats:
+        K = self.problem.n_classes
+        if not self._mab._is_initial_fit:
+            return np.full(K, 1.0 / K)
+        return one_hot(self._mab.predict(x[None]), K)
+
+    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+        self._mab.partial_fit(actions, rewards, contexts)
+
+    # ------------------------------------------------------------------------------------------------------------ state
+
+    def get_state(self) -> dict[str, Any]:
+        """Return generators, the arrays of every class, and the rounds that wait."""
+        inside = self._mab._imp
+        models = [inside.arm_to_model[k] for k in inside.arms] if self._mab._is_initial_fit else []
+        return {
+            "rng": self.rng,
+            "mab_rng": inside.rng.rng,
+            # mabwiser copies its generator into a class's model whenever that learns: from then on it is the model's own
+            "own_rng": {str(k): m.rng.rng for k, m in enumerate(models) if m.rng is not inside.rng},
+            "arrays": [{name: getattr(model, name) for name in ARRAYS} for model in models],
+            "waiting": self._get_waiting(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        state = copy.deepcopy(state)
+        super().set_state({"rng": state["rng"]})
+        inside = self._mab._imp
+        inside.rng.rng = state["mab_rng"]
+        self._mab._is_initial_fit = bool(state["arrays"])
+        for k, arrays in enumerate(state["arrays"]):
+            model = inside.arm_to_model[k]
+            inside.num_features = self.problem.n_features
+            model.init(inside.num_features)
+            vars(model).update(arrays)
+            model.rng = inside.rng
+            if str(k) in state["own_rng"]:
+                model.rng = type(inside.rng)(0)
+                model.rng.rng = state["own_rng"][str(k)]
+        self._set_waiting(state["waiting"])

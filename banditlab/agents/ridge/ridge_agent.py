@@ -1,0 +1,108 @@
+"""One ridge regression of the bit per class, kept as P_k = A_k^{-1} and w_k: `linucb`, `lints` and `confidit` share it.
+
+A_k = regularization I + sum x x' over the rounds in which k was played, P_k by Sherman and Morrison's formula. An update
+first projects w_k in the norm of A_k onto the slab {w : low <= w'x <= high}, which has a closed form:
+
+    v = P x,  q = x'v,  m = w'x,  c = clip(m, low, high)
+    projection   w' = w + ((c - m)/q) v
+    regression   w <- (A + x x')^{-1} (A w' + target x) = w' + ((target - c)/(1 + q)) v
+
+Without limits w = A^{-1} b with b = sum target x.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.class_inverses import Inverses, inverses, look, move, read, recall
+from banditlab.numerics.jit import inline, njit
+from banditlab.players.agent import KernelAgent
+from banditlab.players.rounds import no_look
+from banditlab.problem import Problem
+
+AUTO_REGULARIZATION = 0.1
+"""regularization = "auto" in units of R^2."""
+
+
+class State(NamedTuple):
+    """What the three agents keep; one type, so that numba compiles the shared kernels once.
+
+    inverses, P_k and h_k = w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the key of the agent's
+    draws. Scratch, of the context at hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
+    """
+
+    inverses: Inverses
+    settings: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    z: NDArray[np.float64]
+    q: NDArray[np.float64]
+    noise: NDArray[np.float64]
+
+
+def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:
+    """Return A_k = regularization I, w_k = 0 for every class."""
+    K = problem.n_classes
+    return State(
+        inverses=inverses(np.full(K, 1.0 / regularization), problem.n_features),
+        settings=np.array(settings),
+        tally=np.array([0, key]),
+        z=np.zeros(K),
+        q=np.zeros(K),
+        noise=np.zeros(K),
+    )
+
+
+@njit
+def look_kernel(state, X, t):
+    look(state.inverses, X, t, state.settings[:0])
+
+
+class RidgeAgent(KernelAgent):
+    """Base of the three: where the regressions are large, a block looks at its contexts ahead."""
+
+    def look(self) -> Any:
+        """Return the kernel that prepares a stretch of rounds, for large problems."""
+        return no_look if self.state.inverses.ahead is None else look_kernel
+
+
+@inline
+def predict(state, x):
+    """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
+    read(state.inverses, x, state.z, state.q)
+    for k in range(state.q.shape[0]):
+        state.q[k] = max(state.q[k], 0.0)
+
+
+@inline
+def regress(state, k, x, target, low, high):
+    """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
+    state.tally[0] += 1
+    m, q = recall(state.inverses, x, k)
+    if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
+        return
+    c = min(max(m, low), high)
+    down = 1.0 / (1.0 + q)
+    move(state.inverses, k, (c - m) / q + (target - c) * down, down)
+
+
+@njit
+def highest(z, p, u):
+    """Return the largest of z_0 ... z_{K-1}, one of equals by the uniform u; p (K,) is uniform over the equals."""
+    K = p.shape[0]
+    top, ties = z[0], 0
+    for k in range(1, K):
+        top = max(top, z[k])
+    for k in range(K):
+        ties += z[k] == top
+    skip, action = min(int(u * ties), ties - 1), 0
+    for k in range(K):
+        p[k] = 0.0
+        if z[k] == top:
+            p[k] = 1.0 / ties
+            if skip == 0:
+                action = k
+            skip -= 1
+    return action

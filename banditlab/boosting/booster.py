@@ -1,0 +1,192 @@
+"""The boosters' contract: N weak learners behind one label agent."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.boosting.trees.forest import Forest, Grove
+from banditlab.boosting.weak.tuning import Tuning
+from banditlab.boosting.weak.weak_learner import WeakLearner
+from banditlab.errors import UsageError, nearest
+from banditlab.numerics.draws import draw
+from banditlab.players.agent import Floats, Trace, checked
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.label_agent import LabelAgent
+from banditlab.problem import Decision, Problem
+from banditlab.registry import registry
+from banditlab.validation import at_least
+
+
+class Booster(LabelAgent):
+    """A label agent that plays from the predictions of N weak learners.
+
+    A subclass answers `_respond(view)` and takes `_absorb(view, payload, label)`; `view` is what its weak learners read
+    of a context. Its constructor declares `n_learners`, `weak_learner` and `**weak_settings`, which go to every learner,
+    and hands them on. Everything else (drawing the action, blocks of rounds, learners that are told the label) is here.
+    """
+
+    kind: ClassVar[str] = "boosters"
+    wraps = "weak_learner"
+    expected_kind = "conditional"  # on the ties that the learners and experts broke
+    compiled = True  # play_block exists, though the loop over the learners is Python's
+    payload_size = 0
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        n_learners: int,
+        weak_learner: str,
+        weak_settings: dict[str, Any],
+        tuning_seed: int | None = None,
+    ) -> None:
+        super().__init__(problem, rng)
+        self.n_learners = at_least("n_learners", n_learners, 1)
+        self.weak_learner = weak_learner
+        cls = registry().load("weak_learners", weak_learner)
+        self._written = weak_learner_settings(type(self), cls, weak_settings)
+        self._tuning = Tuning(tuning_seed, self.n_learners, cls, self._written)
+        self.tuning_seed = self._tuning.seed
+        *streams, self._ties = self.rng.spawn(self.n_learners + 1)
+        self._make(cls, streams)
+        self._grove = Grove()
+
+    def _forest(self) -> Forest | None:
+        """Return the learners as compiled loops take them, or None where one of them chooses in a way of its own."""
+        return self._grove.forest(self.learners, self._ties)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
+        state = super().get_state()
+        del state["_grove"], state["_tuning"]  # addresses; what follows from settings
+        return state
+
+    def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
+        """Set `learners`, N weak learners with the child streams given."""
+        self.learners: list[WeakLearner] = [
+            self._learner(cls, stream, self._written | drawn)
+            for stream, drawn in zip(streams, self._tuning.settings, strict=True)
+        ]
+
+    def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
+        """Return one of the learners, made of weak learners of `cls` with these settings."""
+        return cls(self.problem, stream, **settings)
+
+    @property
+    def inner(self) -> WeakLearner:
+        """The first weak learner."""
+        return self.learners[0]
+
+    def params(self) -> dict[str, Any]:
+        """Return the resolved settings, those of the weak learners included; what each learner draws stays "random"."""
+        own = {name: getattr(self, name) for name in self.own_settings()}
+        defaults = {name: p.default for name, p in type(self.inner).own_settings().items()}
+        weak = self.inner.params() | {k: v for k, v in (defaults | self._written).items() if v == "random"}
+        return own | {(f"weak_learner.{name}" if name in own else name): value for name, value in weak.items()}
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return what the booster counts of its learners, by name; learner 1 is the first."""
+        return {}
+
+    # ------------------------------------------------------------------------------------------------------- the two verbs
+
+    @abstractmethod
+    def _respond(self, view: Any) -> tuple[Floats, Floats]:
+        """Return the distribution (K,) to play from and the payload (payload_size,), both new arrays."""
+
+    @abstractmethod
+    def _absorb(self, view: Any, payload: Floats, label: int) -> None:
+        """Learn the label of the round in which `payload` was answered."""
+
+    def view(self, x: Floats) -> Any:
+        """Return what the weak learners read of a context (d,)."""
+        return self.inner.view(x)
+
+    def peek(self, label: int) -> None:
+        """Tell the label of the next context to learners that are told it before they predict (simulated ones)."""
+        for learner in self.learners:
+            if learner.told_label:
+                learner.peek(label)
+
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,).
+
+        Raises
+        ------
+        UsageError
+            A context of another shape.
+        """
+        x = as_context(context, self.problem.n_features)
+        return self._decide(self.view(x), self.rng.random(2))
+
+    def _decide(self, view: Any, u: Floats) -> Decision:
+        p, payload = self._respond(view)
+        return Decision(int(draw(p, u[1])), p, None, payload)
+
+    def learn(self, context: Floats, decision: Decision, label: int) -> None:
+        """Learn the label of the round in which `decision` was taken at `context` (d,).
+
+        Raises
+        ------
+        UsageError
+            A context of another shape, a label out of range, or a decision that is none of this booster's.
+        """
+        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
+        as_class("the decision's action", decision.action, K)
+        as_vector("the decision's probabilities", decision.probabilities, K)
+        payload = as_vector("the decision's payload", decision.payload, self.payload_size)
+        self._absorb(self.view(x), payload, as_class("the label", label, K))
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds, each label after its action: X (n, d), y (n,); fills `trace`, each (n,).
+
+        Learners that are told the label are told it here, before they predict.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            The booster's probabilities are no distribution.
+        """
+        K = self.problem.n_classes
+        X, y = as_block(X, y, self.problem.n_features, K)
+        trace.holds(len(y))
+        U = self.rng.random((len(y), 2))
+        for t, label in enumerate(y.tolist()):
+            self.peek(label)
+            view = self.view(X[t])
+            decision = checked(self._decide(view, U[t]), K, self)
+            trace.action[t], trace.correct[t] = decision.action, decision.action == label
+            trace.p_true[t], trace.explored[t] = decision.probabilities[label], False
+            self._absorb(view, decision.payload, label)
+
+
+def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings under the names the weak learner knows, or raise a UsageError naming the wrong one."""
+    known, settings = inner.own_settings(), {}
+    for key, value in given.items():
+        name = key.removeprefix("weak_learner.")
+        if name not in known and inner.wraps is None:
+            raise UsageError(
+                f"{outer.id} of {inner.id} has no setting {key!r}{nearest(name, [*outer.own_settings(), *known])}"
+            )
+        if name in settings:
+            raise UsageError(f"the weak learner's setting {name!r} is given twice, also as {key!r}")
+        settings[name] = value
+    missing = [n for n, p in known.items() if p.default is inspect.Parameter.empty and n not in settings]
+    if missing:
+        raise UsageError(f"{outer.id} of {inner.id} needs the setting {missing[0]!r}")
+    return settings
+
+
+def uniform_best(scores: Floats) -> Floats:
+    """Return the uniform distribution over the largest entries of scores (K,)."""
+    best = scores == scores.max()
+    return best / best.sum()

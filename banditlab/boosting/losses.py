@@ -1,0 +1,98 @@
+"""Surrogate losses L^r(s) of votes s (K,) when the label is r: their gradients are the boosters' cost matrices.
+
+Row r of a cost matrix is the gradient of L^r: the entry of the label is minus the sum of the others, which are 0 or above.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd import all_lanes, lane
+from banditlab.numerics.simd_math import exp
+
+LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX, SHARES = range(5)
+"""SHARES is SOFTMAX where not the votes but their softmax is given."""
+CODES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "square-hinge": SQUARE_HINGE}
+LARGEST_EXPONENT = 300.0
+"""Votes further apart than this cost no more under the exponential loss: sums over rounds stay finite."""
+
+
+FARTHEST = 600.0
+"""Votes within +-FARTHEST have odds e^s that are numbers, and so are their products."""
+
+
+@inline
+def odds(s):
+    """Return e^s of one vote |s| <= FARTHEST, with the bits that lanes of votes have."""
+    return lane(exp(all_lanes(s)))
+
+
+@inline
+def slope(loss, rival, own):
+    """Return what a rival's lead s(l) - s(r) costs per unit, for losses that are a sum over the rivals l != r.
+
+    The votes s(l) and s(r) are given. The logistic loss has it from their odds, as compiled rounds keep them: an exponential
+    for each vote instead of one for each pair.
+    """
+    if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
+        e = odds(rival)
+        return e * (1.0 / (e + odds(own)))
+    margin = rival - own
+    if loss == LOGISTIC:
+        return 1.0 / (1.0 + math.exp(-margin)) if margin > -LARGEST_EXPONENT else math.exp(margin)
+    if loss == EXPONENTIAL:  # (36), (37)
+        return math.exp(min(margin, LARGEST_EXPONENT))
+    return max(margin + 1.0, 0.0)  # (39), (40)
+
+
+@njit
+def gradient(loss, s, r, g):
+    """Write the gradient of L^r at s into g (K,): C(r, .) for the votes s."""
+    K = s.shape[0]
+    total = 0.0
+    if loss == SOFTMAX:  # -log softmax(s)_r: softmax(s) - e_r
+        top = s[0]
+        for l in range(1, K):
+            top = max(top, s[l])
+        mass = 0.0
+        for l in range(K):
+            g[l] = math.exp(s[l] - top)
+            mass += g[l]
+        for l in range(K):
+            g[l] /= mass
+            if l != r:
+                total += g[l]
+    elif loss == SHARES:
+        for l in range(K):
+            g[l] = s[l]
+            if l != r:
+                total += g[l]
+    else:
+        for l in range(K):
+            if l != r:
+                g[l] = slope(loss, s[l], s[r])
+                total += g[l]
+    g[r] = -total
+
+
+@njit
+def cost_matrix(loss, s, C):
+    """Write the gradients of L^0 ... L^{K-1} at s into the rows of C (K, K)."""
+    for r in range(s.shape[0]):
+        gradient(loss, s, r, C[r])
+
+
+@njit
+def class_costs(loss, s, C):
+    """Write the costs of (C.1) into C (K, K): the gradient's rows shifted to 0 at the label and divided by K.
+
+    Each row is 0 or above and its sum at most 1, the class that FOLKLORE's paper restricts weak learners' costs to.
+    """
+    K = s.shape[0]
+    share = 1.0 / K
+    for r in range(K):
+        gradient(loss, s, r, C[r])
+        own = C[r, r]
+        for l in range(K):
+            C[r, l] = (C[r, l] - own) * share

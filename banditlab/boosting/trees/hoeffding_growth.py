@@ -1,0 +1,364 @@
+"""Kernels of a very fast decision tree: where an example belongs, what a leaf counts, how it splits.
+
+A tree is four arrays and its tuning, which the caller enlarges when `learn` says so.
+
+    nodes (M, 3 + V) int64      what the node is, its feature, its seat in `seen`; then its V children, -1 where none
+    values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
+    seen (S, K + 5 K d + K c)   of a leaf that learns: each class's weight; means, sums of squares, least and largest of the
+                                d numeric columns for each class; weights of the c categories for each class; variances
+                                at the last attempt
+    sizes (3,)                  nodes and seats in use, the first seat that is free again or -1; node 0 is the root
+
+and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's, and
+whether splits are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import inline, njit
+
+LEAF, NUMERIC, NOMINAL = range(3)
+KIND, FEATURE, SEAT, CHILD = range(4)
+THRESHOLD, ATTEMPT, CLASS = range(3)
+GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
+CLOSED = -2
+"""The seat of a leaf that never learns of features again."""
+POINTS = 10
+"""Thresholds that are tried for a numeric feature, evenly between its least and largest value at the leaf."""
+LEAST_BRANCH = 0.01
+"""A split must send more than this share of the weight two ways."""
+
+
+@inline
+def plant(node, nodes, values):
+    """Make a node a leaf that has seen nothing."""
+    nodes[node, KIND] = LEAF
+    nodes[node, FEATURE] = -1
+    nodes[node, SEAT] = -1
+    nodes[node, CHILD:] = -1
+    values[node, THRESHOLD] = 0.0
+    values[node, ATTEMPT] = 0.0
+    values[node, CLASS:] = -1.0
+
+
+@njit
+def weight_below(node, nodes, values):
+    """Return the weight of all leaves below a node."""
+    if nodes[node, KIND] == LEAF:
+        total = 0.0
+        for k in range(CLASS, values.shape[1]):
+            total += max(values[node, k], 0.0)
+        return total
+    total = 0.0
+    for j in range(CHILD, nodes.shape[1]):
+        if nodes[node, j] >= 0:
+            total += weight_below(nodes[node, j], nodes, values)
+    return total
+
+
+@inline
+def branch(node, x, nodes, values):
+    """Return the column of `nodes` that has the child an example belongs to."""
+    if nodes[node, KIND] == NUMERIC:
+        return CHILD + (x[nodes[node, FEATURE]] > values[node, THRESHOLD])
+    return CHILD + int(x[nodes[node, FEATURE]])
+
+
+@njit
+def leaf_of(x, nodes, values, coded):
+    """Return the leaf of an example; below a category that is new there, the leaf most have come to, or the split itself."""
+    node = 0
+    while nodes[node, KIND] != LEAF:
+        child = nodes[node, branch(node, x, nodes, values)]
+        if child < 0 and coded:
+            return node
+        if child < 0:
+            most = -1.0
+            for j in range(CHILD, nodes.shape[1]):
+                if nodes[node, j] >= 0:
+                    weight = weight_below(nodes[node, j], nodes, values)
+                    if weight > most:
+                        most, child = weight, nodes[node, j]
+        node = child
+    return node
+
+
+@njit
+def shares(x, nodes, values, tuning, q):
+    """Write the weights of the classes at the leaf of x into q (K,); unseen classes have the prior. All equal if all are 0."""
+    leaf, prior = leaf_of(x, nodes, values, tuning[SPLITS] > 0.0), tuning[PRIOR]
+    total = 0.0
+    for k in range(q.shape[0]):
+        weight = values[leaf, CLASS + k]
+        q[k] = weight if weight >= 0.0 else prior
+        total += q[k]
+    for k in range(q.shape[0]):
+        q[k] = q[k] / total if total > 0.0 else 1.0
+
+
+@inline
+def entropy(sums):
+    """Return the entropy in bits of the classes' weights (K,)."""
+    below, total = 0.0, 0.0
+    for k in range(sums.shape[0]):
+        if sums[k] > 0.0:
+            below -= sums[k] * math.log2(sums[k])
+            total += sums[k]
+    return (below + total * math.log2(total)) / total if total > 0.0 else 0.0
+
+
+@inline
+def gaussian_share(at, n, mean, squares, least, largest):
+    """Return the share of a class's examples that are expected to be at most `at`; its weight is n."""
+    if at < least:
+        return 0.0
+    if at >= largest:
+        return 1.0
+    if n <= 1.0 or squares <= 0.0:
+        return 0.0
+    return 0.5 * (1.0 + math.erf((at - mean) / math.sqrt(squares / (n - 1.0)) / math.sqrt(2.0)))
+
+
+@inline
+def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
+    """Return the same as the authors' code has it: the first time in an attempt with the variance of the attempt before."""
+    if at < least or at >= largest:
+        return 0.0 if at < least else 1.0
+    variance = max(squares / n, 1e-12)
+    shown = variance if fresh else spreads[place]
+    spreads[place] = variance
+    return 0.5 * (1.0 + math.erf((at - mean) / math.sqrt(shown) / math.sqrt(2.0))) if shown > 0.0 else 0.5
+
+
+@njit
+def best_threshold(record, f, K, d, before, coded, left, right, kept):
+    """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways.
+
+    Threshold NaN if the column has one value only. The weights (K,) sent to the left are written into `kept`.
+    """
+    least, largest, total = np.inf, -np.inf, 0.0
+    lows, highs = K + 2 * K * d, K + 3 * K * d
+    spreads = record[record.shape[0] - K * d :]
+    for k in range(K):
+        if record[k] > 0.0:
+            least = min(least, record[lows + k * d + f])
+            largest = max(largest, record[highs + k * d + f])
+            total += record[k]
+    best, chosen = -np.inf, np.nan
+    for i in range(POINTS):
+        width = (largest - least) / (POINTS + 1.0)
+        at = least + width * (i + 1)
+        if not least < at < largest:
+            continue
+        on_left = 0.0
+        for k in range(K):
+            n, place = record[k], k * d + f
+            left[k], right[k] = 0.0, 0.0
+            if n > 0.0:
+                mean, squares = record[K + place], record[K + K * d + place]
+                low, high = record[lows + place], record[highs + place]
+                if coded:
+                    fresh = i > 0 and at - width >= low  # was in its range at the threshold before, too
+                    left[k] = n * coded_share(at, n, mean, squares, low, high, fresh, spreads, place)
+                else:
+                    left[k] = n * gaussian_share(at, n, mean, squares, low, high)
+                right[k] = n - left[k]
+                on_left += left[k]
+        gain = -np.inf
+        if min(on_left, total - on_left) > LEAST_BRANCH * total:
+            gain = before - (on_left * entropy(left) + (total - on_left) * entropy(right)) / total
+        if gain > best or math.isnan(chosen):
+            best, chosen = gain, at
+            overwrite(kept, left)
+    return best, chosen
+
+
+@njit
+def category_gain(record, first, end, K, d, c, before, sums):
+    """Return the gain of a branch for each of the categories first ... end-1; -inf if fewer than two have weight."""
+    start, total, ways, after = K + 4 * K * d, 0.0, 0, 0.0
+    for v in range(first, end):
+        for k in range(K):
+            total += record[start + k * c + v]
+    for v in range(first, end):
+        here = 0.0
+        for k in range(K):
+            sums[k] = record[start + k * c + v]
+            here += sums[k]
+        ways += here > LEAST_BRANCH * total
+        after += here * entropy(sums)
+    return before - after / total if ways >= 2 else -np.inf
+
+
+@njit
+def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
+    """Turn a leaf into a split of numeric column f; its leaves begin with weights left (K,) and what remains.
+
+    A class is known to a leaf unless all its examples lie on the other side.
+    """
+    K = values.shape[1] - CLASS
+    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NUMERIC, f, -1
+    values[leaf, THRESHOLD] = at
+    for side in range(2):
+        child = sizes[0]
+        sizes[0] += 1
+        plant(child, nodes, values)
+        nodes[leaf, CHILD + side] = child
+        for k in range(K):
+            place = k * d + f
+            if record[k] == 0.0:
+                continue
+            if (side == 0 and at < record[K + 2 * K * d + place]) or (
+                side == 1 and at >= record[K + 3 * K * d + place]
+            ):
+                continue
+            values[child, CLASS + k] = left[k] if side == 0 else record[k] - left[k]
+            values[child, ATTEMPT] += values[child, CLASS + k]
+
+
+@njit
+def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes):
+    """Turn a leaf into a split of column f by category, one leaf for each that has been seen.
+
+    The authors' code gives these leaves to the column's first categories, as many as have been seen.
+    """
+    K, named = values.shape[1] - CLASS, 0
+    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NOMINAL, f, -1
+    for v in range(first, end):
+        child = -1
+        for k in range(K):
+            weight = record[K + 4 * K * d + k * c + v]
+            if weight == 0.0:
+                continue
+            if child < 0:
+                child = sizes[0]
+                sizes[0] += 1
+                plant(child, nodes, values)
+                nodes[leaf, CHILD + (named if coded else v - first)] = child
+                named += 1
+            values[child, CLASS + k] = weight
+            values[child, ATTEMPT] += weight
+
+
+@njit
+def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
+    """Split a leaf if its best feature is surely better than the next, or as good as; where none splits it, it forgets.
+
+    Columns 0 ... are nominal as far as `starts` (number of nominal columns + 1,) goes, then numeric. Of equal features the
+    last one wins. In the authors' code a feature that sends nothing two ways may win, too; a leaf closes where no column has
+    two values, for good and without what it has counted.
+    """
+    K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
+    c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
+    for k in range(K):
+        scratch[0, k] = max(values[leaf, CLASS + k], 0.0)
+        kinds += values[leaf, CLASS + k] >= 0.0
+    before = entropy(scratch[0])
+    best, second, chosen, at = -np.inf, -np.inf, -1, 0.0  # none: every feature is worse, or as bad
+    for f in range(nominal + d):
+        if f < nominal:
+            gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[1]), 0.0
+        else:
+            gain, where = best_threshold(record, f - nominal, K, d, before, spread, scratch[1], scratch[2], scratch[3])
+            if coded and math.isnan(where):
+                continue
+        if gain >= best:
+            second = best
+            best, at = gain, where
+            chosen = f if f < nominal or gain > -np.inf or coded else -1
+            overwrite(scratch[4], scratch[3])
+        elif gain > second:
+            second = gain
+    bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))
+    if coded and chosen < 0:
+        nodes[leaf, SEAT] = CLOSED
+        values[leaf, CLASS:] = -1.0
+    elif best - second > bound or bound < tuning[TIE]:
+        if chosen < 0:
+            nodes[leaf, SEAT] = -1
+        elif chosen < nominal:
+            split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, coded, nodes, values, sizes)
+        else:
+            split_numeric(leaf, chosen - nominal, at, scratch[4], record, d, nodes, values, sizes)
+            nodes[leaf, FEATURE] = chosen
+
+
+@njit
+def count(x, y, weight, starts, d, K, coded, record):
+    """Count an example at a leaf that learns; in the authors' code a category counts 1 before its first of a class."""
+    nominal = starts.shape[0] - 1
+    c, fresh = starts[nominal], record[y] == 0.0
+    record[y] += weight
+    for f in range(nominal):
+        place = K + 4 * K * d + y * c + starts[f] + int(x[f])
+        record[place] += weight + (coded and record[place] == 0.0)
+    rate = weight / record[y]
+    for f in range(d):
+        value, place = x[nominal + f], K + y * d + f
+        old = record[place]
+        record[place] += rate * (value - old)
+        record[place + K * d] += weight * (value - old) * (value - record[place])
+        if fresh or value < record[place + 2 * K * d]:
+            record[place + 2 * K * d] = value
+        if fresh or value > record[place + 3 * K * d]:
+            record[place + 3 * K * d] = value
+
+
+@inline
+def take_seat(seen, sizes):
+    """Return a free seat, cleared; a free seat's first entry is the next free one."""
+    seat = sizes[2]
+    if seat >= 0:
+        sizes[2] = int(seen[seat, 0])
+    else:
+        seat = sizes[1]
+        sizes[1] += 1
+    seen[seat] = 0.0
+    return seat
+
+
+@njit
+def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
+    """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come."""
+    K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
+    d = x.shape[0] - nominal
+    if sizes[0] + nodes.shape[1] > nodes.shape[0] or sizes[1] + 1 > seen.shape[0]:
+        return False
+    node, new = 0, False
+    while nodes[node, KIND] != LEAF:
+        j = branch(node, x, nodes, values)
+        new = nodes[node, j] < 0
+        if new:  # a category that is new there
+            nodes[node, j] = sizes[0]
+            sizes[0] += 1
+            plant(nodes[node, j], nodes, values)
+        node = nodes[node, j]
+    if values[node, CLASS + y] < 0.0:
+        values[node, CLASS + y] = tuning[PRIOR]
+    values[node, CLASS + y] += weight
+    if nodes[node, SEAT] == CLOSED:
+        return True
+    if nodes[node, SEAT] < 0:
+        nodes[node, SEAT] = take_seat(seen, sizes)
+    seat = nodes[node, SEAT]
+    record = seen[seat]
+    count(x, y, weight, starts, d, K, coded, record)
+    total, most, kinds = 0.0, 0.0, 0
+    for k in range(K):
+        here = values[node, CLASS + k]
+        total, most = total + max(here, 0.0), max(most, here)
+        kinds += here > 0.0 or (coded and here == 0.0)
+    if total - values[node, ATTEMPT] >= tuning[GRACE] and (coded or not new):
+        values[node, ATTEMPT] = total
+        if kinds > 1 and most > tuning[LARGEST] * total:
+            nodes[node, SEAT] = -1
+        elif kinds > 1:
+            attempt(node, total, tuning, starts, d, nodes, values, record, sizes, scratch)
+    if nodes[node, SEAT] < 0:
+        record[0], sizes[2] = sizes[2], seat
+    return True

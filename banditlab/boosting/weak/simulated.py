@@ -1,0 +1,119 @@
+"""A weak learner of known edge, for testing theorems: it is told the label and errs exactly as much as it may."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from banditlab.boosting.weak.weak_learner import Floats, WeakLearner
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.validation import number, one_of, positive, probability
+
+
+class Simulated(WeakLearner):
+    """A learner that is told the label before it predicts, and whose edge over a uniform guess is known.
+
+    Problem: none that occurs; it takes the place of a weak learner where a booster's theorem is to be measured.
+
+    Prediction, y the label told and u_gamma^y the distribution with (1 - gamma)/k on every class and gamma more on y:
+
+    * "random": a draw from u_gamma^y, whatever the costs. It meets Definition 1 of the paper for every edge below gamma,
+      with the excess loss `banditlab.bounds` gives as "simulated_excess".
+    * "adversarial": the class that costs most, l = argmax_l D(y, l) (of equals one at random), D(y) the booster's costs
+      less that of y over their sum, as long as the account S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers it at the
+      largest weight, 1; the label otherwise. The account is never overdrawn, so that Equation (1) holds with certainty,
+      for every T and every booster whose weights lie in [0, 1]; nor does it keep much, so that the learner is hardly
+      better than Equation (1) demands. Without costs every wrong class costs 1/(k-1).
+
+    It learns nothing. One uniform a prediction.
+
+    Parameters
+    ----------
+    edge
+        gamma in the paper, in [0, 1].
+    spread
+        An edge of its own for every learner, drawn once from [edge - spread, edge + spread] cut to [0, 1].
+    behaviour
+        "random" or "adversarial".
+    excess
+        S in the paper, at least 1; what the adversarial learner may spend from the start.
+
+    Attributes
+    ----------
+    own_edge
+        The edge this learner drew; `edge` where the spread is 0.
+    reads_costs
+        Whether predictions depend on the costs; a booster may spare itself those of a learner that says no.
+
+    Raises
+    ------
+    UsageError
+        A setting out of range, or a prediction without a label told since the last one.
+
+    References
+    ----------
+    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Definition 1 and the proof of Theorem 4.
+    """
+
+    id = "simulated"
+    told_label = True
+    summary = "told the label, with a known edge over a guess; for testing theorems"
+    reference = "Jung, Goetz and Tewari, NIPS 2017, Definition 1"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        edge: float = 0.1,
+        spread: float = 0.0,
+        behaviour: Literal["random", "adversarial"] = "random",
+        excess: float = 1.0,
+    ) -> None:
+        super().__init__(problem, rng)
+        self.edge = probability("edge", edge)
+        self.spread = probability("spread", spread)
+        self.behaviour = one_of("behaviour", behaviour, ("random", "adversarial"))
+        self.excess = positive("excess", number("excess", excess))
+        if self.excess < 1.0:
+            raise UsageError(f"excess must be at least 1, the cost of one mistake, got {self.excess:g}")
+        away = self.spread * (2.0 * self.rng.random() - 1.0)
+        self.own_edge = min(1.0, max(0.0, self.edge + away))
+        self.account = self.excess
+        self.reads_costs = self.behaviour == "adversarial"
+        self._label, self._cost, self._fair = -1, 0.0, 0.0
+
+    def peek(self, label: int) -> None:
+        """Be told the label of the next context."""
+        self._label = label
+
+    def predict(self, context: Any, costs: Floats | None = None) -> int:
+        """Return a class for the context whose label was told."""
+        y, K, u = self._label, self.problem.n_classes, self.rng.random()
+        if y < 0:
+            raise UsageError("simulated: predicts a context whose label it was not told; call peek(label) first")
+        self._label = -1
+        if self.behaviour == "random":
+            return y if u < self.own_edge else min(int((u - self.own_edge) / (1.0 - self.own_edge) * K), K - 1)
+        row = _normalized(y, K, costs)
+        worst = np.flatnonzero(row == row.max())
+        l = int(worst[min(int(u * len(worst)), len(worst) - 1)])
+        l = l if row[l] <= self.account else y
+        self._cost = float(row[l])
+        self._fair = (1.0 - self.own_edge) / K * float(row.sum() > 0.0)  # nothing is earned where nothing can be lost
+        return l
+
+    def update(self, context: Any, label: int, weight: float) -> None:
+        """Settle the account of the last prediction."""
+        if self.behaviour == "adversarial":
+            self.account += weight * (self._fair - self._cost)
+
+
+def _normalized(y: int, K: int, costs: Floats | None) -> Floats:
+    """Return the costs (K,) of each prediction above that of y, their sum 1, or all 0 where no prediction costs more."""
+    row = np.ones(K) if costs is None else np.maximum(costs[y] - costs[y, y], 0.0)
+    row[y] = 0.0
+    total = float(row.sum())
+    return row / total if total > 0.0 else row

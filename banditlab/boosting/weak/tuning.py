@@ -1,0 +1,71 @@
+"""What boosters of trees draw once for each learner: the trees' tuning, and the factors of their examples' weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from banditlab.boosting.weak.weak_learner import Floats, WeakLearner
+from banditlab.errors import UsageError
+from banditlab.validation import at_least, positive
+
+GRACE_PERIODS = (5, 20)
+LOOSENESS = (0.01, 0.9)
+"""Ranges of "random" in the experiments of Jung, Goetz and Tewari: the grace period's, and the other two's."""
+FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)
+"""weight_scale = "random": the first learner's factor, and the range the others' are drawn from."""
+TUNED = ("grace_period", "split_confidence", "tie_threshold")
+
+
+class Tuning:
+    """What is drawn for N learners: anew from the booster's generators, or, given a seed, always the same.
+
+    Given a seed, it is what the code of Jung, Goetz and Tewari draws from it (`gen_weaklearners`, which sets it to 1 unless
+    told otherwise, so that all orders of a data set meet the same trees): from numpy's Mersenne Twister, for each tree
+    the confidence, the grace period, a real number, and the tie threshold, then all weights' factors.
+
+    Raises
+    ------
+    UsageError
+        A seed below 0 or above 2^32 - 1, learners that are no trees, or a seed beside settings that it draws.
+    """
+
+    def __init__(self, seed: int | None, n_learners: int, cls: type[WeakLearner], written: dict[str, object]) -> None:
+        self.n_learners, self._scales = n_learners, None
+        self.settings: list[dict[str, float]] = [{} for _ in range(n_learners)]
+        if seed is None:
+            self.seed = None
+            return
+        self.seed = at_least("tuning_seed", seed, 0)
+        if self.seed >= 2**32:
+            raise UsageError(f"tuning_seed must be at most 2^32 - 1, got {seed}")
+        if not set(TUNED) <= set(cls.own_settings()):
+            raise UsageError(f"tuning_seed draws the tuning of trees, and {cls.id} is none: leave it out")
+        for name in TUNED:
+            if written.get(name, "random") != "random":
+                raise UsageError(f"tuning_seed draws {name}: leave one of the two out")
+        source = np.random.RandomState(self.seed)
+        low, high = (math.log10(end) for end in LOOSENESS)
+        for drawn in self.settings:
+            drawn["split_confidence"] = 10.0 ** source.uniform(low, high)
+            drawn["grace_period"] = source.uniform(*GRACE_PERIODS)
+            drawn["tie_threshold"] = 10.0 ** source.uniform(low, high)
+        self._scales = source.uniform(*SCALES, size=n_learners)
+
+    def drawn_scales(self, rng: np.random.Generator) -> Floats:
+        """Return factors (N,) uniform in SCALES, from `rng` where there is no seed."""
+        return rng.uniform(*SCALES, size=self.n_learners) if self._scales is None else self._scales.copy()
+
+    def weight_scales(self, setting: float | Literal["random"], rng: np.random.Generator) -> Floats:
+        """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's experiments.
+
+        There the first learner's weight is 5 = 10/2 (its cost is always half the largest), the others' factors are
+        uniform in [5, 200].
+        """
+        if setting != "random":
+            return np.full(self.n_learners, positive("weight_scale", setting))
+        scales = self.drawn_scales(rng)
+        scales[0] = FIRST_SCALE
+        return scales

@@ -1,0 +1,120 @@
+"""The weak learners' contract: predict a class for a context under costs, update on a weighted label.
+
+A booster owns N of them. It hands each the row-normalised costs D (K, K), D[r, l] what predicting l costs if the label is
+r, and afterwards the label with a weight. A learner may ignore either.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.numerics.jit import njit
+from banditlab.players.player import Player
+from banditlab.problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+class WeakLearner(Player, ABC):
+    """A learner that is only asked to be better than a guess.
+
+    Constructors are `(problem, rng, *, settings)` as every player's; what a learner draws it draws from its own `rng`, a
+    child stream that its booster made.
+    """
+
+    kind: ClassVar[str] = "weak_learners"
+    feedback = "label"
+    told_label: ClassVar[bool] = False
+    """Whether the booster tells it the label by `peek` before it predicts: a simulated learner of known edge."""
+    rng: np.random.Generator
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        if rng is None:
+            raise UsageError(f"{type(self).__name__} breaks ties at random: rng must be a numpy Generator, got None")
+        super().__init__(problem, rng)
+
+    def view(self, context: Floats) -> Any:
+        """Return what learners of these settings read of a context (d,): a booster makes it once a round for all of them.
+
+        `predict` and `update` take either the context or its view.
+        """
+        return context
+
+    def peek(self, label: int) -> None:
+        """Be told the label of the next context; only learners with `told_label` are."""
+        raise UsageError(f"{self.id}: is not told the label before it predicts")
+
+    @abstractmethod
+    def predict(self, context: Any, costs: Floats | None = None) -> int:
+        """Return a class for a context (or its view); `costs` (K, K) is the booster's array, to be read at once."""
+
+    @abstractmethod
+    def update(self, context: Any, label: int, weight: float) -> None:
+        """Learn that a context (or its view) has the class `label`, with `weight` 0 or above."""
+
+
+class ProbableLearner(WeakLearner):
+    """A weak learner that estimates how probable each class is, and plays what costs least in the mean.
+
+    Without costs it predicts the most probable class. Ties are drawn at random, with one uniform a prediction whether
+    there is a tie or not.
+
+    A booster may ask for the estimates of all its learners and choose for them in one kernel, with the same uniforms;
+    one that predicts in a way of its own (overrides `predict`) is asked itself.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        super().__init__(problem, rng)
+        self._q, self._gain = np.zeros((2, problem.n_classes))
+
+    @abstractmethod
+    def estimate(self, context: Any, q: Floats) -> None:
+        """Write the estimated probabilities of the classes into q (K,), at least up to a factor."""
+
+    def predict(self, context: Any, costs: Floats | None = None) -> int:
+        """Return argmin_l sum_r q_r D[r, l]."""
+        self.estimate(context, self._q)
+        u = self.rng.random()
+        if costs is None:
+            return int(most_probable(self._q, u))
+        return int(least_costly(self._q, costs, self._gain, u))
+
+
+@njit
+def tied(values, best, count, u):
+    """Return one of the `count` entries of values (n,) that equal `best`, drawn with the uniform u."""
+    place = min(int(u * count), count - 1)
+    for l in range(values.shape[0]):
+        if values[l] == best:
+            if place == 0:
+                return l
+            place -= 1
+    return 0  # not a number among the values: nothing equals the best
+
+
+@njit
+def most_probable(q, u):
+    """Return the index of the largest entry of q (K,), of equals one drawn with the uniform u."""
+    best, count, first = -np.inf, 0, 0
+    for l in range(q.shape[0]):
+        if q[l] > best:
+            best, count, first = q[l], 1, l
+        elif q[l] == best:
+            count += 1
+    return first if count == 1 else tied(q, best, count, u)
+
+
+@njit
+def least_costly(q, costs, gain, u):
+    """Return argmin_l sum_r q_r costs[r, l], of equals one drawn with the uniform u; gain (K,) is scratch."""
+    K = q.shape[0]
+    gain[:] = 0.0
+    for r in range(K):
+        for l in range(K):
+            gain[l] -= q[r] * costs[r, l]
+    return most_probable(gain, u)

@@ -1,0 +1,306 @@
+"""What the command line prints: progress, tables, lists. On a terminal with colours and a bar, elsewhere as plain lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich.console
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Column, Table
+
+from banditlab.engine import Progress, Result, Sweep
+from banditlab.errors import UsageError
+from banditlab.results.store import Store, check_format, finished_runs
+
+if TYPE_CHECKING:
+    from banditlab.analysis.summary import Standing
+
+PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
+WIDE = 100  # columns of a terminal whose progress line has room for a rate
+
+
+class Console:
+    """Runs sweeps and reports with a person watching."""
+
+    def __init__(self) -> None:
+        self.out = rich.console.Console(highlight=False, soft_wrap=False)
+
+    def run_sweep(self, sweep: Sweep, folder: Path, jobs: int, report: bool = True) -> int:
+        """Run, then report and print the ranked table unless they are not wanted; return the exit code."""
+        Store(folder)  # a folder that cannot be used is said before anything else
+        self._announce(sweep)
+        try:
+            if self.out.is_terminal:
+                result = self._with_bar(sweep, folder, jobs)
+            else:
+                result = sweep.run(folder, jobs=jobs, watch=_PlainLines(self.out))
+        except KeyboardInterrupt:
+            self.out.print("interrupted; finished runs are stored, and the same command does the rest")
+            return 130
+        self._say_result(result, folder)
+        if report and result.present + result.played:
+            self.report(folder)
+        return self._say_failures(result)
+
+    def report(self, folder: Path) -> None:
+        """Print the ranked table of a results folder, write its report, and print where that is."""
+        from banditlab.analysis import load, summary_rows, write_report
+
+        results = load(folder)
+        self._print_ranking(summary_rows(results))
+        begin = time.perf_counter()
+        page = write_report(folder)
+        self.out.print(f"report.html written in {time.perf_counter() - begin:.0f} s: {page}", soft_wrap=True)
+
+    # -------------------------------------------------------------------------------------------------------------- pieces
+
+    def _announce(self, sweep: Sweep) -> None:
+        plan = sweep.plan
+        environments = len({run.environment_label for run in plan.runs})
+        players = len({(run.label, str(run.written)) for run in plan.runs})
+        self.out.print(
+            f"{sweep.spec.name}: {_many(len(plan.runs), 'run')} = {_many(environments, 'environment')} x "
+            f"{_many(players, 'player setting')} x {_many(sweep.spec.repetitions, 'repetition')}, "
+            f"{_many(sweep.spec.rounds, 'round')} each",
+            soft_wrap=True,
+        )
+        for label, rows in plan.rows.items():
+            self.out.print(escape(_passes(label, rows, sweep.spec.rounds)), soft_wrap=True)
+        if sweep.balls:
+            balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
+            self.out.print(
+                f"and for each of {_many(len(plan.streams()), 'stream')} the comparators: the best logistic models in "
+                f"hindsight, norm bounds {balls}",
+                soft_wrap=True,
+            )
+        elif not plan.uncompared:
+            self.out.print("without comparators (norm_bounds = [])")
+        for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
+            self.out.print(escape(f"without comparators, which on {label} have {reason}"), soft_wrap=True)
+        for pair in plan.skipped:
+            line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
+            self.out.print(escape(line), soft_wrap=True)
+
+    def _with_bar(self, sweep: Sweep, folder: Path, jobs: int) -> Result:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[done]}"),
+            TimeElapsedColumn(table_column=Column(min_width=len("0:00:00"))),
+            TextColumn("{task.fields[left]}"),
+        )
+        with Bar(*columns, console=self.out) as bar:
+            line = bar.add_task("starting", total=None, done="", left="")
+
+            def watch(progress: Progress) -> None:
+                bar.update(
+                    line,
+                    description=escape(progress.stage),
+                    total=progress.runs + progress.streams,
+                    completed=progress.runs_done + progress.streams_done,
+                    done=_done(progress, rate=self.out.width >= WIDE),
+                    left=_left(progress),
+                )
+
+            return sweep.run(folder, jobs=jobs, watch=watch)
+
+    def _say_result(self, result: Result, folder: Path) -> None:
+        if result.redone:
+            n = len(result.redone)
+            have = "was cut in half and has" if n == 1 else "were cut in half and have"
+            self.out.print(f"notice: {_many(n, 'stored file')} {have} been done again")
+        were = "was" if result.present == 1 else "were"
+        self.out.print(
+            f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
+            f"results in {escape(str(folder))}",
+            soft_wrap=True,
+        )
+
+    def _say_failures(self, result: Result) -> int:
+        for failure in result.failures:
+            settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
+            what = f"{failure['player']}({settings})" if settings else failure["player"]
+            where = f"{failure['environment']}, repetition {failure['repetition']}"
+            self.out.print(escape(one_line(f"failed: {what} on {where}: {failure['error']}")), soft_wrap=True)
+        if result.failures:
+            self.out.print(
+                f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
+            )
+        return 1 if result.failures else 0
+
+    def _print_ranking(self, rows: list[Standing]) -> None:
+        from banditlab.analysis.words import environment_title
+
+        for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
+            told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(
+                kind, " (players that are told the label)"
+            )
+            table = Table(
+                box=SIMPLE_HEAD,
+                pad_edge=False,
+                padding=(0, 1, 0, 0),
+                title=escape(f"{environment_title(environment)}{told}"),
+                title_justify="left",
+            )
+            for name in ("", "player", "setting"):
+                table.add_column(name, no_wrap=True)
+            for name in ("mistakes % (95 %)", "behind", "us/round"):
+                table.add_column(name, justify="right", no_wrap=True)
+            for row in rows:
+                if (row.environment, row.kind) == (environment, kind):
+                    table.add_row(*map(escape, _cells(row)))
+            self.out.print(table)
+        if any(row.among > 1 and row.held_out for row in rows):
+            self.out.print(
+                "each player at the best of its settings, chosen for each half of the repetitions on the other half"
+            )
+        if any("=" in row.rank for row in rows):
+            self.out.print("= is a tie: the interval of the difference on the same streams contains 0")
+        if any(row.rank == "?" for row in rows):
+            self.out.print("? is an order without evidence: one repetition has no interval")
+
+
+def _cells(row: Standing) -> tuple[str, ...]:
+    share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
+    digits = 2 if share.mean < 10 else 1
+    interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
+    gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
+    cells = (row.rank, row.label, row.settings, f"{share.mean:.{digits}f}{interval}", gap)
+    return (*cells, f"{1e6 * row.seconds_per_round:.3g}")
+
+
+class _PlainLines:
+    """Progress as lines of text, at most one every few seconds."""
+
+    def __init__(self, out: rich.console.Console) -> None:
+        self.out, self.last, self.stage = out, -PLAIN_EVERY, ""
+
+    def __call__(self, progress: Progress) -> None:
+        done = progress.runs_done + progress.streams_done
+        total = progress.runs + progress.streams
+        if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
+            self.last = progress.seconds
+            self.stage = "all" if done == total else progress.stage
+            parts = (f"{progress.seconds:5.0f} s", _done(progress), _left(progress), progress.stage)
+            self.out.print(escape("  ".join(filter(None, parts))), soft_wrap=True)
+
+
+def _done(progress: Progress, *, rate: bool = True) -> str:
+    """Return how much is done, runs and comparators apart; nothing while kernels are compiled."""
+    if progress.playing_since is None:
+        return ""
+    shown = f"{progress.runs_done:,}/{_many(progress.runs, 'run')}"
+    if progress.streams:
+        shown += f", {progress.streams_done:,}/{_many(progress.streams, 'stream')} compared"
+    if progress.failed:
+        shown += f", {progress.failed:,} failed"
+    return f"{shown}, {progress.rounds_per_second:,.0f} rounds/s" if rate else shown
+
+
+def _left(progress: Progress) -> str:
+    """Return how long the rest should take, where there is a rest and anything to judge it by."""
+    ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
+    return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"
+
+
+def _passes(label: str, rows: int, rounds: int) -> str:
+    """Say how often a data set's rows are shown."""
+    if rounds <= rows:
+        return f"{label}: {_many(rows, 'row')}, {rounds:,} of them shown once, in random order"
+    return f"{label}: {_many(rows, 'row')}, each shown about {rounds / rows:.3g} times, in a new random order each pass"
+
+
+def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
+    """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
+    console = Console()
+    console._announce(sweep)
+    check_format(folder)
+    finished = finished_runs(folder) if folder.is_dir() else set()
+    done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
+    if finished:
+        console.out.print(
+            escape(f"{done.total():,} of {_many(len(sweep.plan.runs), 'run')} done already in {folder}"), soft_wrap=True
+        )
+    table = Table()
+    for name in ("environment", "player"):
+        table.add_column(name)
+    for name in ("runs", *(["done"] if finished else []), "s/run", "core-min"):
+        table.add_column(name, justify="right")
+    total = 0.0
+    for row in sweep.estimate():
+        n_done = done[row.environment, row.label]
+        seconds = (row.runs - n_done) * row.seconds_per_run
+        total += seconds
+        counts = (f"{row.runs:,}", f"{n_done:,}") if finished else (f"{row.runs:,}",)
+        cells = (row.environment, row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
+        table.add_row(*map(escape, cells))
+    console.out.print(table)
+    n = len(sweep.plan.streams()) * len(sweep.balls) * len(sweep.spec.checkpoint_rounds())
+    console.out.print(
+        f"estimate: {_minutes(total)} core-minutes of play ({_minutes(total / jobs)} minutes with -j {jobs}), "
+        f"and {_many(n, 'comparator')} (one for each stream, norm bound and checkpoint), not estimated",
+        soft_wrap=True,
+    )
+
+
+def _minutes(seconds: float) -> str:
+    """Return minutes with two digits, and a little as "<0.01": 0.00 would read as nothing at all."""
+    minutes = seconds / 60
+    return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
+
+
+def _many(n: int, what: str) -> str:
+    """Return "1 run", "2,000 runs"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def one_line(text: object) -> str:
+    """Return a text without its line breaks."""
+    return " ".join(str(text).split())
+
+
+def print_status(folder: Path) -> int:
+    """Print what a results folder holds; return 1 if runs are missing or failed."""
+    from banditlab.results.store import FORMAT
+
+    plan_file = folder / "runs.json"
+    if not plan_file.exists():
+        raise UsageError(f"{folder}: not a results folder (no runs.json); make one with `banditlab run`")
+    check_format(folder)
+    plan = json.loads(plan_file.read_text("utf-8"))
+    done = finished_runs(folder)
+    failed = {file.stem for file in folder.glob("failed/*.json")}
+    wanted = plan["runs"]
+    n_done, n_failed = sum(r in done for r in wanted), sum(r in failed for r in wanted + plan["streams"])
+    out = rich.console.Console(highlight=False)
+    summary = f"{folder}: {n_done:,} of {_many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
+    out.print(escape(summary), soft_wrap=True)
+    others = _many(len(done - set(wanted)), "run")
+    out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
+    for run_id in sorted(set(wanted + plan["streams"]) & failed):
+        record = json.loads((folder / "failed" / f"{run_id}.json").read_text("utf-8"))
+        line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
+        out.print(escape(line), soft_wrap=True)
+    return 0 if n_done == len(wanted) and not n_failed else 1
+
+
+def print_checks(subject: str) -> int:
+    """Run the conformance checks of an id or a file, print each; return 1 if one failed."""
+    from banditlab.checks import check_file, check_id
+
+    is_file = subject.endswith(".py") or Path(subject).is_file()
+    results = check_file(subject) if is_file else check_id(subject)
+    out = rich.console.Console(highlight=False, soft_wrap=True)
+    for r in results:
+        out.print(escape(f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else "")))
+    failed = sum(r.status == "failed" for r in results)
+    out.print(f"{len(results) - failed} passed or excluded with a reason, {failed} failed")
+    return 1 if failed else 0

@@ -1,0 +1,163 @@
+"""What `banditlab list` and `banditlab describe` print."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import textwrap
+from typing import Any
+
+import numpy as np
+import rich.console
+from rich.markup import escape
+from rich.table import Table
+
+from banditlab.cli.console import one_line
+from banditlab.engine.annotations import shown_types
+from banditlab.engine.describe import HORIZON
+from banditlab.errors import BanditlabError, IncompatibleError, UsageError, nearest
+from banditlab.problem import Problem
+from banditlab.registry import KINDS, Entry, registry
+
+UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
+INDENT = "    "
+GROUPS = {
+    "theory": "Theory: the defaults are a theorem's settings",
+    "practice": "Practice",
+    "reference": "References, for scale: told the label (never ranked with the others), or learning nothing",
+    "adapter": "Adapters: methods of other libraries",
+}
+FEEDBACK = {"bit": "one bit after each round, right or wrong", "label": "the label after each round"}
+EXAMPLE = (10, 3, 1.0, 10_000)
+"""d, K, R and T at which `describe` works a bound out."""
+
+
+def print_list(kind: str) -> None:
+    """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
+    if kind not in (*KINDS, "bounds"):
+        raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
+    out = rich.console.Console(highlight=False)
+    if not out.is_terminal:
+        out = rich.console.Console(highlight=False, width=UNWRAPPED)
+    if kind == "bounds":
+        _list_bounds(out)
+        return
+    sections: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in GROUPS.values()}
+    broken = []
+    for entry in registry().entries(kind):
+        try:
+            cls = entry.load()
+            row = (entry.id, _summary(cls), entry.origin)
+            heading = _heading(cls) if kind == "agents" else ""
+        except UsageError as error:
+            row, heading = (entry.id, "cannot be loaded, see below", entry.origin), ""
+            broken.append(one_line(error))
+        sections.setdefault(heading, []).append(row)
+    _print_sections(out, {heading: rows for heading, rows in sections.items() if rows})
+    for reason in broken:
+        out.print(escape(reason), soft_wrap=True)
+
+
+def _heading(cls: Any) -> str:
+    """Return what an agent is listed under; one that learns nothing is there for scale too."""
+    group = str(getattr(cls, "group", ""))
+    return GROUPS.get("reference" if group == "baseline" else group, group)
+
+
+def _summary(cls: Any) -> str:
+    """Return the one line of a class, which says so where the library it needs is not installed."""
+    return f"{getattr(cls, 'summary', '')}{f' (needs the extra {cls.extra})' if missing(cls) else ''}"
+
+
+def missing(cls: Any) -> list[str]:
+    """Return the modules a class needs (`requires`) that are not installed; nothing is imported."""
+    return [name for name in getattr(cls, "requires", ()) if importlib.util.find_spec(name) is None]
+
+
+def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[str, str, str]]]) -> None:
+    """Print rows under their headings, in columns that are the same everywhere."""
+    every = [row for rows in sections.values() for row in rows]
+    width = max((len(row[0]) for row in every), default=0)
+    for i, (heading, rows) in enumerate(sections.items()):
+        if heading:
+            out.print(escape(heading if i == 0 else f"\n{heading}"), style="bold")
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(min_width=width)
+        table.add_column()
+        table.add_column()
+        for row in rows:
+            table.add_row(*map(escape, row))
+        out.print(table)
+
+
+def _list_bounds(out: rich.console.Console) -> None:
+    """Print two paragraphs a bound: name, unit and source, then the summary, indented."""
+    from banditlab.bounds import THEOREMS
+
+    for t in THEOREMS.values():
+        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (t.summary, INDENT)):
+            lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
+            out.print(escape(lines), soft_wrap=True)
+
+
+def print_description(id_: str) -> None:
+    """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
+    from banditlab.bounds import THEOREMS
+
+    out = rich.console.Console(highlight=False, soft_wrap=True)
+    known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
+    if id_ not in known and id_ not in THEOREMS:
+        raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
+    if id_ in known:
+        _describe_entry(out, known[id_])
+    if id_ in known and id_ in THEOREMS:
+        out.print("\nThe bound of this name\n")
+    if id_ in THEOREMS:
+        t = THEOREMS[id_]
+        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{inspect.getdoc(t.function)}\n"))
+        out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
+
+
+def _bound(cls: Any) -> str:
+    """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
+    d, K, R, T = EXAMPLE
+    if missing(cls):
+        return f'needs {", ".join(missing(cls))}: pip install "banditlab[{cls.extra}]"'
+    try:
+        try:
+            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
+        except IncompatibleError:
+            K = 2
+            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
+        value = player.bound(T)
+    except (BanditlabError, TypeError) as error:
+        return f"not worked out at the defaults ({one_line(error)})"
+    at = f"at the defaults with d = {d}, K = {K}, R = {R:g}, T = {T:,}"
+    if value is None:
+        return f"no number {at}: what is proved stands under Guarantee"
+    measured = "log loss" if hasattr(player, "predict") else "expected mistakes"
+    vacuous = ", vacuous: not below T" if value >= T and measured != "log loss" else ""
+    return f"{measured} <= loss(U) + {value:,.1f}, loss(U) in {player.bound_unit}, {at}{vacuous}"
+
+
+def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
+    cls = entry.load()
+    out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
+    if entry.kind != "envs":
+        out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
+    out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
+    if entry.kind != "envs":
+        out.print(escape(f"\nBound: {_bound(cls)}"))
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    types = shown_types(cls)
+    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    if settings:
+        out.print("\nSettings and defaults")
+    for p in settings:
+        default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
+        by_sweep = entry.kind == "envs" and p.name == HORIZON
+        out.print(
+            escape(f"  {p.name}: " + ("set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"))
+        )
+    if getattr(cls, "reference", ""):
+        out.print(escape(f"\nReference: {cls.reference}"))

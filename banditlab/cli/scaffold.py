@@ -1,0 +1,110 @@
+"""`banditlab new`: the first files of a lab, of an agent, of an environment. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from banditlab.errors import UsageError
+from banditlab.registry import registry
+
+FIRST_AGENT = "greedy-logistic"
+FIRST_ENV = "clusters"
+
+
+def new_lab(folder: str | Path) -> list[Path]:
+    """Make agents/, envs/, runs/ and analysis/ in `folder`, each with a README and a first example; return the files.
+
+    Raises
+    ------
+    UsageError
+        One of the files is there already (nothing is written then), or the folder cannot be written to.
+    """
+    lab = Path(folder)
+    agent, env = _agent_names(FIRST_AGENT), _env_names(FIRST_ENV)
+    names = {"agent_id": agent["id"], "agent_file": f"{FIRST_AGENT}.py"}
+    names |= {"env_id": env["id"], "env_file": f"{FIRST_ENV}.py"}
+    texts = {
+        lab / "agents" / f"{FIRST_AGENT}.py": _filled("agent.py", agent),
+        lab / "envs" / f"{FIRST_ENV}.py": _filled("env.py", env),
+        lab / "runs" / "first.toml": _filled("first.toml", names),
+        lab / "runs" / ".gitignore": "results/\n",
+        lab / "analysis" / "first.py": _filled("analysis.py", {"name": "first"}),
+    }
+    texts |= {lab / room / "README.md": _filled(f"{room}.md", {}) for room in ("agents", "envs", "runs", "analysis")}
+    return _write(texts)
+
+
+def new_agent(name: str, folder: str | Path = ".") -> Path:
+    """Write an agent that works as it stands to agents/NAME.py, or to NAME.py where there is no folder agents/.
+
+    Raises
+    ------
+    UsageError
+        The name is no identifier (dashes allowed), is taken, or the file is there already.
+    """
+    return _write({_place(folder, "agents", name): _filled("agent.py", _agent_names(name))})[0]
+
+
+def new_env(name: str, folder: str | Path = ".") -> Path:
+    """Write an environment that works as it stands to envs/NAME.py, or to NAME.py where there is no folder envs/.
+
+    Raises
+    ------
+    UsageError
+        The name is no identifier (dashes allowed), is taken, or the file is there already.
+    """
+    return _write({_place(folder, "envs", name): _filled("env.py", _env_names(name))})[0]
+
+
+def _agent_names(name: str) -> dict[str, str]:
+    return _unused("agents", name, {"id": name, "class_name": _class_name(name)})
+
+
+def _env_names(name: str) -> dict[str, str]:
+    class_name = _class_name(name)
+    return _unused("envs", name, {"id": f"lab/{class_name}-v0", "class_name": class_name})
+
+
+def _class_name(name: str) -> str:
+    """Return NAME in the spelling of classes: my-agent becomes MyAgent."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
+        raise UsageError(f"{name!r} is no name: letters and digits, joined by single dashes, beginning with a letter")
+    class_name = "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
+    if keyword.iskeyword(class_name):
+        raise UsageError(f"{name!r} is no name: Python keeps {class_name} for itself")
+    return class_name
+
+
+def _unused(kind: str, name: str, names: dict[str, str]) -> dict[str, str]:
+    for entry in registry().entries(kind):
+        if entry.id == names["id"]:
+            raise UsageError(f"{name!r} is taken: {entry.origin} has one of the {kind} called {entry.id!r}")
+    return names
+
+
+def _place(folder: str | Path, room: str, name: str) -> Path:
+    home = Path(folder)
+    return (home / room if (home / room).is_dir() else home) / f"{name}.py"
+
+
+def _filled(template: str, names: dict[str, str]) -> str:
+    text = files("banditlab.cli").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    return Template(text).substitute(names)
+
+
+def _write(texts: dict[Path, str]) -> list[Path]:
+    """Write all files or, where one of them exists, none."""
+    for path in texts:
+        if path.exists():
+            raise UsageError(f"{path}: is there already; nothing was written")
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
+    return list(texts)

@@ -1,0 +1,70 @@
+"""Players and environments by their ids, from Python: the same names, settings and errors as in a spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
+from banditlab.errors import UsageError
+from banditlab.players.player import Player
+from banditlab.problem import Problem
+from banditlab.registry import registry
+from banditlab.validation import at_least
+
+if TYPE_CHECKING:
+    from banditlab.envs import BanditEnv
+    from banditlab.players.forecaster import Forecaster
+
+
+def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, **settings: Any) -> Any:
+    """Return the agent with this id (a booster counts as one), ready for its first round.
+
+    Parameters
+    ----------
+    id_
+        As `banditlab list agents` shows it, for instance "fastcb".
+    problem
+        d, K, R and, where a "theory" setting needs it, the horizon.
+    seed
+        Of its generator, 0 or above, or a generator itself.
+    settings
+        The constructor's, by name.
+
+    Raises
+    ------
+    UsageError
+        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+    IncompatibleError
+        The agent cannot meet the problem.
+    """
+    ids = {kind: {entry.id for entry in registry().entries(kind)} for kind in ("agents", "boosters")}
+    kind = "boosters" if id_ in ids["boosters"] - ids["agents"] else "agents"
+    return _player(kind, id_, problem, seed, settings)
+
+
+def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generator = 0, **settings: Any) -> Forecaster:
+    """Return the forecaster with this id, ready for its first round; parameters and errors as in `make_agent`."""
+    player = _player("forecasters", id_, problem, seed, settings)
+    return player  # type: ignore[return-value]  # the registry's kind says so
+
+
+def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
+    """Return the environment with this id, its episode `rounds` long; play it with `banditlab.play` or Gymnasium's loop.
+
+    Raises
+    ------
+    UsageError
+        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+    """
+    rounds = at_least("rounds", rounds, 1)
+    env: BanditEnv = build_environment(describe_environment(id_, settings, f"environment {id_!r}"), rounds)
+    return env
+
+
+def _player(kind: str, id_: str, problem: Problem, seed: int | np.random.Generator, settings: dict[str, Any]) -> Player:
+    if not isinstance(problem, Problem):
+        raise UsageError(f"{id_}: problem must be a banditlab.Problem, got a {type(problem).__name__}")
+    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(at_least("seed", seed, 0))
+    return build_player(describe_player(kind, id_, settings, f"{kind[:-1]} {id_!r}"), problem, rng)

@@ -1,0 +1,17 @@
+"""How much memory this process may hope for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def memory() -> int | None:
+    """Return how many bytes of memory this process may hope for, None where the system does not say."""
+    found = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError):  # of a container; "max" where there is no limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text("utf-8")))
+    return min((size for size in found if size > 0), default=None)

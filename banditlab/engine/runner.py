@@ -1,0 +1,355 @@
+"""Playing one run: the Gymnasium loop for anything, compiled blocks where environment and player allow, one truth.
+
+Both ways give the same actions from the same seeds. What a run leaves behind is counted at its checkpoints only, so a run
+of any length needs the memory of one block.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import PlayerError, UsageError
+from banditlab.losses import logistic_loss
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
+from banditlab.players.agent import Agent, Trace, checked
+from banditlab.players.forecaster import Forecaster
+from banditlab.players.label_agent import LabelAgent
+from banditlab.players.player import Player
+from banditlab.problem import Problem
+
+BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
+
+Floats = NDArray[np.float64]
+Contexts = Floats | SparseRows
+Blocks = Iterable[tuple[Any, NDArray[np.int64]]]
+"""Contexts (n, d), dense or CSR, and labels (n,)."""
+Piece = tuple[Contexts, NDArray[np.int64], bool]
+"""Contexts, labels, and whether a checkpoint follows."""
+
+
+@dataclass
+class Played:
+    """What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
+
+    Attributes
+    ----------
+    rounds, mistakes
+        The checkpoint's round and the mistakes so far.
+    expected_mistakes
+        Sum of 1 - p_t(y_t), p_t the distribution the action was drawn from.
+    log_loss
+        Sum of -ln p_t(y_t) in nats, of the played distribution (agents) or the forecast (forecasters); inf once a hidden
+        label had probability 0.
+    explored
+        Rounds of forced exploration so far, NaN for players without such a coin.
+    bound, certificate
+        The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
+    seconds
+        Time spent in the player (scoring included), from the first round.
+    diagnostics
+        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
+    trace
+        Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
+    """
+
+    rounds: list[int] = field(default_factory=list)
+    mistakes: list[int] = field(default_factory=list)
+    expected_mistakes: list[float] = field(default_factory=list)
+    log_loss: list[float] = field(default_factory=list)
+    explored: list[float] = field(default_factory=list)
+    bound: list[float] = field(default_factory=list)
+    certificate: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    diagnostics: dict[str, list[float]] = field(default_factory=dict)
+    trace: Trace | None = None
+
+
+class _Score:
+    """Running sums, closed into a `Played` at each checkpoint."""
+
+    def __init__(self, player: Player, keep: bool) -> None:
+        self.player, self.played = player, Played()
+        self.parts: list[Trace] | None = [] if keep else None
+        self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
+
+    def add(self, trace: Trace, seconds: float, loss: float | None = None) -> None:
+        """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
+        self.rounds += len(trace.correct)
+        self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
+        self.expected += float(np.sum(1.0 - trace.p_true))
+        with np.errstate(divide="ignore"):
+            self.log_loss += -float(np.sum(np.log(trace.p_true))) if loss is None else loss
+        self.explored += int(np.count_nonzero(trace.explored))
+        self.seconds += seconds
+        if self.parts is not None:
+            self.parts.append(trace)
+
+    def close_row(self) -> None:
+        has_coin = isinstance(self.player, Agent | LabelAgent) and self.player.explores
+        bound = self.player.bound(self.rounds)
+        row = {
+            "rounds": self.rounds,
+            "mistakes": self.mistakes,
+            "expected_mistakes": self.expected,
+            "log_loss": self.log_loss,
+            "explored": float(self.explored) if has_coin else math.nan,
+            "bound": math.nan if bound is None else float(bound),
+            "certificate": float(self.player.certificate()),
+            "seconds": self.seconds,
+        }
+        for name, value in row.items():
+            getattr(self.played, name).append(value)
+        self._note(self.player.diagnostics())
+
+    def _note(self, found: dict[str, Any]) -> None:
+        """Add the numbers among a player's diagnostics as the latest row's; a name seen late is NaN before."""
+        columns, rows = self.played.diagnostics, len(self.played.rounds)
+        for name, value in found.items():
+            if isinstance(
+                value, int | float | np.integer | np.floating
+            ):  # a bool is 0 or 1, what is no number stays out
+                columns.setdefault(name, [math.nan] * (rows - 1)).append(float(value))
+        for column in columns.values():
+            column += [math.nan] * (rows - len(column))
+
+    def finish(self) -> Played:
+        if self.parts:
+            self.played.trace = Trace(*(np.concatenate(columns) for columns in zip(*self.parts, strict=True)))
+        return self.played
+
+
+def play(
+    env: Any,
+    player: Player,
+    *,
+    seed: int,
+    rounds: int | None = None,
+    checkpoints: Sequence[int] | None = None,
+    path: Literal["auto", "blocks", "steps"] = "auto",
+    keep_trace: bool = False,
+    blocks: Blocks | None = None,
+) -> Played:
+    """Play one run from the first round.
+
+    Parameters
+    ----------
+    env
+        A banditlab environment (wrapped or not); it is reset with `seed`.
+    player
+        An agent (sees the bit), or a label agent or forecaster (sees the label after the round), fresh.
+    seed
+        The environment's seed; the player brings its own generator.
+    rounds
+        Number of rounds, by default the environment's horizon.
+    checkpoints
+        Increasing rounds at which a row is kept; the last round always is.
+    path
+        "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where both allow.
+    keep_trace
+        Keep every round's action, correctness, p_t(y_t) and exploration (memory grows with the rounds).
+    blocks
+        The stream of this environment and seed, if the caller holds it already.
+
+    Raises
+    ------
+    UsageError
+        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or an uncompiled player.
+    PlayerError
+        An action out of range, probabilities that are no distribution, logits that are not finite.
+    IncompatibleError
+        Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
+        ones only.
+    """
+    base = env.unwrapped
+    horizon = base.problem.horizon
+    rounds = horizon if rounds is None else rounds
+    if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
+        raise UsageError(f"rounds must lie between 1 and the environment's horizon {horizon}, got {rounds}")
+    stops = sorted({*(checkpoints or []), rounds})
+    if stops[0] < 1 or stops[-1] > rounds:
+        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
+    compiled = is_compiled(player)
+    oblivious = hasattr(base, "blocks")
+    if path == "blocks" and not (compiled and oblivious):
+        raise UsageError("path='blocks' needs an oblivious environment and a compiled player")
+    score = _Score(player, keep_trace)
+    if path != "steps" and compiled and oblivious:
+        refuse_contexts(player, env)
+        if blocks is None:
+            env.reset(seed=seed)
+            blocks = base.blocks(rounds, BLOCK)
+        _play_blocks(player, blocks, stops, score)
+    else:
+        _play_steps(env, player, seed, stops, score)
+    return score.finish()
+
+
+def is_compiled(player: Player) -> bool:
+    """Return whether a player can play or forecast whole blocks."""
+    return hasattr(player, "forecast_block") or getattr(player, "compiled", False)
+
+
+def refuse_contexts(player: Player, env: Any) -> None:
+    """Raise an IncompatibleError where the environment's contexts are sparse and too long for a compiled player.
+
+    A player that is not compiled meets them one at a time, made dense, on the Gymnasium path.
+    """
+    base = env.unwrapped
+    if getattr(base, "sparse", False) and is_compiled(player) and not getattr(player, "sparse", False):
+        refuse_dense(base.problem.n_features)
+
+
+# -------------------------------------------------------------------------------------------------------------- the two paths
+
+
+def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
+    for piece in cut_at(checked_blocks(blocks, player.problem, stops[-1]), stops):
+        _play_piece(player, piece, score)
+
+
+def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
+    X, y, stop = piece
+    begin = time.perf_counter()
+    loss = None
+    if isinstance(player, Forecaster):
+        logits = np.empty((len(y), player.problem.n_classes))
+        player.forecast_block(X, y, logits)  # type: ignore[attr-defined]
+        trace, loss = trace_of_forecast(logits, y)
+    else:
+        trace = Trace.empty(len(y))
+        player.play_block(X, y, trace)
+    score.add(trace, time.perf_counter() - begin, loss)
+    if stop:
+        score.close_row()
+
+
+def play_together(
+    env: Any, players: Sequence[Any], *, seed: int, checkpoints: Sequence[int]
+) -> list[Played | Exception]:
+    """Play several compiled players on one oblivious stream that is drawn once, block by block.
+
+    Each meets what it would have met alone, and leaves what it would have left. A player that raises is out, with its
+    exception in its place; the others go on. An exception of the environment is everybody's.
+
+    Parameters
+    ----------
+    env
+        An oblivious environment; it is reset with `seed`.
+    players
+        Compiled players, fresh, each with its own generator.
+    checkpoints
+        Increasing rounds at which a row is kept, the last round included.
+    """
+    base, stops = env.unwrapped, list(checkpoints)
+    env.reset(seed=seed)
+    scores = [_Score(player, keep=False) for player in players]
+    failed: dict[int, Exception] = {}
+    for piece in cut_at(checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1]), stops):
+        for i, player in enumerate(players):
+            if i not in failed:
+                try:
+                    _play_piece(player, piece, scores[i])
+                except Exception as error:  # whatever a plug-in raises is its own run's failure
+                    failed[i] = error
+    return [failed[i] if i in failed else score.finish() for i, score in enumerate(scores)]
+
+
+def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
+    """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does.
+
+    Sparse contexts stay sparse. A player without kernels for them makes a block dense itself, or refuses it.
+    """
+    d, K, left = problem.n_features, problem.n_classes, rounds
+    for X, y in blocks:
+        X, y = _checked_contexts(X)[:left], np.ascontiguousarray(y[:left], dtype=np.int64)
+        if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
+            raise UsageError(
+                f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)"
+            )
+        if len(y) and not (y.min() >= 0 and y.max() < K):
+            raise UsageError(f"the environment gave a label outside 0 ... {K - 1}")
+        yield X, y
+        left -= len(y)
+        if left == 0:
+            return
+    raise UsageError(f"the environment's stream ended {left} rounds early")
+
+
+def _checked_contexts(X: Any) -> Contexts:
+    if is_sparse(X):
+        return SparseRows.of(X, "the environment's contexts")
+    X = as_contexts(X)
+    if not np.isfinite(X).all():
+        raise UsageError("the environment gave a context that is not finite")
+    return X
+
+
+def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
+    """Yield (X, y, is_checkpoint) in pieces that end at block boundaries and at the checkpoints."""
+    done, ahead = 0, iter(stops)
+    stop = next(ahead)
+    for X, y in blocks:
+        start = 0
+        while start < len(y):
+            end = min(len(y), start + stop - done)
+            done += end - start
+            yield X[start:end], y[start:end], done == stop
+            start = end
+            stop = next(ahead, stop) if done == stop else stop
+
+
+def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
+    """Return the trace of forecasts (n, K) and their log loss in nats; a forecaster's action is its likeliest class."""
+    if not np.isfinite(logits).all():
+        raise PlayerError("the forecaster's logits are not finite")
+    action = np.argmax(logits, axis=1)
+    losses = logistic_loss(logits, y)
+    return Trace(action, action == y, np.exp(-losses), np.zeros(len(y), np.bool_)), float(losses.sum())
+
+
+def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Score) -> None:
+    context, _ = env.reset(seed=seed)
+    labels = env.unwrapped.label
+    for t in range(1, stops[-1] + 1):
+        if not np.isfinite(context).all():
+            raise UsageError("the environment gave a context that is not finite")
+        begin = time.perf_counter()
+        loss = None
+        if isinstance(player, Forecaster):
+            (trace, loss), context = _forecast_step(env, player, context, labels)
+        else:
+            trace, context = _agent_step(env, player, context, labels)
+        score.add(trace, time.perf_counter() - begin, loss)
+        if t in stops:
+            score.close_row()
+
+
+def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
+    decision = checked(agent.act(context), agent.problem.n_classes, agent)
+    following, reward, *_ = env.step(decision.action)
+    correct = reward > 0.5
+    # The label goes to a LabelAgent by type: an attribute could be set by any plug-in.
+    agent.learn(context, decision, label() if isinstance(agent, LabelAgent) else correct)
+    p_true = decision.probabilities[label()]
+    explored = bool(decision.explored)
+    return Trace(*(np.array([v]) for v in (decision.action, correct, p_true, explored))), following
+
+
+def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[tuple[Trace, float], Floats]:
+    logits = np.asarray(forecaster.predict(context), dtype=np.float64)
+    K = forecaster.problem.n_classes
+    if logits.shape != (K,):
+        raise PlayerError(
+            f"{forecaster.id or type(forecaster).__name__}: logits of shape {logits.shape}, expected ({K},)"
+        )
+    following, *_ = env.step(int(np.argmax(logits)))
+    forecaster.update(context, label())
+    return trace_of_forecast(logits[None], np.array([label()])), following

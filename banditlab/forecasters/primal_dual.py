@@ -1,0 +1,238 @@
+"""The two forms of a learner on quadratic surrogates: Kd numbers, or K times what the contexts learnt span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.contexts import stretch
+from banditlab.numerics.gram_coordinates import Span, Spanned, extend, locate, locate_many, stands_out
+from banditlab.numerics.jit import bind, borrow, read_only
+from banditlab.numerics.joint_inverse import BATCH, Blocks
+from banditlab.numerics.sparse_rows import CSR, is_sparse, n_rows
+from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
+from banditlab.players.inputs import as_rows
+from banditlab.problem import Problem
+from banditlab.validation import one_of, positive
+
+GIB = 2.0**30
+SMALL = 2**26
+"""Bytes up to which "auto" takes the primal form at once."""
+MOST = 4.0
+"""GiB that a learner takes which has no setting for it."""
+FIRST = 16
+"""Coordinates there is room for at first."""
+
+
+def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
+    """Return whether a learner with these settings begins in the span of the contexts it has learnt."""
+    size = Blocks.size(problem.n_classes, problem.n_features)
+    return form == "dual" or (form == "auto" and size > min(SMALL, max_memory * GIB))
+
+
+def refuse_primal(who: str, size: float, problem: Problem, advice: str) -> None:
+    """Raise an IncompatibleError where a learner that has the primal form only takes more than MOST GiB."""
+    if size > MOST * GIB:
+        at = f"K = {problem.n_classes}, d = {problem.n_features:,}"
+        raise IncompatibleError(f"{who} {size / GIB:,.1f} GiB at {at}, above {MOST:g}: {advice}")
+
+
+def predict_in_span(state, x, z):
+    """The learner's forecast at the coordinates of x (d,)."""
+    locate(borrow(state.span), borrow(x))
+    predict_kernel(state.learner, read_only(state.span.xi), z)  # type: ignore[name-defined]  # noqa: F821
+
+
+def predict_many_in_span(state, X, Z):
+    """The learner's forecasts at the coordinates of the n contexts X."""
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    for start in range(0, Z.shape[0], BATCH):
+        stop = min(start + BATCH, Z.shape[0])
+        locate_many(state.span, stretch(X, start, stop), stop - start)
+        coordinates, logits = read_only(state.span.Xi[: stop - start]), Z[start:stop]
+        predict_many_kernel(state.learner, coordinates, logits)  # type: ignore[name-defined]  # noqa: F821
+
+
+def update_in_span(state, x, y, z):
+    """The learner's update at the coordinates of x (d,), which the span holds from now on."""
+    extend(state.span, x)
+    update_kernel(state.learner, read_only(state.span.xi), y, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+@cache
+def in_span(plain: Kernels) -> Kernels:
+    """Return the kernels of the dual form. They are compiled when first called, as all are."""
+    owner = f"{plain.owner} in the span"
+    return Kernels(
+        bind(predict_in_span, owner, predict_kernel=plain.predict),
+        bind(update_in_span, owner, update_kernel=plain.update),
+        bind(predict_many_in_span, owner, predict_many_kernel=plain.predict_many),
+        owner,
+    )
+
+
+class QuadraticForecaster(KernelForecaster):
+    """A forecaster on `Blocks` that sees contexts through inner products only, in the primal or the dual form.
+
+    A subclass has a setting `regularization`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
+    coordinates that `_coordinates` answers; its constructor hands it to `_begin`. In the dual form `state` is Spanned.
+    """
+
+    regularization: float
+
+    def _coordinates(self, form: str, max_memory: float) -> int:
+        """Take over the two settings and return in how many coordinates the state begins."""
+        K, d = self.problem.n_classes, self.problem.n_features
+        self.form = one_of("form", form, ("auto", "primal", "dual"))
+        self.max_memory = positive("max_memory", max_memory)
+        size = Blocks.size(K, d)
+        if self.form == "primal" and size > self.max_memory * GIB:
+            raise UsageError(
+                f"{self.id}: form = 'primal' takes {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
+                f"{self.max_memory:g}: use 'auto' or 'dual', or raise max_memory"
+            )
+        return min(FIRST, d) if self._begins_dual() else d
+
+    def _begins_dual(self) -> bool:
+        return begins_dual(self.form, self.max_memory, self.problem)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at first, asked before anything is built."""
+        if cls._would_begin_dual(problem, settings):
+            return 8.0 * problem.n_features
+        return float(Blocks.size(problem.n_classes, problem.n_features))
+
+    @classmethod
+    def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        """Return whether blocks of sparse contexts have to be made dense for it: in the primal form."""
+        return not cls._would_begin_dual(problem, settings)
+
+    @classmethod
+    def _would_begin_dual(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
+        form, most = (settings.get(name, cls.own_settings()[name].default) for name in ("form", "max_memory"))
+        return begins_dual(form, most, problem)
+
+    def _begin(self, state: Any) -> None:
+        """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
+        room, d = state.h.shape[1], self.problem.n_features
+        self.state = Spanned(Span.empty(room, d), state) if self._begins_dual() else state
+        self.sparse = self.dual
+
+    @property
+    def dual(self) -> bool:
+        """Whether the learner is kept in the span of the contexts it has learnt."""
+        return isinstance(self.state, Spanned)
+
+    @property
+    def learner(self) -> Any:
+        """The state of the learner itself, in whichever coordinates."""
+        return self.state.learner if self.dual else self.state
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the form the learner is in."""
+        return in_span(super().kernels) if self.dual else super().kernels
+
+    # ---------------------------------------------------------------------------------------------------- dual to primal
+
+    def _free(self) -> int:
+        """For how many updates there is room: contexts must fit, and a forecast needs a coordinate to spare."""
+        span = self.state.span
+        full = span.room == self.problem.n_features
+        return np.iinfo(np.int64).max if full else int(span.room - 1 - span.rank[0])
+
+    def _meet(self, X: Floats | CSR) -> None:
+        """Keep contexts as sparse rows from the first block of such contexts on, and make room for the fullest of X."""
+        span = self.state.span
+        if isinstance(X, CSR):
+            width = int(np.diff(X.indptr).max(initial=1))
+        elif span.width is not None:
+            width = int(np.count_nonzero(X, axis=1).max(initial=1))
+        else:
+            return
+        if span.width is None or width > span.width:
+            if self._size(span.room, width) > self.max_memory * GIB:
+                raise UsageError(self._full(span.room, width))
+            self.state = self.state._replace(span=span.wider(span.room, width))
+
+    def predict_many(self, contexts: Any) -> Floats:
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
+        if self.dual and is_sparse(contexts):
+            self._meet(as_rows(contexts, self.problem.n_features, sparse=True))
+        return super().predict_many(contexts)
+
+    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
+        """Cut a block where the dual form has to grow; a UsageError where it may not."""
+        rounds = n_rows(X)
+        if not self.dual:
+            if isinstance(X, CSR):
+                raise UsageError(f"{self.id}: sparse contexts after dense ones made it primal: use form = 'dual'")
+            yield slice(0, rounds)
+            return
+        self._meet(X)
+        updates = np.flatnonzero(learns())
+        start = 0
+        while start < rounds:
+            free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
+            stop = rounds if len(ahead) <= free else int(ahead[free])
+            if stop == start:  # no room for anything new, and none is needed for what is not
+                stop = next((int(t) for t in ahead if stands_out(self.state.span, X, t)), rounds)
+            if stop == start:
+                raise UsageError(self._full(self._next_room(), self.state.span.width))
+            yield slice(start, stop)
+            self._settle()
+            start = stop
+
+    def _settle(self) -> None:
+        """Make room for the next update where there is none, or go over to the primal form."""
+        if not self.dual or self._free() > 0:
+            return
+        d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
+        primal = self.form == "auto" and width is None and 8 * room > 7 * d
+        if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
+            self.state, self.sparse = self._primal(), False
+        elif self._size(room, width) <= self.max_memory * GIB:
+            span, learner = self.state
+            blocks, h = learner.blocks.wider(room, self.regularization), np.zeros((len(learner.h), room))
+            h[:, : learner.h.shape[1]] = learner.h
+            self.state = Spanned(span.wider(room, width), learner._replace(blocks=blocks, h=h))
+
+    def _primal(self) -> Any:
+        """Return the state in the contexts' own coordinates."""
+        Q, learner = self.state.span.basis(), self.state.learner
+        blocks, h = learner.blocks.rotated(Q, self.regularization), learner.h[:, : len(Q)] @ Q
+        return learner._replace(blocks=blocks, h=np.ascontiguousarray(h))
+
+    def _next_room(self) -> int:
+        return min(self.problem.n_features, self.state.span.room * 5 // 4 // 8 * 8 + 16)
+
+    def _size(self, room: int, width: int | None) -> int:
+        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
+
+    def _full(self, room: int, width: int | None) -> str:
+        return (
+            f"{self.id}: the dual form has learnt {int(self.state.span.rank[0]):,} independent contexts and needs "
+            f"{self._size(room, width) / GIB:,.2f} GiB for {room:,}, above max_memory = {self.max_memory:g}: "
+            "raise it, or learn from fewer rounds"
+        )
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned, in either form."""
+        K, d, given = self.problem.n_classes, self.problem.n_features, _fields(state["state"])
+        dual = "span" in given
+        if dual or self.dual:  # arrays of the kinds that are given, which bring their own sizes
+            n = 1 if dual else d
+            learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
+            width = 1 if dual and not isinstance(_fields(given["span"])["X"], np.ndarray) else None
+            self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner
+        super().set_state(state)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else value._asdict()

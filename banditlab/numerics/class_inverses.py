@@ -1,0 +1,136 @@
+"""Models in a row, each a matrix P_i = A_i^{-1} and a vector h_i: what second-order agents keep of every class.
+
+A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`); a model that learns is asked for its own (`recall`) and
+moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context. Where the contexts
+to come are known and the models are large, `look` prepares a stretch of rounds, in which the three answer from m x m
+matrices (see `_ahead`): the same numbers but for rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.lookahead import (
+    AT,
+    LENGTH,
+    ON,
+    SHORTEST,
+    Ahead,
+    ahead,
+    move_ahead,
+    next_stretch,
+    read_ahead,
+    recall_ahead,
+)
+from banditlab.numerics.packed_symmetric import (
+    Floats,
+    Point,
+    downdate,
+    forms,
+    identities,
+    inner,
+    lay,
+    point,
+    product,
+    rows_times,
+    see,
+    step_along,
+    width,
+    zeros,
+)
+
+LARGE = 3 * 2**19
+"""Bytes of P from which on rounds are looked at ahead: about where they leave a core's own cache. Measured, with 2 MiB of it:
+even at 1.1 MiB, 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times from 10 on."""
+LONG, SHORT = 64, 32
+"""Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
+DENSE, ENTRIES = 0.2, 64.0
+"""Share of entries other than 0, and how many a context, below both of which a stretch is not looked at: context by context
+reads what they name alone. Measured at K = 10: even at a share of 0.25 for d = 256, at 0.04 (40 entries) for d = 1,024."""
+
+
+class Inverses(NamedTuple):
+    """P (M, S), packed; H (M, D), the rows h_i, padded; ahead, None for small models, whose kernels then know nothing of it.
+
+    Scratch: point, the context at hand; v (D,), P_i x.
+    """
+
+    P: Floats
+    H: Floats
+    point: Point
+    v: Floats
+    ahead: Ahead | None
+
+
+def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
+    """Return models P_i = scales_i I of size d, h_i = 0."""
+    M, P = len(scales), identities(scales, d)
+    room = ahead(M, d, LONG if d >= 512 else SHORT) if P.nbytes >= LARGE else None
+    return Inverses(P, zeros(M, width(d)), point(d), zeros(width(d)), room)
+
+
+@inline
+def read(inverses, x, m, q):
+    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    if not read_ahead(inverses.ahead, m, q):
+        see(inverses.point, x)
+        rows_times(inverses.H, inverses.point.x, m)
+        forms(inverses.P, inverses.point, q)
+
+
+@inline
+def recall(inverses, x, i):
+    """Return m_i and q_i, ready for `move` at the same x."""
+    looked, m, q = recall_ahead(inverses.ahead, i)
+    if looked:
+        return m, q
+    v, own = inverses.v, inverses.point.x
+    lay(x, own)
+    product(inverses.P[i], own, v)
+    return inner(own, inverses.H[i]), inner(own, v)
+
+
+@inline
+def move(inverses, i, step, s):
+    """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`; once a round at most for each model."""
+    if not move_ahead(inverses.ahead, i, step, s):
+        step_along(inverses.H[i], step, inverses.v)
+        downdate(inverses.P[i], inverses.v, s)
+
+
+@inline
+def look(inverses, X, t, behind):
+    """Context t of X (n, d - e) comes next, with the e numbers `behind` under it; t = n: none, and P and H are up to date.
+
+    A loop calls it before every round. Whether a stretch is worth looking at is asked once a stretch.
+    """
+    look_from(inverses.ahead, inverses.P, inverses.H, X, t, behind)
+
+
+@njit
+def look_from(ahead, P, H, X, t, behind):
+    if ahead is None:
+        return
+    place = ahead.place
+    place[AT] += 1
+    if t < X.shape[0] and place[AT] < place[LENGTH]:
+        return
+    part = X[t : t + ahead.G.shape[1]]
+    worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE * X.shape[1], ENTRIES)
+    if worth or place[ON] == 1:
+        next_stretch(P, H, ahead, part if worth else X[t:t], behind)
+    place[AT], place[LENGTH] = 0, part.shape[0]
+
+
+@njit
+def entries(X):
+    """Return how many entries of a context of X (n, d) are not 0, on average."""
+    found = 0
+    for t in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            found += X[t, j] != 0.0
+    return found / X.shape[0]

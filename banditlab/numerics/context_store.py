@@ -1,0 +1,219 @@
+"""The contexts a learner keeps, an array (room, d) or sparse, and what it asks of them: functions of either.
+
+In the sparse ones v (d,) is scratch that is 0 between calls: a context is spread over it, so that its product with a row
+kept costs that row's entries, whichever kind of context it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.contexts import by_context, row
+from banditlab.numerics.jit import njit
+from banditlab.numerics.symmetric import dot
+
+
+class Stored(NamedTuple):
+    """Sparse contexts: row i has values[i, :length[i]] at places[i, :length[i]]; (room, width), (room,)."""
+
+    places: NDArray[np.uint32]
+    values: NDArray[np.float64]
+    length: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, room: int, width: int) -> Stored:
+        """Return room for contexts of up to `width` entries."""
+        return cls(np.zeros((room, width), np.uint32), np.zeros((room, width)), np.zeros(room, np.int64))
+
+    @classmethod
+    def of(cls, X: NDArray[np.float64]) -> Stored:
+        """Return the rows of X (room, d), as wide as the fullest."""
+        stored = cls.empty(len(X), int(np.count_nonzero(X, axis=1).max(initial=1)))
+        for i, x in enumerate(X):
+            places = np.flatnonzero(x)
+            stored.length[i] = n = len(places)
+            stored.places[i, :n], stored.values[i, :n] = places, x[places]
+        return stored
+
+    def wider(self, room: int, width: int) -> Stored:
+        """Return the same contexts with more room."""
+        wide = Stored.empty(room, width)
+        r, n = self.places.shape
+        wide.places[:r, :n], wide.values[:r, :n], wide.length[:r] = self
+        return wide
+
+
+def _spread(x, v):
+    """Write x into v (d,), which is 0; return |x|^2."""
+    square = 0.0
+    for j in range(x.shape[0]):
+        v[j] = x[j]
+        square += x[j] * x[j]
+    return square
+
+
+def _spread_sparse(x, v):
+    square = 0.0
+    for e in range(x.values.shape[0]):
+        v[x.indices[e]] = x.values[e]
+        square += x.values[e] * x.values[e]
+    return square
+
+
+def _clear(x, v):
+    """Make v 0 again."""
+    for j in range(x.shape[0]):
+        v[j] = 0.0
+
+
+def _clear_sparse(x, v):
+    for e in range(x.values.shape[0]):
+        v[x.indices[e]] = 0.0
+
+
+spread, clear = by_context(_spread, _spread_sparse), by_context(_clear, _clear_sparse)
+
+
+@njit
+def products_spread(X, r, v, out):
+    """Write the products of the first r rows kept with v (d,) into out."""
+    for i in range(r):
+        total = 0.0
+        for e in range(X.length[i]):
+            total += X.values[i, e] * v[X.places[i, e]]
+        out[i] = total
+
+
+def _products(X, x, r, v, out):
+    """Write X x for the first r contexts kept into out; return |x|^2."""
+    np.dot(X[:r], x, out[:r])
+    return dot(x, x)
+
+
+def _products_sparse(X, x, r, v, out):
+    square = spread(x, v)
+    products_spread(X, r, v, out)
+    clear(x, v)
+    return square
+
+
+def _products_many(X, Y, r, v, out, W, squares):
+    """Write X Y' into W (r, n) and the n |y|^2 into squares, Y n contexts."""
+    np.dot(X[:r], Y.T, W)
+    for t in range(Y.shape[0]):
+        squares[t] = dot(Y[t], Y[t])
+
+
+def _products_many_sparse(X, Y, r, v, out, W, squares):
+    for t in range(W.shape[1]):
+        squares[t] = products(X, row(Y, t), r, v, out)
+        for i in range(r):
+            W[i, t] = out[i]
+
+
+def _begin(X, x, v):
+    """Write x into v (d,), from which `take` takes and which `finish` reads; X is the contexts kept."""
+    for j in range(x.shape[0]):
+        v[j] = x[j]
+
+
+def _begin_sparse(X, x, v):
+    spread(x, v)
+
+
+def _take(X, r, w, v):
+    """Take X'w off v for the first r contexts kept, w (r,)."""
+    for i in range(r):
+        weight, kept = w[i], X[i]
+        for j in range(v.shape[0]):
+            v[j] -= weight * kept[j]
+
+
+def _take_sparse(X, r, w, v):
+    for i in range(r):
+        for e in range(X.length[i]):
+            v[X.places[i, e]] -= w[i] * X.values[i, e]
+
+
+def _seen_by(X, r, v, out):
+    """Write X v for the first r contexts kept into out."""
+    np.dot(X[:r], v, out[:r])
+
+
+def _finish(X, x, r, v):
+    """Return |v|^2; v is free again (and 0, if contexts are sparse)."""
+    square = 0.0
+    for j in range(v.shape[0]):
+        square += v[j] * v[j]
+    return square
+
+
+def _finish_sparse(X, x, r, v):
+    square = 0.0
+    for i in range(r):
+        for e in range(X.length[i]):
+            j = X.places[i, e]
+            square += v[j] * v[j]
+            v[j] = 0.0
+    square += taken(x, v)
+    return square
+
+
+def _taken(x, v):
+    """Return the sum of squares of v at x's entries, and make v 0 there."""
+    square = 0.0
+    for j in range(x.shape[0]):
+        square += v[j] * v[j]
+        v[j] = 0.0
+    return square
+
+
+def _taken_sparse(x, v):
+    square = 0.0
+    for e in range(x.values.shape[0]):
+        j = x.indices[e]
+        square += v[j] * v[j]
+        v[j] = 0.0
+    return square
+
+
+def _keep(X, x, r):
+    """Keep x as row r."""
+    for j in range(x.shape[0]):
+        X[r, j] = x[j]
+
+
+def _keep_sparse(X, x, r):
+    X.length[r] = copy_entries(x, X.places[r], X.values[r])
+
+
+def _copy_entries(x, places, values):
+    """Write where x is not 0, and its values there, into places and values; return how many."""
+    n = 0
+    for j in range(x.shape[0]):
+        if x[j] != 0.0:
+            places[n], values[n] = j, x[j]
+            n += 1
+    return n
+
+
+def _copy_entries_sparse(x, places, values):
+    n = 0
+    for e in range(x.values.shape[0]):
+        if x.values[e] != 0.0:
+            places[n], values[n] = x.indices[e], x.values[e]
+            n += 1
+    return n
+
+
+taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
+products = by_context(_products, _products_sparse, kind=Stored, name="X")
+products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X")
+begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
+take = by_context(_take, _take_sparse, kind=Stored, name="X")
+seen_by = by_context(_seen_by, products_spread.py_func, kind=Stored, name="X")
+finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
+keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")

@@ -1,0 +1,125 @@
+"""Contexts in kernels: one function for dense and for sparse ones, read-only arrays of one type."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types as nbtypes
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import njit
+from banditlab.numerics.sparse_rows import CSR, SparseRow
+
+
+def as_contexts(contexts: Any) -> NDArray[np.float64]:
+    """Return contexts (any shape) as a C-contiguous read-only float64 view: one signature, hence one compilation."""
+    array = np.ascontiguousarray(contexts, dtype=np.float64).view()
+    array.flags.writeable = False
+    return array
+
+
+def by_context(
+    dense: Callable[..., Any],
+    sparse: Callable[..., Any],
+    *,
+    kind: type = SparseRow,
+    name: str = "x",
+    inlined: bool = False,
+) -> Any:
+    """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
+
+    Kernels that touch x through such functions only are written once and take both kinds of contexts; compiled code holds
+    the form it needs and no other. Both are plain functions, or such choices themselves, with the same parameters, one of
+    them called `name`.
+    """
+    return _choice(
+        (dense, sparse),
+        name,
+        lambda given: isinstance(given, kind),
+        lambda typed: getattr(typed, "instance_class", None) is kind,
+        inlined,
+    )
+
+
+def by_layout(columns: Callable[..., Any], rows: Callable[..., Any], *, name: str = "V", inlined: bool = False) -> Any:
+    """Return one function that runs `rows` where its argument V is the transpose of a matrix in C order, else `columns`."""
+    return _choice(
+        (columns, rows),
+        name,
+        lambda given: bool(given.flags.f_contiguous and not given.flags.c_contiguous),
+        lambda typed: typed.layout == "F",
+        inlined,
+    )
+
+
+def _choice(
+    functions: tuple[Callable[..., Any], Callable[..., Any]],
+    name: str,
+    is_second: Callable[[Any], bool],
+    is_second_type: Callable[[Any], bool],
+    inlined: bool,
+) -> Any:
+    """Return one function that runs the second of two where its argument `name` says so, told by its value or its type."""
+    place = list(inspect.signature(functions[0]).parameters).index(name)
+    forms = [form if hasattr(form, "form_for") else njit(form, forceinline=inlined) for form in functions]
+
+    def either(*args: Any) -> Any:
+        return forms[is_second(args[place])](*args)
+
+    def form_for(types: Any) -> Any:
+        """Return the compiled function for arguments of these types."""
+        form = forms[is_second_type(types[place])]
+        return form.form_for(types) if hasattr(form, "form_for") else form
+
+    class Choice(AbstractTemplate):
+        """What numba's `overload` makes, but of kernels that are in our own disk cache."""
+
+        key = either
+
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            self.chosen: dict[Any, Any] = {}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            form = nbtypes.Dispatcher(form_for(args))
+            signature: Any = form.get_call_type(self.context, args, kws)
+            self.chosen[signature.args] = form.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, sig: Any) -> Any:
+            return self.chosen[sig.args]
+
+    infer_global(either, nbtypes.Function(Choice))
+    either.form_for = form_for  # type: ignore[attr-defined]
+    either.__name__, either.__doc__ = functions[0].__name__, functions[0].__doc__
+    either.__signature__ = inspect.signature(functions[0])  # type: ignore[attr-defined]
+    return either
+
+
+def _row(X, t):
+    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
+    return X[t]
+
+
+def _sparse_row(X, t):
+    start, stop = X.indptr[t], X.indptr[t + 1]
+    return SparseRow(X.indices[start:stop], X.values[start:stop])
+
+
+row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True)
+
+
+def _stretch(X, start, stop):
+    """Return contexts start ... stop - 1 of the contexts X."""
+    return X[start:stop]
+
+
+def _sparse_stretch(X, start, stop):
+    return CSR(X.values, X.indices, X.indptr[start : stop + 1])
+
+
+stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True)

@@ -1,0 +1,82 @@
+"""Small dense linear algebra in plain loops, for kernels: one order of summation whatever the machine's BLAS."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.packed_symmetric import step_along
+
+
+@njit
+def fill(A, factor, B):
+    """A = factor B for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
+
+
+@njit
+def row_times(x, A, out):
+    """out = x'A for A (d, m), four rows at a time."""
+    d, m = A.shape
+    for j in range(m):
+        out[j] = 0.0
+    i = 0
+    while i + 4 <= d:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(m):
+            out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
+        i += 4
+    while i < d:
+        for j in range(m):
+            out[j] += x[i] * A[i, j]
+        i += 1
+
+
+@njit
+def invert(A):
+    """Replace the symmetric positive definite A (D, D), D a multiple of eight, by its inverse: Gauss-Jordan, no pivoting."""
+    A = borrow(A)
+    D = A.shape[0]
+    for p in range(D):
+        pivot = 1.0 / A[p, p]
+        A[p, p] = 1.0
+        for j in range(D):
+            A[p, j] *= pivot
+        for i in range(D):
+            if i != p:
+                f = A[i, p]
+                A[i, p] = 0.0
+                step_along(A[i], -f, A[p])
+    for i in range(D):
+        for j in range(i):
+            A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
+
+
+@njit
+def cholesky_psd(A, R):
+    """Write R lower triangular with R R' = A (K, K); a direction without variance (to rounding) gets a zero column."""
+    K = A.shape[0]
+    for k in range(K):
+        pivot = A[k, k]
+        for c in range(k):
+            pivot -= R[k, c] * R[k, c]
+        R[k, k] = math.sqrt(pivot) if pivot > 1e-14 * A[k, k] else 0.0
+        for i in range(k + 1, K):
+            total = A[i, k]
+            for c in range(k):
+                total -= R[i, c] * R[k, c]
+            R[i, k] = total / R[k, k] if R[k, k] > 0.0 else 0.0
+            R[k, i] = 0.0
+
+
+@inline
+def overwrite(target, source):
+    """Write source (n,) over target (n,).
+
+    `target[:] = source` would make numba compile what to say of shapes that differ, strings and all: three seconds in every
+    process that compiles one, and again in each kernel around it.
+    """
+    for i in range(target.shape[0]):
+        target[i] = source[i]

@@ -1,0 +1,53 @@
+"""Draws from uniforms that the caller hands over: the inverse distribution function, a uniform class, a coin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import inline, njit
+
+
+@njit
+def draw(p: NDArray[np.float64], u: float) -> int:
+    """Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with u < p_0 + ... + p_k."""
+    total = 0.0
+    last = 0
+    for k in range(p.shape[0]):
+        if p[k] > 0.0:
+            last = k
+            total += p[k]
+            if u < total:
+                return k
+    return last  # the sum fell short of 1 by rounding
+
+
+@njit
+def draw_uniform(n_classes: int, u: float) -> int:
+    """Return a uniform draw over 0 ... n_classes-1 from u in [0, 1)."""
+    k = int(u * n_classes)
+    return min(k, n_classes - 1)
+
+
+@inline
+def is_answer(a, p):
+    """Whether action a may come with probabilities p (K,): in range, a distribution (NaN is none), p[a] above 0."""
+    if not 0 <= a < p.shape[0]:
+        return False
+    total, signs = 0.0, True
+    for k in range(p.shape[0]):
+        signs &= p[k] >= 0.0
+        total += p[k]
+    return signs and abs(total - 1.0) <= 1e-9 and p[a] > 0.0
+
+
+@inline
+def greedy_or_uniform(best, gamma, u, p):
+    """Write P = (1 - gamma) e_best + gamma/K into p and draw from it, by a coin and a uniform class; say whether explored."""
+    K = p.shape[0]
+    for k in range(K):
+        p[k] = gamma / K
+    p[best] += 1.0 - gamma
+    if u[0] < gamma:
+        return draw_uniform(K, u[1]), True
+    return best, False

@@ -1,0 +1,157 @@
+"""The mean of softmax over Gaussian logits: nodes for N(0, I), the symmetric root of a covariance, the average.
+
+The symmetric root commutes with a renaming of the classes, which a Cholesky factor does not: with nodes that are renamed
+too, the average is renamed and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import njit
+
+SMALL = 1e-280
+"""Below this a mean probability is summed again relative to its largest term: it may have lost digits or be 0."""
+
+
+class Nodes(NamedTuple):
+    """points (m, K) and weights (m,) stand for N(0, I); root (K, K), vectors (K, K), w (K,) and logs (m,) are scratch."""
+
+    points: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    root: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    w: NDArray[np.float64]
+    logs: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64], weights: NDArray[np.float64]) -> Nodes:
+        m, K = points.shape
+        return cls(points, weights, np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(m))
+
+
+def cubature(K: int) -> Nodes:
+    """Return the 2 K points +-sqrt(K) e_k with equal weights: exact for polynomials of degree 3, closed under renaming."""
+    points = math.sqrt(K) * np.concatenate([np.eye(K), -np.eye(K)])
+    return Nodes.of(points, np.full(2 * K, 0.5 / K))
+
+
+def gauss_hermite(K: int, per_axis: int) -> Nodes:
+    """Return the product rule on the K - 1 directions that softmax sees: exact for degree 2 per_axis - 1 in each."""
+    t, v = np.polynomial.hermite_e.hermegauss(per_axis)
+    axes = np.stack(np.meshgrid(*[t] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1)
+    weights = np.stack(np.meshgrid(*[v / v.sum()] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1).prod(axis=1)
+    basis = np.linalg.svd(np.eye(K) - 1.0 / K)[0][:, : K - 1]  # orthonormal, orthogonal to (1, ..., 1)
+    return Nodes.of(np.ascontiguousarray(axes @ basis.T), weights)
+
+
+@njit
+def _rotate(C, V, i, j):
+    """One Jacobi rotation: make C[i, j] zero; V collects the rotations."""
+    tau = (C[j, j] - C[i, i]) / (2.0 * C[i, j])
+    t = math.copysign(1.0, tau) / (abs(tau) + math.sqrt(1.0 + tau * tau))
+    cos = 1.0 / math.sqrt(1.0 + t * t)
+    sin = t * cos
+    K = C.shape[0]
+    for k in range(K):
+        a, b = C[k, i], C[k, j]
+        C[k, i], C[k, j] = cos * a - sin * b, sin * a + cos * b
+        a, b = V[k, i], V[k, j]
+        V[k, i], V[k, j] = cos * a - sin * b, sin * a + cos * b
+    for k in range(K):
+        a, b = C[i, k], C[j, k]
+        C[i, k], C[j, k] = cos * a - sin * b, sin * a + cos * b
+    C[i, j] = C[j, i] = 0.0
+
+
+@njit
+def symmetric_root(C, V, root):
+    """Write the symmetric positive semidefinite root of C (K, K) into `root`; C and V (K, K) are overwritten.
+
+    Cyclic Jacobi rotations, quadratically convergent: 4 to 7 sweeps.
+    """
+    K = C.shape[0]
+    V[:, :] = 0.0
+    size = 0.0
+    for k in range(K):
+        V[k, k] = 1.0
+        size = max(size, abs(C[k, k]))
+    for _ in range(30):
+        largest = 0.0
+        for i in range(K):
+            for j in range(i + 1, K):
+                largest = max(largest, abs(C[i, j]))
+        if largest <= 1e-16 * size:
+            break
+        for i in range(K):
+            for j in range(i + 1, K):
+                if C[i, j] != 0.0:
+                    _rotate(C, V, i, j)
+    for i in range(K):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(K):
+                total += V[i, k] * math.sqrt(max(C[k, k], 0.0)) * V[j, k]
+            root[i, j] = root[j, i] = total
+
+
+@njit
+def log_mean_softmax(mean, C, nodes, mu, z):
+    """Write ln((1 - mu) E softmax(mean + N(0, C)) + mu/K) into z (K,), the expectation by the nodes; C is overwritten.
+
+    Weights may be uneven but must be 0 or above.
+    """
+    points, weights, root, vectors, w, logs = nodes
+    m, K = points.shape
+    symmetric_root(C, vectors, root)
+    z[:] = 0.0
+    for i in range(m):
+        logs[i] = _shifted(mean, root, points[i], w)
+        total = 0.0
+        for k in range(K):
+            w[k] = math.exp(w[k])
+            total += w[k]
+        logs[i] += math.log(total)
+        for k in range(K):
+            z[k] += weights[i] * (w[k] / total)
+    for k in range(K):
+        if mu > 0.0:
+            z[k] = math.log((1.0 - mu) * z[k] + mu / K)
+        elif z[k] > SMALL:
+            z[k] = math.log(z[k])
+        else:
+            z[k] = _log_mean(mean, nodes, k)
+
+
+@njit
+def _shifted(mean, root, point, w):
+    """Write mean + root point, less its largest entry, into w (K,); return that entry."""
+    K = w.shape[0]
+    top = -math.inf
+    for k in range(K):
+        total = mean[k]
+        for l in range(K):
+            total += root[k, l] * point[l]
+        w[k] = total
+        top = max(top, total)
+    for k in range(K):
+        w[k] -= top
+    return top
+
+
+@njit
+def _log_mean(mean, nodes, k):
+    """Return ln E softmax_k relative to its largest term; nodes.logs holds each node's log-sum-exp."""
+    points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
+    m = points.shape[0]
+    top = -math.inf
+    for i in range(m):
+        top = max(top, mean[k] + np.dot(root[k], points[i]) - logs[i])
+    total = 0.0
+    for i in range(m):
+        total += weights[i] * math.exp(mean[k] + np.dot(root[k], points[i]) - logs[i] - top)
+    return top + math.log(total)

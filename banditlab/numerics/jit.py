@@ -1,0 +1,188 @@
+"""Compiling: `njit` with a disk cache that no edit makes stale, and `bind`, which gives a loop template its kernels.
+
+Importing this module points numba's disk cache at a folder keyed by a digest of every kernel source, because numba stamps
+only the file that defines a function and would keep stale code when a helper in another file changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+import sys
+import types
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from banditlab.numerics.cache_folders import folder_for
+
+PACKAGE = Path(__file__).parents[1]
+_COMPILES = re.compile(
+    r"^\s*(?:from|import) (?:banditlab\.(?:kernels|numerics\.(?:jit|contexts))|numba)\b", re.MULTILINE
+)
+_IMPORT = re.compile(r"^\s*(?:from (banditlab[\w.]*) import (\([^)]*\)|[^\n]*)|import (banditlab[\w.]*))", re.MULTILINE)
+
+
+@cache
+def kernel_sources() -> tuple[Path, ...]:
+    """Return the files a kernel's code may depend on: those that compile something, and all they import of the package.
+
+    A kernel holds the code of others and the values of constants, wherever they stand.
+    """
+    texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
+    found: set[Path] = set()
+    new = {file for file, text in texts.items() if _COMPILES.search(text)}
+    while new:
+        found |= new
+        new = {file for source in new for file in _imported(texts[source]) if file in texts} - found
+    return tuple(sorted(found))
+
+
+def _imported(text: str) -> set[Path]:
+    """Return where the package's modules that a source text imports would stand."""
+    files = set()
+    for module, names, plain in _IMPORT.findall(text):
+        base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
+        places = [base, *(base / name for name in re.findall(r"\w+", names))]
+        files |= {file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")}
+    return files
+
+
+@cache
+def source_digest() -> str:
+    """Return a short hash over every source file that a kernel's code may depend on."""
+    digest = hashlib.sha256()
+    for file in kernel_sources():
+        digest.update(str(file.relative_to(PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _point_cache() -> None:
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        import platformdirs
+
+        root = Path(platformdirs.user_cache_dir("banditlab")) / "numba"
+        os.environ["NUMBA_CACHE_DIR"] = str(folder_for(root, source_digest()))
+    import numba
+
+    # numba may have been imported before us
+    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
+
+
+_point_cache()
+
+from numba import njit as _njit  # noqa: E402
+from numba import types as nbtypes  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
+
+from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
+
+
+def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+    """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
+
+    Nobody asks for numba's C callback of a function, so none is compiled.
+    """
+    options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = _njit(**options)(function)
+        if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+            dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
+        return dispatcher
+
+    return compiled(function) if function is not None else compiled
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """Compile a small helper that LLVM should always inline into the kernel that calls it."""
+    return njit(function, forceinline=True)
+
+
+def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
+    """Return `template` compiled with the names in `kernels` bound to the given compiled functions.
+
+    numba's disk cache knows a function by its qualified name and byte code but not by the globals it calls, so the
+    owner, the digest of all sources and that of the kernels' own files (a lab's, a plug-in's) enter the name.
+
+    Parameters
+    ----------
+    template
+        A plain function that calls, for instance, `act_kernel` and `learn_kernel` as globals.
+    owner
+        A name unique to this binding, for instance the class's module and name.
+    """
+    code = template.__code__
+    bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
+    files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
+    bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}{files}"
+    bound.__module__ = template.__module__
+    return njit(bound)
+
+
+def _file_digest(kernel: Any) -> str:
+    """Return a hash of the file a kernel stands in, "" for this package's own, which `source_digest` covers.
+
+    A file loaded from a lab says what it was when it was loaded; it may have been edited since. A kernel that was bound
+    itself passes on the files in its name.
+    """
+    function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
+    if "@" in function.__qualname__:
+        return hashlib.sha256(function.__qualname__.encode()).hexdigest()[:16]
+    file = Path(function.__code__.co_filename)
+    if file.is_relative_to(PACKAGE):
+        return ""
+    loaded = getattr(sys.modules.get(function.__module__), "__source_hash__", None)
+    if loaded is None and file.is_file():
+        loaded = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    # Code without a file (a notebook's cell) is known by its byte code only.
+    return loaded or hashlib.sha256(function.__code__.co_code).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------- what callers hand over: compiled code checks no bounds
+
+
+# ------------------------------------------------------------------------------------------- draws shared by all agents
+
+
+# --------------------------------------------------------------------------------- one kernel for both kinds of contexts
+
+
+# ------------------------------------------------------------------------------------------------------- loop templates
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return a compiled array, or nested tuple of arrays, with its reference counter set to NULL."""
+    if isinstance(kind, nbtypes.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = context.get_constant_null(nbtypes.MemInfoPointer(nbtypes.voidptr))
+        return array._getvalue()
+    if isinstance(kind, nbtypes.BaseTuple):
+        kinds = kind.types  # type: ignore[attr-defined]
+        items = [_without_owner(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kinds)]
+        return context.make_tuple(builder, kind, items)
+    return value
+
+
+def _borrow(typingctx, arrays):
+    """Return the same arrays, counted by nobody: the Python caller of a loop keeps them alive.
+
+    numba counts references with atomic instructions, which it cannot drop from a kernel that branches: about 15 ns for
+    every array of the state on every call, more than the arithmetic of a first-order agent. A NULL counter is free.
+    """
+    return arrays(arrays), lambda context, builder, signature, args: _without_owner(context, builder, arrays, args[0])
+
+
+borrow: Any = intrinsic(_borrow)
+
+
+def _read_only(typingctx, array):
+    """Return the same array, borrowed, typed as contexts are: a kernel takes it without being compiled once more."""
+    kind = array.copy(readonly=True)
+    return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
+
+
+read_only: Any = intrinsic(_read_only)

@@ -1,0 +1,129 @@
+"""Compiled kernels on disk, one file each, that any number of processes read and write at once.
+
+numba keeps one index file per function, which names numbered data files. Two processes that save at once both read the
+index, add their entry and write it back: one entry is lost, and the one that is left may name a file that holds the
+other's code. Here an entry is one file that says itself what it holds and is put in place in one step, so there is
+nothing to keep in step and nothing to lock, on any operating system.
+
+Only what numba hands to its cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
+Imported by `banditlab.kernels` alone, once numba's folder is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
+
+SLOTS = 8  # entries whose keys read alike; classes of a script's own are new in every process, and would pile up
+
+
+class EntryFiles:
+    """The compiled versions of one function, each in `NAME.HASH.SLOT.nbe`: the hash is that of its signature's text.
+
+    Two signatures may share a text (named tuples of one name in two modules), hence the key in the file, and the slots.
+    """
+
+    def __init__(self, folder: str, name: str, stamp: Any) -> None:
+        self.folder, self.name, self.stamp = Path(folder), name, stamp
+
+    def load(self, key: Any) -> Any:
+        """Return what was saved under the key by these sources and this numba, or None."""
+        for file in self._slots(key):
+            found = self._read(file)
+            if found is None:
+                return None
+            if found[:2] == (self.stamp, key):
+                return found[2]
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write an entry: over the one of the same key, of other sources or of another numba, or into a free slot.
+
+        Where no slot is left the last gives way. A folder that is full or may not be written keeps nothing: that costs time.
+        """
+        for file in self._slots(key):
+            found = self._read(file)
+            if found is None or found[0] != self.stamp or found[1] == key:
+                break
+        entry = pickle.dumps(numba.__version__) + dumps((self.stamp, key, data))
+        fresh = file.with_name(f"{uuid.uuid4().hex[:16]}.tmp")
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)  # cleared away since, see `banditlab.numerics.cache_folders`
+            try:
+                fresh.write_bytes(entry)
+                os.replace(fresh, file)
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        """Forget every entry of the function."""
+        for file in self.folder.iterdir() if self.folder.is_dir() else ():
+            if file.name.startswith(f"{self.name}.") and file.suffix == ".nbe":
+                file.unlink(missing_ok=True)
+
+    def _slots(self, key: Any) -> Iterator[Path]:
+        text = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return (self.folder / f"{self.name}.{text}.{slot}.nbe" for slot in range(SLOTS))
+
+    def _read(self, file: Path) -> Any:
+        """Return (stamp, key, data), or None where there is no file, or none that can be read.
+
+        It may be another numba's, cut short when the power failed, or name types of a lab that is not open here.
+        """
+        try:
+            with open(file, "rb") as opened:
+                if pickle.load(opened) != numba.__version__:  # whose types may not even unpickle here
+                    return None
+                return pickle.load(opened)
+        except Exception:  # unpickling may raise anything; what cannot be read is compiled again
+            return None
+
+
+class SharedCache(FunctionCache):
+    """numba's cache of one function, its entries in `EntryFiles`; off where no folder can be written.
+
+    numba calls an entry stale when the function's own file changed. A kernel holds code of others, so here it is stale
+    when `sources`, the digest of them all, is another: the folder need not be that of these sources, a child process
+    inherits its parent's.
+    """
+
+    def __init__(self, function: Any, sources: str) -> None:
+        try:
+            super().__init__(function)
+        except RuntimeError:  # "no locator available": a home that is read-only or none at all
+            self._off = True
+            return
+        stamp = (sources, self._impl.locator.get_source_stamp())
+        self._cache_file: Any = EntryFiles(self._cache_path, self._impl.filename_base, stamp)
+
+    _off = False
+
+    @property
+    def cache_path(self) -> Any:
+        """The folder, None where there is none."""
+        return None if self._off else super().cache_path
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled version for a signature, or None."""
+        return None if self._off else super().load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled version, where there is a folder that can be written."""
+        with contextlib.suppress(OSError):
+            if not self._off:
+                super().save_overload(sig, data)
+
+    def flush(self) -> None:
+        """Forget every entry of the function."""
+        if not self._off:
+            super().flush()

@@ -1,0 +1,286 @@
+"""The inverse of a Kd x Kd matrix A = lambda I + c (H_1 + ... + H_t), H_s = S_s (x) x_s x_s', kept as d x d blocks.
+
+Learners on quadratic surrogates of the multiclass logistic loss share it. Block (l, k) of the symmetric A^{-1} is the
+transpose of block (k, l), so the K (K + 1) / 2 blocks with k <= l are kept, row by row; the blocks off the diagonal are
+not symmetric themselves.
+
+A Woodbury step takes a sum of squares f f' off A^{-1}. Its rows f are kept beside the blocks, A^{-1} = M - F'F, until
+the room for them is full, and are then taken off in one set of matrix products: an update costs the same arithmetic, at
+the speed of the processor instead of that of its memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import njit
+from banditlab.numerics.softmax_root import core_factor
+
+BATCH = 128
+"""Contexts whose quadratic forms are computed by one set of matrix products."""
+UPDATES = 8
+"""Updates that wait, at most: A^{-1} is then read and written once for all of them."""
+
+
+class Blocks(NamedTuple):
+    """M, F and rows are what changes from round to round, the others are scratch.
+
+    M (K(K+1)/2, d, d): the blocks; F (K, room K, d): rows[0] pending rows f, F[k, i] = block k of f_i; room = how many
+    updates wait. At (K, K) = (1/2) x' (A^{-1})_kl x and V (K, K, d), V[k, l] = (A^{-1})_kl x, at the last context;
+    Fx (room K, K), Fx[i, k] = F[k, i]'x; FxFx (K, K) = Fx'Fx. seen (d,), at (1,): the context that At, the upper half of
+    V and Fx belong to, 1 if there is one. f (room K,), C (K, d), D (d, d): one column of Fx, one row of blocks of F'Fx,
+    one block of F'F. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH),
+    Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
+    """
+
+    M: NDArray[np.float64]
+    F: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    At: NDArray[np.float64]
+    V: NDArray[np.float64]
+    Fx: NDArray[np.float64]
+    FxFx: NDArray[np.float64]
+    seen: NDArray[np.float64]
+    at: NDArray[np.int64]
+    f: NDArray[np.float64]
+    C: NDArray[np.float64]
+    D: NDArray[np.float64]
+    T: NDArray[np.float64]
+    Xt: NDArray[np.float64]
+    MXt: NDArray[np.float64]
+    FX: NDArray[np.float64]
+    Ats: NDArray[np.float64]
+
+    @classmethod
+    def initial(cls, K: int, d: int, regularization: float) -> Blocks:
+        """Return A^{-1} = I / lambda."""
+        n = K * (K + 1) // 2
+        room = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
+        M = np.zeros((n, d, d))
+        for k in range(K):
+            np.fill_diagonal(M[k * K - k * (k - 1) // 2], 1.0 / regularization)
+        return cls(
+            M,
+            F=np.zeros((K, room, d)),
+            rows=np.zeros(1, np.int64),
+            At=np.zeros((K, K)),
+            V=np.zeros((K, K, d)),
+            Fx=np.zeros((room, K)),
+            FxFx=np.zeros((K, K)),
+            seen=np.zeros(d),
+            at=np.zeros(1, np.int64),
+            f=np.zeros(room),
+            C=np.zeros((K, d)),
+            D=np.zeros((d, d)),
+            T=np.zeros((K, K)),
+            Xt=np.zeros(d * BATCH),
+            MXt=np.zeros(d * BATCH),
+            FX=np.zeros((K, K * BATCH)),
+            Ats=np.zeros((n, BATCH)),
+        )
+
+    @staticmethod
+    def size(K: int, d: int) -> int:
+        """Return about how many bytes the arrays take: A^{-1}'s blocks and what the pending updates need."""
+        return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
+
+    def wider(self, d: int, regularization: float) -> Blocks:
+        """Return the same with coordinates to d added, in which A = lambda I still; no rows are pending."""
+        flush(self)
+        K, _, n = self.F.shape
+        wide = Blocks.initial(K, d, regularization)
+        wide.M[:, :n, :n] = self.M
+        return wide
+
+    def rotated(self, Q: NDArray[np.float64], regularization: float) -> Blocks:
+        """Return A^{-1} in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
+        flush(self)
+        K, (r, d) = self.F.shape[0], Q.shape
+        whole = Blocks.initial(K, d, regularization)
+        for block, M, k, l in zip(whole.M, self.M, *np.triu_indices(K), strict=True):
+            block += Q.T @ ((M[:r, :r] - (k == l) / regularization * np.eye(r)) @ Q)
+        return whole
+
+
+def dense(blocks: Blocks) -> NDArray[np.float64]:
+    """Return A^{-1} (Kd, Kd)."""
+    K, _, d = blocks.F.shape
+    full = np.empty((K, d, K, d))
+    for block, k, l in zip(blocks.M, *np.triu_indices(K), strict=True):
+        full[k, :, l], full[l, :, k] = block, block.T
+    F = np.concatenate(list(blocks.F[:, : blocks.rows[0]]), axis=1)
+    inverse: NDArray[np.float64] = full.reshape(K * d, K * d) - F.T @ F
+    return inverse
+
+
+@njit
+def form(blocks, x):
+    """Write At and the upper half of V, pending rows left out, at x (d,)."""
+    M, At, V = blocks.M, blocks.At, blocks.V
+    K = At.shape[0]
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            v = V[k, l]
+            np.dot(M[p], x, v)
+            At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
+            p += 1
+    form_pending(blocks, x)
+    overwrite(blocks.seen, x)
+    blocks.at[0] = 1
+
+
+@njit
+def form_pending(blocks, x):
+    """Write Fx at x (d,) and take (1/2) Fx'Fx off At."""
+    F, Fx, At, FxFx, rows = blocks.F, blocks.Fx, blocks.At, blocks.FxFx, blocks.rows[0]
+    K = At.shape[0]
+    if rows == 0:
+        return
+    f = blocks.f[:rows]
+    for k in range(K):
+        np.dot(F[k, :rows], x, f)
+        for i in range(rows):
+            Fx[i, k] = f[i]
+    np.dot(Fx[:rows].T, Fx[:rows], FxFx)
+    for k in range(K):
+        for l in range(k, K):
+            At[k, l] -= 0.5 * FxFx[k, l]
+            At[l, k] = At[k, l]
+
+
+@njit
+def form_and_complete(blocks, x):
+    """Write At and all of V at x (d,); what `form` has left there for the same x is not computed again."""
+    M, At, V, seen = blocks.M, blocks.At, blocks.V, blocks.seen
+    K = At.shape[0]
+    known = blocks.at[0] == 1
+    for j in range(x.shape[0]):
+        known &= x[j] == seen[j]
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            v = V[k, l]
+            if not known:
+                np.dot(M[p], x, v)
+                At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
+            if l > k:  # while the block is in the processor's nearest cache
+                np.dot(x, M[p], V[l, k])
+            p += 1
+    if not known:
+        form_pending(blocks, x)
+    blocks.at[0] = 0  # V is about to change
+    rows = blocks.rows[0]
+    if rows > 0:
+        for k in range(K):
+            np.dot(blocks.Fx[:rows].T, blocks.F[k, :rows], blocks.C)
+            subtract(V[k], blocks.C)
+
+
+@njit
+def subtract(A, D):
+    """A -= D, two matrices."""
+    for i in range(A.shape[0]):
+        a, b = A[i], D[i]
+        for j in range(A.shape[1]):
+            a[j] -= b[j]
+
+
+@njit
+def form_many(blocks, X):
+    """Write (1/2) x_t' (A^{-1})_p x_t into Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
+    M, Ats = blocks.M, blocks.Ats
+    n, d = X.shape
+    Xt, MXt = blocks.Xt[: d * n].reshape(d, n), blocks.MXt[: d * n].reshape(d, n)
+    for t in range(n):
+        for j in range(d):
+            Xt[j, t] = X[t, j]
+    for p in range(M.shape[0]):
+        np.dot(M[p], Xt, MXt)
+        Ats[p, :n] = 0.0
+        add_products(Xt, MXt, 0.5, Ats[p, :n])
+    K = blocks.At.shape[0]
+    for first in range(0, blocks.rows[0], K):
+        for k in range(K):
+            np.dot(blocks.F[k, first : first + K], Xt, blocks.FX[k, : K * n].reshape(K, n))
+        p = 0
+        for k in range(K):
+            for l in range(k, K):
+                one, other = blocks.FX[k, : K * n].reshape(K, n), blocks.FX[l, : K * n].reshape(K, n)
+                add_products(one, other, -0.5, Ats[p, :n])
+                p += 1
+
+
+@njit
+def add_products(A, B, factor, sums):
+    """Add factor sum_i A[i, t] B[i, t] to sums[t]: contexts innermost, whose sums are independent and vectorise."""
+    for i in range(A.shape[0]):
+        a, b = A[i], B[i]
+        for t in range(sums.shape[0]):
+            sums[t] += factor * a[t] * b[t]
+
+
+@njit
+def form_of(blocks, t):
+    """Write At of context t of the batch that `form_many` was given."""
+    At, Ats = blocks.At, blocks.Ats
+    K = At.shape[0]
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            At[k, l] = At[l, k] = Ats[p, t]
+            p += 1
+    blocks.at[0] = 0
+
+
+@njit
+def add_hessian(blocks, c, root):
+    """A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
+
+    A^{-1} -= V Qc V' (Woodbury), Qc = c S (I + 2c At S)^{-1}: a sum of squares f f', the K rows f of
+    sqrt(c) L^{-1} Y' V', L L' = I + 2c Y'At Y.
+    """
+    V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
+    K = blocks.At.shape[0]
+    core_factor(blocks.At, root.s, root.a, 2.0 * c, root.q, root.L)
+    half_root(root.s, root.q, root.L, math.sqrt(c), T)
+    for k in range(K):
+        np.dot(T, V[k], F[k, rows[0] : rows[0] + K])
+    rows[0] += K
+    if rows[0] == F.shape[1]:
+        flush(blocks)
+
+
+@njit
+def flush(blocks):
+    """M -= F'F; no rows are pending then."""
+    M, F, rows = blocks.M, blocks.F, blocks.rows
+    K = F.shape[0]
+    p = 0
+    for k in range(K):
+        for l in range(k, K):
+            np.dot(F[k, : rows[0]].T, F[l, : rows[0]], blocks.D)
+            subtract(M[p], blocks.D)
+            p += 1
+    rows[0] = 0
+
+
+@njit
+def half_root(s, q, L, scale, T):
+    """Write scale L^{-1} Y' into T (K, K): the column solves of `half_solve`, all of them at once."""
+    K = T.shape[0]
+    for i in range(K):
+        weight = scale * q[i]
+        for j in range(K):
+            T[i, j] = -weight * s[j]
+        T[i, i] += weight  # Y' = diag(q) - q s'
+        for k in range(i):
+            for j in range(K):
+                T[i, j] -= L[i, k] * T[k, j]
+        for j in range(K):
+            T[i, j] *= L[i, i]

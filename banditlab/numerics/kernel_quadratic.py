@@ -1,0 +1,112 @@
+"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix: it grows with the rounds learnt.
+
+A = lambda I + sum_s kappa_s phi_s phi_s' and b = sum_s beta_s phi_s, phi_s the feature of the context x_s. With
+D = diag(kappa), G the Gram matrix and L L' = D^{1/2} G D^{1/2} + lambda I,
+
+    a = L^{-1} D^{1/2} k_x,   phi' A^{-1} phi = (k(x, x) - a'a) / lambda,   phi' A^{-1} b = (k_x' beta - a'r) / lambda,
+
+r = L^{-1} D^{1/2} G beta. A round adds a row to L, sqrt(kappa) a and what completes it, and moves r by a beta_t: one
+triangular solve a round and no matrix but L.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.symmetric import dot
+
+FIRST = 64
+"""Rounds there is room for at first; the room doubles whenever it is full."""
+
+
+class Dual(NamedTuple):
+    """n (1,) rounds learnt, of `room`: X (room, d) contexts, s = sqrt(kappa), beta, r (room,), L packed by rows.
+
+    constants (5,) = lambda, the kernel's number (0 linear, 1 gaussian, 2 polynomial), its parameter, c, w. spent (1,) is
+    the certificate's sum. k, a (room,) are scratch.
+    """
+
+    n: NDArray[np.int64]
+    X: NDArray[np.float64]
+    s: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    r: NDArray[np.float64]
+    L: NDArray[np.float64]
+    k: NDArray[np.float64]
+    a: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    spent: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, d: int, constants: NDArray[np.float64]) -> Dual:
+        """Return the quadratic before any round."""
+        s, beta, r, k, a = np.zeros((5, FIRST))
+        L = np.zeros(FIRST * (FIRST + 1) // 2)
+        return cls(np.zeros(1, np.int64), np.zeros((FIRST, d)), s, beta, r, L, k, a, constants, np.zeros(1))
+
+    def roomy(self) -> Dual:
+        """Return the same with room for one more round at least: itself, or a copy with twice the room."""
+        room = len(self.s)
+        if self.n[0] < room:
+            return self
+        X = np.concatenate([self.X, np.zeros_like(self.X)])
+        s, beta, r, k, a = (np.concatenate([v, np.zeros(room)]) for v in (self.s, self.beta, self.r, self.k, self.a))
+        L = np.concatenate([self.L, np.zeros(room * (2 * room + 1) - room * (room - 1) // 2 - room)])
+        return self._replace(X=X, s=s, beta=beta, r=r, L=L, k=k, a=a)
+
+
+@njit
+def kernel_value(x, y, kind, parameter):
+    """Return k(x, y) for x, y (d,): x'y, exp(-||x - y||^2 / (2 bandwidth^2)) or (1 + x'y)^degree."""
+    if kind == 1.0:
+        square = 0.0
+        for j in range(x.shape[0]):
+            square += (x[j] - y[j]) ** 2
+        return math.exp(-0.5 * square / (parameter * parameter))
+    if kind == 2.0:
+        return (1.0 + dot(x, y)) ** parameter
+    return dot(x, y)
+
+
+@njit
+def dual_form(dual, x):
+    """Return m = phi'A^{-1} b and q = phi'A^{-1} phi at x (d,); leaves k_x and a in the scratch."""
+    dual, x = borrow(dual), borrow(x)
+    k, a, s, L = dual.k, dual.a, dual.s, dual.L
+    lam, kind, parameter = dual.constants[0], dual.constants[1], dual.constants[2]
+    m, q = 0.0, kernel_value(x, x, kind, parameter)
+    start = 0
+    for i in range(dual.n[0]):
+        k[i] = kernel_value(dual.X[i], x, kind, parameter)
+        row = L[start : start + i + 1]
+        a[i] = (s[i] * k[i] - dot(row[:i], a[:i])) / row[i]
+        start += i + 1
+        m += k[i] * dual.beta[i] - a[i] * dual.r[i]
+        q -= a[i] * a[i]
+    return m / lam, max(q, 0.0) / lam
+
+
+@njit
+def dual_add(dual, x, q, kappa, beta):
+    """A += kappa phi phi', b += beta phi for the x (d,) that `dual_form` has just been given, q its second answer."""
+    dual, x = borrow(dual), borrow(x)
+    n, k, a, r = dual.n[0], dual.k, dual.a, dual.r
+    lam, kind, parameter = dual.constants[0], dual.constants[1], dual.constants[2]
+    root = math.sqrt(kappa)
+    row = dual.L[n * (n + 1) // 2 : (n + 1) * (n + 2) // 2]
+    image = kernel_value(x, x, kind, parameter) * beta  # entry of G beta
+    for i in range(n):
+        row[i] = root * a[i]
+        image += k[i] * dual.beta[i]
+        r[i] += a[i] * beta
+    row[n] = math.sqrt(lam + kappa * lam * q)  # kappa k(x, x) + lambda - ||row||^2
+    r[n] = (root * image - dot(row[:n], r[:n])) / row[n]
+    overwrite(dual.X[n], x)
+    dual.s[n], dual.beta[n] = root, beta
+    dual.n[0] = n + 1

@@ -1,0 +1,356 @@
+"""A stretch of contexts looked at together: packed matrices P_i and vectors h_i read once for m rounds, not once a round.
+
+Problem. Models i = 1 ... M keep P_i = A_i^{-1} (see `_packed`) and h_i. Round t reads m_i = h_i'x_t and q_i = x_t'P_i x_t of
+all of them, and moves a few: with v = P_i x_t
+
+    h_i <- h_i + step v,        P_i <- P_i - s v v',    s >= 0.                                                      (1)
+
+Once the M d^2 / 2 numbers fit in no near cache a round waits for memory. The next n <= m contexts, the columns of X (d, n),
+are known, and nothing in these rounds leaves their span: what is read and moved is
+
+    G_i = X'P_i X (n, n),       g_i = X'h_i (n,).                                                                    (2)
+
+Column t of G_i is c = X'v. So round t reads q_i = G_i[t, t] and m_i = g_i[t], and (1) is, times X' from the left and X from
+the right, with no d x d matrix in it,
+
+    g_i <- g_i + step c,        G_i <- G_i - s c c',                                                                 (3)
+
+of which only the rounds to come are needed: row t stays as it was in round t. After the stretch model i, which has learnt
+in the rounds t_1 < ... < t_r, is brought up to date. The v_a of (1) follow from the P_i of the beginning,
+
+    v_a = P_i x_{t_a} - sum_{b<a} s_b c_b[t_a] v_b,       c_b[t_a] = G_i[t_b, t_a] as it was left standing,            (4)
+
+a product with r contexts at once. Then h_i += sum_a step_a v_a and, with f_a = sqrt(s_a) v_a,
+
+    P_i <- P_i - sum_a f_a f_a',                                                                                     (5)
+
+eight rows of P_i at a time, which the next stretch's (2) reads while they are near: with L the lower block triangle,
+G = X'L X + (X'L X)'.
+
+Exact but for rounding. q is a difference: where a context comes again it falls from ||x||^2/lambda to about 1, in (3) as in
+x'P x with P from (1), and either way the error is a few units of rounding of the q it fell from.
+
+Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product; 3 d^2 a model that learns; and of memory, P_i
+read once in n rounds, once more for every eight contexts that it learnt from (or one or two left over), and written once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.packed_symmetric import Floats, product, step_along, width, zeros
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
+
+TILE = 2 * WIDTH
+"""Contexts that a pass over a matrix meets at a time: as many sums as registers hold, eight rows by two times eight."""
+SHORTEST = 8
+"""Fewer contexts go one by one."""
+FEW, FOUR = 2, 4
+"""Contexts left over that take a sweep over the matrix each; vectors taken off a matrix at a time."""
+
+
+ON, AT, LENGTH, HALF = range(4)
+"""Slots of `Ahead.place`."""
+MEAN, STEP, WEIGHT = range(3)
+"""Rows of `Ahead.terms[i]`."""
+
+
+class Ahead(NamedTuple):
+    """place (4,): 1 in a stretch that was looked at, else 0; the round at hand in its stretch; its length; half of X.
+
+    rounds (M, 1 + m): r and t_1 ... t_r of every model; terms (M, 3, m): g_i, the step_a and the s_a; G (M, m, m): of row t
+    what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as columns, sixteen after sixteen,
+    of the last stretch and, in the other half, of the one before. V (m, D): v_a, then f_a, of one model. room: scratch.
+    """
+
+    place: NDArray[np.int64]
+    rounds: NDArray[np.int64]
+    terms: Floats
+    G: Floats
+    X: Floats
+    V: Floats
+    room: Floats
+
+
+def ahead(M: int, d: int, m: int) -> Ahead:
+    """Return room for stretches of m contexts, a multiple of sixteen."""
+    D = width(d)
+    return Ahead(
+        place=np.zeros(4, np.int64),
+        rounds=np.zeros((M, 1 + m), np.int64),
+        terms=zeros(M, 3, m),
+        G=zeros(M, m, m),
+        X=zeros(2, m // TILE, D, TILE),
+        V=zeros(m, D),
+        room=zeros(max(WIDTH * m, 2 * WIDTH * D)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- within a stretch
+
+
+@inline
+def read_ahead(ahead, m, q):
+    """Write m_i = h_i'x and q_i = x'P_i x of the round at hand, if it was looked at, and return whether it was."""
+    if ahead is None:  # settled when the kernel is compiled: small models have none
+        return False
+    if ahead.place[ON] == 0:
+        return False
+    t = ahead.place[AT]
+    for i in range(ahead.G.shape[0]):
+        m[i], q[i] = ahead.terms[i, MEAN, t], ahead.G[i, t, t]
+    return True
+
+
+@inline
+def recall_ahead(ahead, i):
+    """Return whether the round at hand was looked at, and m_i and q_i if it was."""
+    if ahead is None:
+        return False, 0.0, 0.0
+    if ahead.place[ON] == 0:
+        return False, 0.0, 0.0
+    t = ahead.place[AT]
+    return True, ahead.terms[i, MEAN, t], ahead.G[i, t, t]
+
+
+@inline
+def move_ahead(ahead, i, step, s):
+    """Let model i learn in the round at hand, if it was looked at, and return whether it was."""
+    if ahead is None:
+        return False
+    if ahead.place[ON] == 0:
+        return False
+    note(ahead, i, step, s)
+    return True
+
+
+@njit
+def note(ahead, i, step, s):
+    """Do (3) for the rounds to come; (1) waits."""
+    t, n = ahead.place[AT], ahead.place[LENGTH]
+    rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
+    c, m = borrow(G[t]), G.shape[0]
+    a = rounds[0]
+    rounds[0], rounds[1 + a], terms[STEP, a], terms[WEIGHT, a] = a + 1, t, step, s
+    for b in range((t + 1) // WIDTH * WIDTH, n, WIDTH):  # eight at a time: g up to t is read no more
+        put(terms, b, eight(terms, b) + eight(c, b) * step)
+    for a in range(t + 1, n):
+        by = s * c[a]
+        for b in range(a // WIDTH * WIDTH, n, WIDTH):  # nor what stands left of the diagonal
+            put(G, a * m + b, eight(G, a * m + b) - eight(c, b) * by)
+
+
+# ---------------------------------------------------------------------------------------------------- between two stretches
+
+
+@njit
+def next_stretch(P, H, ahead, X, behind):
+    """Bring P (M, S) and H (M, D) up to date, then look at the contexts X (n, d - e), `behind` (e,) under each; n may be 0."""
+    P, H, ahead = borrow(P), borrow(H), borrow(ahead)
+    n, half = X.shape[0], ahead.place[HALF]
+    old, new = ahead.X[half], ahead.X[1 - half]
+    ahead.place[ON], ahead.place[AT], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
+    lay_contexts(new, X, behind)
+    for i in range(P.shape[0]):
+        complete(P[i], H[i], old, ahead, i)
+        take_off_and_look(P[i], new, ahead, i, n)
+        means(H[i], new, ahead.terms[i, MEAN], n)
+        ahead.rounds[i, 0] = 0
+
+
+@njit
+def lay_contexts(own, X, behind):
+    """Copy X (n, d - e) into the columns of own (m/16, D, 16), its zeros in front included, `behind` (e,) under each."""
+    n, d = X.shape
+    first = own.shape[1] - d - behind.shape[0]
+    for tile in range(-(-n // TILE)):
+        for place in range(TILE):
+            t = tile * TILE + place
+            for j in range(d):
+                own[tile, first + j, place] = X[t, j] if t < n else 0.0
+            for j in range(behind.shape[0]):
+                own[tile, first + d + j, place] = behind[j] if t < n else 0.0
+
+
+@njit
+def complete(P, h, X, ahead, i):
+    """Write the f_a of model i, (4) and (5), into V, so many rows of zeros after them as make fours, and move h (D,)."""
+    V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
+    r, D = ahead.rounds[i, 0], h.shape[0]
+    t = ahead.rounds[i, 1 : 1 + r]
+    for a in range(0, r, WIDTH):
+        if r - a <= FEW:
+            for b in range(a, r):
+                column(X, t[b], ahead.room[:D])
+                product(P, ahead.room[:D], V[b])
+        else:
+            products(P, X, t[a : min(a + WIDTH, r)], ahead.room, V[a:])
+    for a in range(r):
+        for b in range(a):
+            step_along(V[a], -s[b] * G[t[b], t[a]], V[b])
+        step_along(h, steps[a], V[a])
+    for a in range(r):
+        scale(V[a], math.sqrt(s[a]))
+    for a in range(r, -(-r // FOUR) * FOUR):
+        clear(V[a])
+
+
+@njit
+def scale(v, factor):
+    """Multiply v (D,) by a factor."""
+    for j in range(v.shape[0]):
+        v[j] *= factor
+
+
+@njit
+def clear(v):
+    """Write zeros into v (D,), also where another model left what is no number."""
+    for j in range(v.shape[0]):
+        v[j] = 0.0
+
+
+@njit
+def column(X, t, x):
+    """Copy context t of X (m/16, D, 16) into x (D,)."""
+    for j in range(x.shape[0]):
+        x[j] = X[t // TILE, j, t % TILE]
+
+
+@njit
+def products(P, X, rounds, room, V):
+    """Write P x_t for the contexts of up to eight `rounds` into as many rows of V (m, D): one sweep over P."""
+    D = V.shape[1]
+    few, Pfew = room[: D * WIDTH].reshape(D, WIDTH), room[D * WIDTH : 2 * D * WIDTH].reshape(D, WIDTH)
+    for j in range(D):
+        for a in range(WIDTH):
+            few[j, a] = X[rounds[a] // TILE, j, rounds[a] % TILE] if a < rounds.shape[0] else 0.0
+    product_of_eight(P, few, Pfew)
+    for a in range(rounds.shape[0]):
+        for j in range(D):
+            V[a, j] = Pfew[j, a]
+
+
+@njit
+def product_of_eight(P, X, out):
+    """Write A X into out for P (S,), X and out (D, 8): contexts as lanes, each block of P both ways."""
+    P, X, out = borrow(P), borrow(X), borrow(out)
+    i = 0
+    for I in range(0, X.shape[0], WIDTH):
+        y, a = eight_rows(X, WIDTH * I, WIDTH), no_rows()
+        for j in range(I):
+            a = plus_outer(a, P, i, eight(X, WIDTH * j))
+            put(out, WIDTH * j, eight(out, WIDTH * j) + combined(y, P, i, 1))
+            i += WIDTH
+        b = no_rows()
+        for j in range(I, I + WIDTH):
+            b = plus_outer(b, P, i, eight(X, WIDTH * j))
+            i += WIDTH
+        put_rows(out, WIDTH * I, WIDTH, plus_twice(a, b))
+
+
+@njit
+def take_off_and_look(P, X, ahead, i, n):
+    """Take (5) off P, model i's, and write (2) for n contexts, X (m/16, D, 16): eight rows of P at a time go through both."""
+    P, X, ahead = borrow(P), borrow(X), borrow(ahead)
+    V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]
+    strip = ahead.room[: WIDTH * m].reshape(WIDTH, m)  # eight rows of L X
+    for o in range(0, TILE * tiles * m, WIDTH):
+        put(G, o, all_lanes(0.0))
+    start = 0
+    for I in range(0, X.shape[1] if r + n > 0 else 0, WIDTH):
+        for a in range(0, r, FOUR):
+            take_off(P, start, I, V, a)
+        for tile in range(tiles):
+            strip_times(P, start, I + WIDTH, X, tile, strip)
+        for t in range(0, TILE * tiles, WIDTH):
+            y = eight_rows(strip, t, m)
+            for tile in range(tiles):
+                o = (tile * X.shape[1] + I) * TILE
+                for a in range(TILE):
+                    to = (tile * TILE + a) * m + t
+                    put(G, to, eight(G, to) + combined(y, X, o + a, TILE))
+        start += WIDTH * (I + WIDTH)
+    for a in range(n):
+        for b in range(a, n):
+            G[a, b] = G[b, a] = G[a, b] + G[b, a]  # X'L X + (X'L X)'
+
+
+@inline
+def take_off(P, i, I, V, a):
+    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of P, which begin at i."""
+    D = V.shape[1]
+    o = a * D + I
+    y = (
+        eight(V, o),
+        eight(V, o + D),
+        eight(V, o + 2 * D),
+        eight(V, o + 3 * D),
+    )
+    o -= I
+    for _ in range(I):
+        put(P, i, eight(P, i) - combined(y, V, o, D))
+        i, o = i + WIDTH, o + 1
+    for _ in range(WIDTH):  # diagonal blocks are kept halved
+        put(P, i, eight(P, i) - combined(y, V, o, D) * 0.5)
+        i, o = i + WIDTH, o + 1
+
+
+@inline
+def strip_times(P, i, columns, X, tile, strip):
+    """Write eight rows of L, which begin at i of P, times sixteen contexts into their place in strip (8, m)."""
+    m = strip.shape[1]
+    a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
+    for _ in range(columns):
+        a = plus_outer(a, P, i, eight(X, o))
+        b = plus_outer(b, P, i, eight(X, o + WIDTH))
+        i, o = i + WIDTH, o + TILE
+    put_rows(strip, tile * TILE, m, a)
+    put_rows(strip, tile * TILE + WIDTH, m, b)
+
+
+@njit
+def means(h, X, g, n):
+    """Write h'x_t into g for the first n contexts of X (m/16, D, 16)."""
+    h, X, g = borrow(h), borrow(X), borrow(g)
+    for t in range(0, n, TILE):
+        a, b, o = all_lanes(0.0), all_lanes(0.0), t * h.shape[0]
+        for j in range(h.shape[0]):
+            a, b, o = a + eight(X, o) * h[j], b + eight(X, o + WIDTH) * h[j], o + TILE
+        put(g, t, a)
+        put(g, t + WIDTH, b)
+
+
+# --------------------------------------------------------------------------------------------------------- eight rows of eight
+
+
+@inline
+def no_rows():
+    zero = all_lanes(0.0)
+    return (zero, zero, zero, zero, zero, zero, zero, zero)
+
+
+@inline
+def eight_rows(A, i, step):
+    """Return the rows A[i + r step] ... A[i + r step + 7], r = 0 ... 7."""
+    low = (eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
+    i += 4 * step
+    return (*low, eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
+
+
+@inline
+def put_rows(A, i, step, rows):
+    """Write what `eight_rows` would return."""
+    for r in range(WIDTH):
+        put(A, i + r * step, rows[r])
+
+
+@inline
+def plus_twice(a, b):
+    """Return a + 2 b of eight rows each."""
+    low = (a[0] + b[0] * 2.0, a[1] + b[1] * 2.0, a[2] + b[2] * 2.0, a[3] + b[3] * 2.0)
+    return (*low, a[4] + b[4] * 2.0, a[5] + b[5] * 2.0, a[6] + b[6] * 2.0, a[7] + b[7] * 2.0)

@@ -1,0 +1,257 @@
+"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `_lanes`).
+
+A d x d matrix is padded in front to D x D, D the next multiple of eight, and kept as its rows of 8 x 8 blocks up to the
+diagonal, one block row after the other, each block by columns: what a column of a block holds are eight numbers in a row.
+Diagonal blocks are kept halved. So with L the lower block triangle, A = L + L', and x'A x = 2 x'L x is one sweep.
+
+A sweep reads only the columns that the context names, and no block row of a context that is zero in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, put, total, totals
+
+Floats = NDArray[np.float64]
+BLOCK = WIDTH * WIDTH
+
+
+def width(d: int) -> int:
+    """Return D, d rounded up to a multiple of eight."""
+    return -(-d // WIDTH) * WIDTH
+
+
+def zeros(*shape: int) -> Floats:
+    """Return zeros that start on a cache line, so that no eight numbers lie across two."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + WIDTH)
+    first = -room.ctypes.data // room.itemsize % WIDTH
+    return room[first : first + size].reshape(shape)
+
+
+def identities(scales: Floats, d: int) -> Floats:
+    """Return the matrices scales_k I of size d as P (K, S), S = D (D + 8) / 2."""
+    D = width(d)
+    j = np.arange(D - d, D)
+    block_row = j // WIDTH
+    P = zeros(len(scales), D * (D + WIDTH) // 2)
+    P[:, BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * np.asarray(scales)[:, None]
+    return P
+
+
+def dense(P: Floats, d: int) -> Floats:
+    """Return the matrices (..., d, d) that P (..., S) keeps."""
+    A = np.empty((*P.shape[:-1], d, d))
+    for place in np.ndindex(P.shape[:-1]):
+        unpack(P[place], A[place])
+    return A
+
+
+@njit
+def unpack(P, A):
+    """Write the matrix that P (S,) keeps into A (d, d)."""
+    d = A.shape[0]
+    pad = -d % WIDTH
+    i = 0
+    for I in range(-pad, d, WIDTH):
+        for j in range(-pad, I + WIDTH):
+            for r in range(max(I, 0), I + WIDTH):
+                if j >= 0:
+                    A[r, j] = A[j, r] = P[i + r - I] * (1.0 if j < I else 2.0)
+            i += WIDTH
+
+
+@njit
+def pack(A, P):
+    """Keep the symmetric matrix A (d, d) in P (S,)."""
+    d = A.shape[0]
+    pad = -d % WIDTH
+    i = 0
+    for I in range(-pad, d, WIDTH):
+        for j in range(-pad, I + WIDTH):
+            for r in range(I, I + WIDTH):
+                P[i + r - I] = A[r, j] * (1.0 if j < I else 0.5) if j >= 0 and r >= 0 else 0.0
+            i += WIDTH
+
+
+class Point(NamedTuple):
+    """A context as sweeps read it: x (D,), its zeros in front included; value, place (D,): its nonzero entries and
+    eight times where in x they stand; upto (D/8,): how many of them stand before the end of each eight."""
+
+    x: Floats
+    value: Floats
+    place: NDArray[np.int64]
+    upto: NDArray[np.int64]
+
+
+def point(d: int) -> Point:
+    """Return room for a context (d,)."""
+    D = width(d)
+    return Point(zeros(D), np.zeros(D), np.zeros(D, np.int64), np.zeros(D // WIDTH, np.int64))
+
+
+@njit
+def lay(x, own):
+    """Copy x (d,) behind the zeros of own (D,)."""
+    x, own = borrow(x), borrow(own)
+    first = own.shape[0] - x.shape[0]
+    for j in range(first % WIDTH, WIDTH):
+        own[j] = x[j - first]
+    for j in range(WIDTH, own.shape[0], WIDTH):
+        put(own, j, eight(x, j - first))
+
+
+@njit
+def see(point, x):
+    """Take in the context x (d,)."""
+    own, value, place, upto = borrow(point.x), borrow(point.value), borrow(point.place), borrow(point.upto)
+    lay(x, own)
+    first, n = own.shape[0] - x.shape[0], 0
+    for b in range(upto.shape[0]):
+        for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
+            value[n], place[n] = x[j - first], WIDTH * j
+            n += x[j - first] != 0.0  # NaN is not 0: it stays in
+        upto[b] = n
+
+
+# -------------------------------------------------------------------------------------------------------------- x'A_k x
+
+
+@njit
+def forms(P, point, q):
+    """Write q_k = x'A_k x for all of P (K, S): four matrices at a time, so that a look at x serves four."""
+    P, q = borrow(P), borrow(q)
+    point = borrow(point)
+    K, S = P.shape
+    whole = K // 4 * 4
+    for k in range(0, whole, 4):
+        a, b, c, e = _four_sweeps(P, k * S, S, point)
+        q[k], q[k + 1], q[k + 2], q[k + 3] = 2.0 * total(a), 2.0 * total(b), 2.0 * total(c), 2.0 * total(e)
+    for k in range(whole, K, 2):
+        other = min(k + 1, K - 1)
+        a, b = _two_sweeps(P, k * S, other * S, point)
+        q[k], q[other] = 2.0 * total(a), 2.0 * total(b)
+
+
+@inline
+def _four_sweeps(P, i, S, point):
+    """Return x'L x, summed by lanes, of the four matrices from entry i on, S entries each."""
+    zero = all_lanes(0.0)
+    qa = qb = qc = qe = zero
+    start = 0
+    for I in range(point.upto.shape[0]):
+        stop = point.upto[I]
+        if stop > start:  # else x is 0 in these eight rows
+            a = b = c = e = zero
+            for s in range(stop):
+                x, j = point.value[s], i + point.place[s]
+                a = a + eight(P, j) * x
+                b = b + eight(P, j + S) * x
+                c = c + eight(P, j + 2 * S) * x
+                e = e + eight(P, j + 3 * S) * x
+            y = eight(point.x, WIDTH * I)
+            qa, qb, qc, qe = qa + a * y, qb + b * y, qc + c * y, qe + e * y
+        start = stop
+        i += BLOCK * (I + 1)
+    return qa, qb, qc, qe
+
+
+@inline
+def _two_sweeps(P, i, k, point):
+    """Return x'L x, summed by lanes, of the matrices from the entries i and k on; even columns apart from odd ones."""
+    zero = all_lanes(0.0)
+    qa = qb = zero
+    start = 0
+    for I in range(point.upto.shape[0]):
+        stop = point.upto[I]
+        if stop > start:
+            a = b = c = e = zero
+            for s in range(0, stop - 1, 2):
+                x, j = point.value[s], point.place[s]
+                a = a + eight(P, i + j) * x
+                b = b + eight(P, k + j) * x
+                x, j = point.value[s + 1], point.place[s + 1]
+                c = c + eight(P, i + j) * x
+                e = e + eight(P, k + j) * x
+            if stop % 2 == 1:
+                x, j = point.value[stop - 1], point.place[stop - 1]
+                a = a + eight(P, i + j) * x
+                b = b + eight(P, k + j) * x
+            y = eight(point.x, WIDTH * I)
+            qa, qb = qa + (a + c) * y, qb + (b + e) * y
+        start = stop
+        i += BLOCK * (I + 1)
+        k += BLOCK * (I + 1)
+    return qa, qb
+
+
+# ---------------------------------------------------------------------------------------------------- A x, and A - s v v'
+
+
+@njit
+def product(P, x, out):
+    """Write A x into out for P (S,), x and out (D,), two arrays: one sweep, each block both ways."""
+    P, x, out = borrow(P), borrow(x), borrow(out)
+    i = 0
+    for I in range(0, x.shape[0], WIDTH):
+        y = eight(x, I)
+        a = all_lanes(0.0)
+        for J in range(0, I, WIDTH):
+            p0, p1, p2, p3 = eight(P, i), eight(P, i + 8), eight(P, i + 16), eight(P, i + 24)
+            p4, p5, p6, p7 = eight(P, i + 32), eight(P, i + 40), eight(P, i + 48), eight(P, i + 56)
+            low = (p0 * x[J] + p1 * x[J + 1]) + (p2 * x[J + 2] + p3 * x[J + 3])
+            high = (p4 * x[J + 4] + p5 * x[J + 5]) + (p6 * x[J + 6] + p7 * x[J + 7])
+            a = a + (low + high)
+            put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
+            i += BLOCK
+        b = all_lanes(0.0)
+        for j in range(WIDTH):
+            b = b + eight(P, i + WIDTH * j) * x[I + j]
+        put(out, I, a + (b + b))
+        i += BLOCK
+
+
+@njit
+def downdate(P, v, s):
+    """Subtract s v v' from P (S,), v (D,) with zeros in front."""
+    P, v = borrow(P), borrow(v)
+    i = 0
+    for I in range(0, v.shape[0], WIDTH):
+        y = eight(v, I)
+        for j in range(I):
+            put(P, i, eight(P, i) - y * v[j] * s)
+            i += WIDTH
+        for j in range(I, I + WIDTH):
+            put(P, i, eight(P, i) - y * v[j] * (0.5 * s))
+            i += WIDTH
+
+
+@njit
+def inner(x, y):
+    """Return the sum of x_i y_i for x, y (D,) or (K, D)."""
+    x, y = borrow(x), borrow(y)
+    a = all_lanes(0.0)
+    for J in range(0, x.size, WIDTH):
+        a = a + eight(x, J) * eight(y, J)
+    return total(a)
+
+
+@njit
+def rows_times(H, x, z):
+    """Write h_k'x into z_k for H (K, D), x (D,)."""
+    H, x, z = borrow(H), borrow(x), borrow(z)
+    for k in range(H.shape[0]):
+        z[k] = inner(H[k], x)
+
+
+@njit
+def step_along(h, step, v):
+    """Add step v to h, both (D,) or (K, D)."""
+    h, v = borrow(h), borrow(v)
+    for J in range(0, v.size, WIDTH):
+        put(h, J, eight(h, J) + eight(v, J) * step)

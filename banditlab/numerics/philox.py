@@ -1,0 +1,60 @@
+"""Standard normals as a function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011).
+
+A generator without a state of its own: an agent that asks twice with the same counter gets the same numbers, so `act`
+changes nothing, a pickle needs nothing more, and both paths agree.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from banditlab.numerics.jit import inline, njit
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_ODD = np.uint64(0x9FB21C651E98DF25)
+_FIVE, _SIX, _SHIFT = np.uint64(5), np.uint64(6), np.uint64(29)
+
+
+@inline
+def philox(c0, c1, c2, c3, k0, k1):
+    """Return four 32-bit words for a counter of four and a key of two, each word in a uint64."""
+    for _ in range(10):
+        p0, p1 = _M0 * c0, _M1 * c2
+        c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _LOW, (p0 >> _HALF) ^ c3 ^ k1, p0 & _LOW
+        k0, k1 = (k0 + _W0) & _LOW, (k1 + _W1) & _LOW
+    return c0, c1, c2, c3
+
+
+@njit
+def digest(x):
+    """Return 64 bits that tell contexts x (d,) apart."""
+    bits = x.view(np.uint64)
+    h = _ODD
+    for j in range(bits.shape[0]):
+        h = (h ^ bits[j]) * _ODD
+        h ^= h >> _SHIFT
+    return h
+
+
+@inline
+def _uniform(high, low):
+    return ((high >> _FIVE) * 67108864.0 + (low >> _SIX)) / 9007199254740992.0  # 27 and 26 bits: k / 2^53
+
+
+@njit
+def normals(key, round_, word, out):
+    """Fill out (n,) with standard normals, a function of the key, the round (below 2^32) and the 64-bit word."""
+    k, t = np.uint64(key), np.uint64(round_) & _LOW
+    n = out.shape[0]
+    for i in range(0, n, 2):
+        a, b, c, d = philox(np.uint64(i), t, word & _LOW, word >> _HALF, k & _LOW, k >> _HALF)
+        radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(a, b)))  # Box and Muller
+        angle = 2.0 * math.pi * _uniform(c, d)
+        out[i] = radius * math.cos(angle)
+        if i + 1 < n:
+            out[i + 1] = radius * math.sin(angle)

@@ -1,0 +1,347 @@
+"""The projection behind Online Newton Step: onto the product of K row balls, in the norm of a matrix A.
+
+    minimise  (W - V)'A (W - V)     over W (K, d) with  ||W_k|| <= B for every k
+
+Subproblem solved here with P = A^{-1} (Kd, Kd) at hand. With multipliers nu_k >= 0, N = diag(nu) (x) I_d and r = sqrt(nu),
+the minimiser of the Lagrangian is
+
+    W(nu) = (A + N)^{-1} A V = V - P r C^{-1} r V,      C = I + r P r                                    (W)
+
+and nu maximises the concave dual D(nu) = (1/2) sum_k nu_k (W_k'V_k - B^2), whose gradient is (||W_k||^2 - B^2)/2 and
+whose Hessian is -H, H_kj = W_k'[(A + N)^{-1}]_kj W_j. Newton's method on 1/B - 1/||W_k|| = 0, nearly linear in nu, takes
+some 4 to 7 steps; they are halved until D rises or the residual halves, and where that fails or hardly helps each row
+moves by its own step, along which D always rises. Rows strictly inside (nu_k = 0) drop out: a step costs a Cholesky
+factor of order |F| d, F the rows on the sphere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.jit import njit
+from banditlab.numerics.symmetric import dot
+
+TOLERANCE = 1e-12
+"""Residual at which Newton's method stops: the largest excess ||W_k|| / B - 1, or min(1 - ||W_k|| / B, nu_k p_k) inside,
+p_k the mean diagonal of P's block k (what is left of a multiplier that should be 0, as a relative change of W_k)."""
+ROUNDING = 1e-8
+"""Below this residual D no longer tells better from worse: a step must halve the residual, or it is the last."""
+STALLED = 1e-6
+"""A larger residual after the last step is counted as a stall."""
+STEPS = 200
+FEW, MANY = np.int64(6), np.int64(40)
+"""Halvings of a step. A plain int handed to a kernel is a type of its own to numba, which compiles for each."""
+PANEL = 64
+"""Columns of a Cholesky factor that are brought up to date by one matrix product."""
+
+BOUND, NEWTON, STALLS = range(3)
+"""Slots of `tally`: projections that moved the point, factorisations, solves that ended above STALLED."""
+
+
+class MetricBall(NamedTuple):
+    """nu (K,) is the warm start, tally (3,) counts; the rest is scratch.
+
+    V (Kd,) the point to project, W (Kd,) as in (W), C (Kd, Kd) a Cholesky factor, free (K,) the rows in F, norm, old,
+    move, alone, pinned (K,), H, L (K, K), scale (K,) the mean diagonal of P's blocks, u (Kd,), Y (K, Kd), left (Kd Kd,)
+    and product (Kd PANEL,) for the factor, empty where it has one panel.
+    """
+
+    nu: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    V: NDArray[np.float64]
+    W: NDArray[np.float64]
+    C: NDArray[np.float64]
+    free: NDArray[np.int64]
+    norm: NDArray[np.float64]
+    old: NDArray[np.float64]
+    move: NDArray[np.float64]
+    alone: NDArray[np.float64]
+    H: NDArray[np.float64]
+    L: NDArray[np.float64]
+    pinned: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    u: NDArray[np.float64]
+    Y: NDArray[np.float64]
+    left: NDArray[np.float64]
+    product: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, K: int, d: int) -> MetricBall:
+        n = K * d
+        norm, old, move, alone = np.zeros((4, K))
+        return cls(
+            np.zeros(K),
+            np.zeros(3, np.int64),
+            V=np.zeros(n),
+            W=np.zeros(n),
+            C=np.zeros((n, n)),
+            free=np.zeros(K, np.int64),
+            norm=norm,
+            old=old,
+            move=move,
+            alone=alone,
+            H=np.zeros((K, K)),
+            L=np.zeros((K, K)),
+            pinned=np.zeros(K, np.int64),
+            scale=np.zeros(K),
+            u=np.zeros(n),
+            Y=np.zeros((K, n)),
+            left=np.zeros(n * n if n > PANEL else 0),
+            product=np.zeros(n * PANEL if n > PANEL else 0),
+        )
+
+
+@njit
+def cholesky(C, m):
+    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor; the diagonal holds the factor's inverse."""
+    for i in range(m):
+        for j in range(i):
+            C[i, j] = (C[i, j] - dot(C[i, :j], C[j, :j])) * C[j, j]
+        C[i, i] = 1.0 / math.sqrt(C[i, i] - dot(C[i, :i], C[i, :i]))
+
+
+@njit
+def cholesky_by_panels(C, m, left, product):
+    """As `cholesky`, most of it in matrix products; left (m m,) and product (m PANEL,) or longer are scratch."""
+    for first in range(0, m, PANEL):
+        last = min(first + PANEL, m)
+        rows, width = m - first, last - first
+        if first > 0:
+            done, G = left[: rows * first].reshape(rows, first), product[: rows * width].reshape(rows, width)
+            for i in range(rows):
+                overwrite(done[i], C[first + i, :first])
+            np.dot(done, done[:width].T, G)
+            for i in range(rows):
+                for j in range(min(i + 1, width)):
+                    C[first + i, first + j] -= G[i, j]
+        for i in range(first, m):
+            for j in range(first, min(i, last)):
+                C[i, j] = (C[i, j] - dot(C[i, first:j], C[j, first:j])) * C[j, j]
+            if i < last:
+                C[i, i] = 1.0 / math.sqrt(C[i, i] - dot(C[i, first:i], C[i, first:i]))
+
+
+@njit
+def forward(C, m, v):
+    """Overwrite v[:m] with L^{-1} v, L from `cholesky`."""
+    for i in range(m):
+        v[i] = (v[i] - dot(C[i, :i], v[:i])) * C[i, i]
+
+
+@njit
+def backward(C, m, v):
+    """Overwrite v[:m] with L'^{-1} v, L from `cholesky`."""
+    for i in range(m - 1, -1, -1):
+        v[i] *= C[i, i]
+        for j in range(i):
+            v[j] -= C[i, j] * v[i]
+
+
+@njit
+def active_rows(ball, B):
+    """Write F, the rows with a multiplier or outside the ball, into ball.free; return how many and if F changed."""
+    count, changed = 0, False
+    for k in range(ball.nu.shape[0]):
+        if ball.nu[k] > 0.0 or ball.norm[k] > B:
+            changed |= ball.free[count] != k
+            ball.free[count] = k
+            count += 1
+    return count, changed
+
+
+@njit
+def factor(ball, P, count, d):
+    """Factor C = I + r P r on the rows F."""
+    for a in range(count):
+        ka = ball.free[a]
+        ra = math.sqrt(ball.nu[ka])
+        for b in range(a + 1):
+            kb = ball.free[b]
+            r = ra * math.sqrt(ball.nu[kb])
+            for i in range(d):
+                for j in range(d):
+                    ball.C[a * d + i, b * d + j] = r * P[ka * d + i, kb * d + j]
+        for i in range(d):
+            ball.C[a * d + i, a * d + i] += 1.0
+    cholesky_by_panels(ball.C, count * d, ball.left, ball.product)
+
+
+@njit
+def row_norms(ball, B, d):
+    """Write ||W_k|| into ball.norm; return (the residual, the dual value D(nu))."""
+    worst, dual = 0.0, 0.0
+    for k in range(ball.nu.shape[0]):
+        square, cross = 0.0, 0.0
+        for j in range(k * d, (k + 1) * d):
+            square += ball.W[j] * ball.W[j]
+            cross += ball.W[j] * ball.V[j]
+        ball.norm[k] = math.sqrt(square)
+        off = ball.norm[k] / B - 1.0
+        worst = max(worst, off if off > 0.0 else min(-off, ball.nu[k] * ball.scale[k]))
+        dual += 0.5 * ball.nu[k] * (cross - B * B)
+    return worst, dual
+
+
+@njit
+def evaluate(ball, P, B, count, d):
+    """Write W(nu) of (W), nu zero outside F; return (the residual, the dual value). Leaves C's factor on F."""
+    n = ball.V.shape[0]
+    factor(ball, P, count, d)
+    ball.tally[NEWTON] += 1
+    u = ball.u
+    for a in range(count):
+        k = ball.free[a]
+        for i in range(d):
+            u[a * d + i] = math.sqrt(ball.nu[k]) * ball.V[k * d + i]
+    forward(ball.C, count * d, u)
+    backward(ball.C, count * d, u)
+    overwrite(ball.W, ball.V)
+    for a in range(count):
+        k = ball.free[a]
+        for i in range(d):
+            f = math.sqrt(ball.nu[k]) * u[a * d + i]
+            for j in range(n):
+                ball.W[j] -= P[k * d + i, j] * f  # P is symmetric: row for column
+    return row_norms(ball, B, d)
+
+
+@njit
+def curvature(ball, P, count, d):
+    """Write H on F: with t_k = P e_k W_k, H_kj = W_k't_j - (L^{-1} r t_k)'(L^{-1} r t_j)."""
+    for b in range(count):
+        kb = ball.free[b]
+        for a in range(count):
+            ka = ball.free[a]
+            total = 0.0
+            for i in range(d):
+                row = dot(P[ka * d + i, kb * d : (kb + 1) * d], ball.W[kb * d : (kb + 1) * d])
+                total += ball.W[ka * d + i] * row
+                ball.Y[b, a * d + i] = math.sqrt(ball.nu[ka]) * row
+            ball.H[a, b] = total
+        forward(ball.C, count * d, ball.Y[b])
+    for a in range(count):
+        for b in range(a + 1):
+            ball.H[a, b] -= dot(ball.Y[a, : count * d], ball.Y[b, : count * d])
+
+
+@njit
+def newton_direction(ball, P, B, count, d):
+    """Write the secular Newton step on F into ball.move, and each row's step were it alone into ball.alone.
+
+    A row whose multiplier would fall below 0 goes to 0 exactly, and the others' step is computed again.
+    """
+    curvature(ball, P, count, d)
+    for a in range(count):
+        ball.pinned[a] = 0
+        norm = ball.norm[ball.free[a]]
+        ball.alone[a] = norm * norm * (norm / B - 1.0) / max(ball.H[a, a], 1e-300)
+    again = True
+    while again:
+        again = False
+        solve_unpinned(ball, B, count)
+        for a in range(count):
+            if ball.pinned[a] == 0 and ball.old[ball.free[a]] + ball.move[a] < 0.0:
+                ball.pinned[a] = 1
+                again = True
+
+
+@njit
+def solve_unpinned(ball, B, count):
+    """Solve H move = rhs for the rows not pinned, whose own moves are -nu; rhs_k = ||W_k||^2 (||W_k|| / B - 1)."""
+    H, L, move = ball.H, ball.L, ball.move
+    for a in range(count):
+        norm = ball.norm[ball.free[a]]
+        move[a] = norm * norm * (norm / B - 1.0)
+        if ball.pinned[a] == 1:
+            move[a] = -ball.old[ball.free[a]]
+    for a in range(count):
+        if ball.pinned[a] == 0:
+            for b in range(count):
+                if ball.pinned[b] == 1:
+                    move[a] += H[max(a, b), min(a, b)] * ball.old[ball.free[b]]
+    for a in range(count):
+        for b in range(a):
+            L[a, b] = H[a, b] if ball.pinned[a] + ball.pinned[b] == 0 else 0.0
+        # rounding must not make a flat direction negative
+        L[a, a] = 1.0 if ball.pinned[a] == 1 else max(H[a, a], 1e-300) * (1.0 + 1e-14)
+    cholesky(L, count)
+    forward(L, count, move)
+    backward(L, count, move)
+
+
+@njit
+def rows_alone(ball, count):
+    """Make ball.move each row's own step: always a direction in which D rises. A hopelessly large nu goes back to 0."""
+    for a in range(count):
+        k = ball.free[a]
+        ball.move[a] = ball.alone[a]
+        if ball.nu[k] * ball.scale[k] > 1e10 and ball.alone[a] < 0.0:
+            ball.move[a] = -ball.nu[k]
+
+
+@njit
+def search(ball, P, B, count, d, worst, dual, halvings):
+    """Move nu along ball.move, halving the step until D rises or the residual halves; return (ok, residual, D)."""
+    length, now, value = 1.0, worst, dual
+    for _ in range(halvings):
+        for a in range(count):
+            k = ball.free[a]
+            ball.nu[k] = max(0.0, ball.old[k] + length * ball.move[a])
+        now, value = evaluate(ball, P, B, count, d)
+        if now <= 0.5 * worst or (worst > ROUNDING and value > dual + 1e-13 * abs(dual)):
+            return True, now, value
+        length *= 0.5
+    return False, now, value
+
+
+@njit
+def project(ball, P, B):
+    """Write the projection of ball.V (Kd,) onto the row balls in the norm of P^{-1} into ball.W."""
+    K = ball.nu.shape[0]
+    d = ball.V.shape[0] // K
+    overwrite(ball.W, ball.V)
+    row_norms(ball, B, d)
+    if ball.norm.max() <= B:
+        return
+    ball.tally[BOUND] += 1
+    for k in range(K):
+        ball.scale[k] = 0.0
+        for i in range(k * d, (k + 1) * d):
+            ball.scale[k] += P[i, i] / d
+    count, _ = active_rows(ball, B)
+    worst, dual = evaluate(ball, P, B, count, d)
+    slow = False
+    for _ in range(STEPS):
+        if worst <= TOLERANCE:
+            break
+        before = count
+        count, changed = active_rows(ball, B)
+        if changed or count != before:
+            factor(ball, P, count, d)
+        overwrite(ball.old, ball.nu)
+        newton_direction(ball, P, B, count, d)
+        ok, now, value = False, worst, dual
+        if not slow:
+            ok, now, value = search(ball, P, B, count, d, worst, dual, FEW)
+        if not ok and worst > ROUNDING:
+            overwrite(ball.nu, ball.old)
+            evaluate(ball, P, B, count, d)
+            rows_alone(ball, count)
+            ok, now, value = search(ball, P, B, count, d, worst, dual, MANY)
+        if not ok:  # rounding: nothing better is near
+            overwrite(ball.nu, ball.old)
+            evaluate(ball, P, B, count, d)
+            break
+        slow = not slow and now > 0.9 * worst
+        worst, dual = now, value
+    if worst > STALLED:
+        ball.tally[STALLS] += 1
+    for k in range(K):  # feasible after rounding
+        if ball.norm[k] > B:
+            for j in range(k * d, (k + 1) * d):
+                ball.W[j] *= B / ball.norm[k]

@@ -1,0 +1,450 @@
+"""Eight numbers at a time, for kernels: `eight(A, i)` and + - * / on what it returns, lane by lane.
+
+A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
+an order that the source fixes: a lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
+but what `fma` fuses. LLVM splits the eight where registers are narrower.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types as nbtypes
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+WIDTH = 8
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+class LanesType(nbtypes.Type):
+    """The type of eight float64 in a register."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"Lanes{WIDTH}")
+
+
+LANES = LanesType()
+ROWS = nbtypes.UniTuple(LANES, WIDTH)
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, _VECTOR)
+
+
+def _spread(builder: Any, x: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, _I32(0))
+    return builder.shuffle_vector(
+        one, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, WIDTH), None)
+    )
+
+
+def _pick(builder: Any, v: Any, w: Any, places: list[int]) -> Any:
+    """Return the lanes `places` of v followed by w."""
+    mask = ir.Constant(ir.VectorType(_I32, len(places)), [_I32(i) for i in places])
+    return builder.shuffle_vector(v, w, mask)
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
+
+
+def _eight(typingctx, A, i):
+    """Return entries i ... i + 7 of a C-contiguous float64 array, counted flat; nothing checks that they exist."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_address(context, builder, signature.args[0], args[0], args[1]), align=8)
+
+    return LANES(A, nbtypes.intp), generate
+
+
+def _put(typingctx, A, i, v):
+    """Write v into entries i ... i + 7 of A, as `eight` counts them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _address(context, builder, signature.args[0], args[0], args[1]), align=8)
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES), generate
+
+
+def _before(builder: Any, n: Any) -> Any:
+    """Return eight bits, true in the first n lanes."""
+    whole, places = ir.VectorType(_I64, WIDTH), ir.VectorType(_I32, WIDTH)
+    one = builder.insert_element(ir.Constant(whole, ir.Undefined), n, _I32(0))
+    count = builder.shuffle_vector(one, ir.Constant(whole, ir.Undefined), ir.Constant(places, None))
+    return builder.icmp_signed("<", ir.Constant(whole, [_I64(i) for i in range(WIDTH)]), count)
+
+
+_ZERO = ir.Constant(_VECTOR, None)
+_MASK = ir.VectorType(ir.IntType(1), WIDTH)
+
+
+def _first(typingctx, A, i, n):
+    """Return entries i ... i + n - 1 of A in the first lanes, n below eight, and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR.as_pointer(), _I32, _MASK, _VECTOR])
+        load = get_or_insert_function(builder.module, kind, "llvm.masked.load.v8f64.p0v8f64")
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        return builder.call(load, [address, _I32(8), _before(builder, args[2]), _ZERO])
+
+    return LANES(A, nbtypes.intp, nbtypes.intp), generate
+
+
+def _put_first(typingctx, A, i, v, n):
+    """Write the first n lanes of v into entries i ... i + n - 1 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _I32, _MASK])
+        store = get_or_insert_function(builder.module, kind, "llvm.masked.store.v8f64.p0v8f64")
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        builder.call(store, [args[2], address, _I32(8), _before(builder, args[3])])
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES, nbtypes.intp), generate
+
+
+def _half(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    """Return the address of the four entries i ... i + 3."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [i]), ir.VectorType(ir.DoubleType(), WIDTH // 2).as_pointer())
+
+
+def _halves(typingctx, A, i, j):
+    """Return entries i ... i + 3 and j ... j + 3 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        low, high = (builder.load(_half(context, builder, signature.args[0], args[0], k), align=8) for k in args[1:])
+        return _pick(builder, low, high, list(range(WIDTH)))
+
+    return LANES(A, nbtypes.intp, nbtypes.intp), generate
+
+
+def _put_folded(typingctx, A, i, v):
+    """Write the first four lanes of v plus the others into entries i ... i + 3 of A."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array, i, v = args
+        low, high = (_pick(builder, v, v, list(half)) for half in (range(WIDTH // 2), range(WIDTH // 2, WIDTH)))
+        builder.store(builder.fadd(low, high), _half(context, builder, signature.args[0], array, i), align=8)
+        return context.get_dummy_value()
+
+    return nbtypes.void(A, nbtypes.intp, LANES), generate
+
+
+def _two(typingctx, x, y):
+    """Return x in the first four lanes and y in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        half = WIDTH // 2
+        x, y = (_spread(builder, number) for number in args)
+        return _pick(builder, x, y, [*range(half), *range(WIDTH, WIDTH + half)])
+
+    return LANES(nbtypes.float64, nbtypes.float64), generate
+
+
+def _only(typingctx, v, n, rest):
+    """Return v in the first n lanes and the number `rest` in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(_before(builder, args[1]), args[0], _spread(builder, args[2]))
+
+    return LANES(LANES, nbtypes.intp, nbtypes.float64), generate
+
+
+def _unless_below(typingctx, v, w, u):
+    """Return u, but zeros in the lanes where v < w."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", *args[:2]), _ZERO, args[2])
+
+    return LANES(LANES, LANES, LANES), generate
+
+
+def _largest(typingctx, v):
+    """Return the largest lane, where none is NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        v, n = args[0], WIDTH
+        while n > 1:
+            n //= 2
+            low, high = _pick(builder, v, v, list(range(n))), _pick(builder, v, v, list(range(n, 2 * n)))
+            v = builder.select(builder.fcmp_ordered(">", low, high), low, high)
+        return builder.extract_element(v, _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _place(typingctx, v, x):
+    """Return the first lane that equals x, eight where there is none."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), ir.IntType(WIDTH))
+        bits = builder.or_(builder.zext(equal, _I64), _I64(1 << WIDTH))
+        count = get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64, ir.IntType(1)]), "llvm.cttz.i64")
+        return builder.call(count, [bits, ir.IntType(1)(1)])
+
+    return nbtypes.int64(LANES, nbtypes.float64), generate
+
+
+def _how_many(typingctx, v, x):
+    """Return how many lanes equal x."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.IntType(WIDTH)
+        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), kind)
+        count = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"llvm.ctpop.i{WIDTH}")
+        return builder.zext(builder.call(count, [equal]), _I64)
+
+    return nbtypes.int64(LANES, nbtypes.float64), generate
+
+
+def _lane(typingctx, v):
+    """Return the first lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _one_lane(typingctx, i, x):
+    """Return x in lane i and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, following = _before(builder, args[0]), _before(builder, builder.add(args[0], _I64(1)))
+        return builder.select(builder.xor(here, following), _spread(builder, args[1]), _ZERO)
+
+    return LANES(nbtypes.int64, nbtypes.float64), generate
+
+
+def _all_lanes(typingctx, x):
+    """Return x in every lane."""
+    return LANES(nbtypes.float64), lambda context, builder, signature, args: _spread(builder, args[0])
+
+
+def _total(typingctx, v):
+    """Return the sum of the lanes: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        v, n = args[0], WIDTH
+        while n > 1:
+            n //= 2
+            v = builder.fadd(_pick(builder, v, v, list(range(n))), _pick(builder, v, v, list(range(n, 2 * n))))
+        return builder.extract_element(v, _I32(0))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _totals(typingctx, a, b, c, e, f, g, h, k):
+    """Return in lane i the sum of the lanes of the i-th argument: a transposition and seven additions of eight."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def halve(v: Any, w: Any, run: int) -> Any:
+            """Add every second run of lanes to the one before it; v's and w's sums take turns, run by run."""
+            order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
+            return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
+
+        rows = list(args)
+        for run in (1, 2, 4):
+            rows = [halve(rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
+        return rows[0]
+
+    return LANES(*[LANES] * 8), generate
+
+
+def _times_entry(context: Any, builder: Any, kind: Any, array: Any, i: Any, v: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.fmul(_spread(builder, builder.load(builder.gep(data, [i]))), v)
+
+
+def _plus_outer(typingctx, a, A, i, v):
+    """Return the rows a_r + A[i + r] v of eight rows a_r, A counted flat as `eight` does."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, A, i, v = args
+        for r in range(WIDTH):
+            term = _times_entry(context, builder, signature.args[1], A, builder.add(i, i.type(r)), v)
+            a = builder.insert_value(a, builder.fadd(builder.extract_value(a, r), term), r)
+        return a
+
+    return ROWS(ROWS, A, nbtypes.intp, LANES), generate
+
+
+def _combined(typingctx, a, A, i, step):
+    """Return the sum of A[i + r step] a_r over rows a_r, two, four or eight of them, added pairwise."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, A, i, step = args
+        terms = []
+        for r in range(signature.args[0].count):
+            terms.append(_times_entry(context, builder, signature.args[1], A, i, builder.extract_value(a, r)))
+            i = builder.add(i, step)
+        while len(terms) > 1:
+            terms = [builder.fadd(terms[r], terms[r + 1]) for r in range(0, len(terms), 2)]
+        return terms[0]
+
+    return LANES(a, A, nbtypes.intp, nbtypes.intp), generate
+
+
+def _selected(sign: str) -> Any:
+    def choose(typingctx, v, w):
+        """Return, lane by lane, v where the comparison v, w holds, else w."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(sign, *args), *args)
+
+        return LANES(LANES, LANES), generate
+
+    return intrinsic(choose)
+
+
+def _any_above(typingctx, v, w):
+    """Whether v > w in some lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, ir.IntType(WIDTH)(0))
+
+    return nbtypes.boolean(LANES, LANES), generate
+
+
+ROUNDER = 1.5 * 2.0**52
+"""v + ROUNDER, for |v| < 2^31, ends in the bits of the integer next to v, and minus ROUNDER is that integer."""
+
+
+def _power_of_two(typingctx, v):
+    """Return 2^n for v = n + ROUNDER, n from -1022 to 1023 an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = ir.VectorType(_I64, WIDTH)
+        shift, bias = (ir.Constant(whole, [_I64(number)] * WIDTH) for number in (52, 1023 << 52))
+        exponent = builder.add(builder.shl(builder.bitcast(args[0], whole), shift), bias)
+        return builder.bitcast(exponent, _VECTOR)
+
+    return LANES(LANES), generate
+
+
+_ROOT_HALF = 0x3FE6A09E667F3BCD
+"""The bits of sqrt(1/2)."""
+
+
+def _split(part: str) -> Any:
+    def split(typingctx, v):
+        """Return m or n of v = 2^n m, m in [sqrt(1/2), sqrt(2)), for v normal; 0 is taken for 2^-1023."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            whole = ir.VectorType(_I64, WIDTH)
+            start, width, low = (ir.Constant(whole, [_I64(n)] * WIDTH) for n in (_ROOT_HALF, 52, (1 << 52) - 1))
+            bits = builder.sub(builder.bitcast(args[0], whole), start)
+            if part == "exponent":
+                return builder.sitofp(builder.ashr(bits, width), _VECTOR)
+            return builder.bitcast(builder.add(builder.and_(bits, low), start), _VECTOR)
+
+        return LANES(LANES), generate
+
+    return intrinsic(split)
+
+
+# What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
+
+
+def _either(*kinds: Any) -> tuple[Any, list[Any]]:
+    """Return the type of a result, and of its arguments: lanes where one of them is, numbers stay numbers."""
+    taken = [LANES if kind == LANES else nbtypes.float64 for kind in kinds]
+    return (LANES if LANES in taken else nbtypes.float64), taken
+
+
+def _fma(typingctx, a, b, c):
+    """Return a b + c rounded once; a processor without that instruction gets the same bits, slowly."""
+    kind, taken = _either(a, b, c)
+    shape, name = (_VECTOR, "llvm.fma.v8f64") if kind == LANES else (ir.DoubleType(), "llvm.fma.f64")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        fused = get_or_insert_function(builder.module, ir.FunctionType(shape, [shape] * 3), name)
+        same = [arg if arg.type == shape else _spread(builder, arg) for arg in args]
+        return builder.call(fused, same)
+
+    return kind(*taken), generate
+
+
+def _guess(magic: int, shift: int) -> Any:
+    def guess(typingctx, v):
+        """Return the number whose bits are magic - (bits of v >> shift)."""
+        kind, taken = _either(v)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            lanes = kind == LANES
+            whole = ir.VectorType(_I64, WIDTH) if lanes else _I64
+            start, by = (ir.Constant(whole, [_I64(n)] * WIDTH) if lanes else _I64(n) for n in (magic, shift))
+            bits = builder.lshr(builder.bitcast(args[0], whole), by)
+            return builder.bitcast(builder.sub(start, bits), args[0].type)
+
+        return kind(*taken), generate
+
+    return intrinsic(guess)
+
+
+eight: Any = intrinsic(_eight)
+put: Any = intrinsic(_put)
+first: Any = intrinsic(_first)
+put_first: Any = intrinsic(_put_first)
+halves: Any = intrinsic(_halves)
+put_folded: Any = intrinsic(_put_folded)
+two: Any = intrinsic(_two)
+only: Any = intrinsic(_only)
+unless_below: Any = intrinsic(_unless_below)
+one_lane: Any = intrinsic(_one_lane)
+lane: Any = intrinsic(_lane)
+how_many: Any = intrinsic(_how_many)
+mantissa: Any = _split("mantissa")
+exponent: Any = _split("exponent")
+largest: Any = intrinsic(_largest)
+place: Any = intrinsic(_place)
+all_lanes: Any = intrinsic(_all_lanes)
+total: Any = intrinsic(_total)
+totals: Any = intrinsic(_totals)
+plus_outer: Any = intrinsic(_plus_outer)
+combined: Any = intrinsic(_combined)
+smaller: Any = _selected("<")
+larger: Any = _selected(">")
+any_above: Any = intrinsic(_any_above)
+power_of_two: Any = intrinsic(_power_of_two)
+fma: Any = intrinsic(_fma)
+root_guess: Any = _guess(0x5FE6EB50C7B537A9, 1)
+"""1 / sqrt(v), for v above 2^-1022, to 3.5 % of itself."""
+inverse_guess: Any = _guess(0x7FDE623822FC16E6, 0)
+"""1 / v, for 2^-1021 < v < 2^1021, to 5.1 % of itself (the guess that halves its exponent's error)."""
+
+
+def _define(symbol: Callable[[Any, Any], Any], instruction: str) -> None:
+    """Give a sign its meaning: lanes with lanes, and lanes with a number on the right."""
+
+    @type_callable(symbol)
+    def type_of(context):
+        def typer(v, w):
+            return LANES if v == LANES and w in (LANES, nbtypes.float64) else None
+
+        return typer
+
+    @lower_builtin(symbol, LANES, LANES)
+    def lower(context, builder, signature, args):
+        return getattr(builder, instruction)(*args)
+
+    @lower_builtin(symbol, LANES, nbtypes.float64)
+    def lower_number(context, builder, signature, args):
+        return getattr(builder, instruction)(args[0], _spread(builder, args[1]))
+
+
+_define(operator.add, "fadd")
+_define(operator.sub, "fsub")
+_define(operator.mul, "fmul")
+_define(operator.truediv, "fdiv")

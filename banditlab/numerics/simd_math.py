@@ -1,0 +1,145 @@
+"""Functions of eight numbers at a time (see `_lanes`): the same bits on every processor, because no libm is asked."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.simd import (
+    ROUNDER,
+    WIDTH,
+    all_lanes,
+    eight,
+    exponent,
+    first,
+    fma,
+    inverse_guess,
+    larger,
+    mantissa,
+    only,
+    power_of_two,
+    put,
+    put_first,
+    root_guess,
+    total,
+    unless_below,
+)
+
+_LOG2_E = 1.0 / math.log(2.0)
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+"""ln 2 in two parts; the first has so few bits that its multiples by integers below 2^20 are exact."""
+LEAST = -600.0
+"""e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
+_TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
+
+_LOG = (
+    6.666666666666735130e-01,
+    3.999999999940941908e-01,
+    2.857142874366239149e-01,
+    2.222219843214978396e-01,
+    1.818357216161805012e-01,
+    1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)
+"""Of s^2, s^4, ... s^14 in ln((1 + s)/(1 - s))/s - 2."""
+
+
+@inline
+def expm1(z):
+    """Return e^z - 1 of lanes |z| <= 700, to a few units in the last place for z of either sign and however small."""
+    shifted = z * _LOG2_E + all_lanes(ROUNDER)
+    n = shifted - all_lanes(ROUNDER)
+    r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # z = n ln 2 + r with |r| <= (ln 2)/2
+    square = r * r
+    even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
+    for power in (10, 8, 6, 4, 2):  # two chains of half the length
+        even = even * square + all_lanes(_TAYLOR[power])
+        odd = odd * square + all_lanes(_TAYLOR[power + 1])
+    small = r + (even + odd * r) * square  # e^r - 1
+    scale = power_of_two(shifted)
+    return scale * small + (scale - all_lanes(1.0))
+
+
+@inline
+def near_exp(z):
+    """Return e^z of lanes |z| <= 700, to a unit or two in the last place."""
+    shifted = z * _LOG2_E + all_lanes(ROUNDER)
+    n = shifted - all_lanes(ROUNDER)
+    r = (z - n * _LN2_HIGH) - n * _LN2_LOW
+    square = r * r
+    even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
+    for power in (10, 8, 6, 4, 2):
+        even = fma(even, square, _TAYLOR[power])
+        odd = fma(odd, square, _TAYLOR[power + 1])
+    return power_of_two(shifted) * (fma(fma(odd, r, even), square, r) + all_lanes(1.0))
+
+
+@inline
+def exp(z):
+    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST, NaN where z is."""
+    return unless_below(z, all_lanes(LEAST), near_exp(larger(all_lanes(LEAST), z)))
+
+
+@inline
+def log(v):
+    """Return ln v of lanes v >= 0, to a unit in the last place; 0 is taken for 2^-1023, infinity for 2^1024.
+
+    v = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and ln(1 + f) = 2 artanh(s) for s = f/(2 + f), its series through
+    s^15 with the coefficients of fdlibm.
+    """
+    n, f = exponent(v), mantissa(v) - all_lanes(1.0)
+    s = f / (f + all_lanes(2.0))
+    square = s * s
+    fourth = square * square
+    odd = fma(fourth, fma(fourth, fma(fourth, _LOG[6], _LOG[4]), _LOG[2]), _LOG[0]) * square
+    even = fma(fourth, fma(fourth, _LOG[5], _LOG[3]), _LOG[1]) * fourth
+    half = f * f * 0.5
+    return n * _LN2_HIGH - ((half - fma(s, half + odd + even, n * _LN2_LOW)) - f)
+
+
+@inline
+def exponentials(z, scale, top, K, e):
+    """Write e^(scale (z_k - top)) into e_k, k = 0 ... K-1, for scale (z_k - top) <= 0, and return their sum."""
+    z, e, sums = borrow(z), borrow(e), all_lanes(0.0)
+    for k in range(0, K - K % WIDTH, WIDTH):
+        v = exp((eight(z, k) - all_lanes(top)) * scale)
+        put(e, k, v)
+        sums = sums + v
+    k, n = K - K % WIDTH, K % WIDTH
+    if n > 0:
+        v = exp((first(z, k, n) - all_lanes(top)) * scale)
+        put_first(e, k, v, n)
+        sums = sums + only(v, n, 0.0)
+    return total(sums)
+
+
+@inline
+def inverse_root(v):
+    """Return 1/sqrt(v) of lanes or a number, 2^-1022 <= v finite, to a unit in the last place: no root, no quotient.
+
+    Of NaN and +-infinity it is no finite number. Of 0, numbers below 2^-1022 and negative ones it may be one, below 2^514,
+    that means nothing: callers keep v above, as AdaGrad's sums are from the start.
+
+    From a guess y with v y^2 = 1 - h, |h| <= 0.07, 1/sqrt(v) = y (1 - h)^(-1/2): the cubic through Chebyshev's nodes leaves
+    |h| <= 2e-6, for which three terms of the series do. v y goes first: it neither overflows nor loses bits.
+    """
+    y = root_guess(v)
+    h = fma(v * y, y * -1.0, 1.0)
+    y = y * fma(h, fma(h, fma(h, 0.31279807, 0.37627814), 0.50000132), 0.99999925)
+    h = fma(v * y, y * -1.0, 1.0)
+    return fma(y * h, fma(h, 0.375, 0.5), y)
+
+
+@inline
+def inverse(v):
+    """Return 1/v of lanes or a number, 2^-1000 <= |v| <= 2^1000, to a unit in the last place, without a division.
+
+    Of NaN, +-infinity, 0 and numbers above 2^1023 it is no finite number.
+
+    From a guess y with v y = 1 - e, |e| <= 0.051, 1/v = y / (1 - e): a cubic, then three terms of the series.
+    """
+    y = inverse_guess(v)
+    e = fma(v, y * -1.0, 1.0)
+    y = y * fma(e, fma(e, fma(e, 1.00255699, 1.00255699), 0.99999918), 0.99999918)
+    e = fma(v, y * -1.0, 1.0)
+    return fma(y, fma(e, e, e), y)

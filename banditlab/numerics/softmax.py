@@ -1,0 +1,51 @@
+"""Softmax in kernels: from logits, into logarithms, added to a sum."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.numerics.jit import njit
+
+
+@njit
+def softmax_into(z, s):
+    """Write exp(z_k) / sum_j exp(z_j) into s (K,) for z (K,)."""
+    top = z[0]
+    for k in range(1, z.shape[0]):
+        top = max(top, z[k])
+    total = 0.0
+    for k in range(z.shape[0]):
+        s[k] = math.exp(z[k] - top)
+        total += s[k]
+    for k in range(z.shape[0]):
+        s[k] /= total
+
+
+@njit
+def log_softmax(z):
+    """Overwrite z (K,) with z - ln sum_k e^{z_k}."""
+    top = z[0]
+    for k in range(1, z.shape[0]):
+        top = max(top, z[k])
+    total = 0.0
+    for k in range(z.shape[0]):
+        total += math.exp(z[k] - top)
+    total = math.log(total)
+    for k in range(z.shape[0]):
+        z[k] = (z[k] - top) - total
+
+
+@njit
+def add_softmax(z, n, sign, v, total):
+    """total += softmax(z + sign n), (K,) each; v is overwritten."""
+    K = z.shape[0]
+    top = -math.inf
+    for k in range(K):
+        v[k] = z[k] + sign * n[k]
+        top = max(top, v[k])
+    whole = 0.0
+    for k in range(K):
+        v[k] = math.exp(v[k] - top)
+        whole += v[k]
+    for k in range(K):
+        total[k] += v[k] / whole

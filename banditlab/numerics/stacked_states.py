@@ -1,0 +1,71 @@
+"""Equal states of several learners as one state whose arrays have a leading axis: one compilation for any number.
+
+`stack` and `member` work on the states as they are, whatever their fields: a learner's kernels run on `member(s, i)`
+as they run on a state of its own, and change the stack in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import types as nbtypes
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+
+def stack(states: Sequence[Any]) -> Any:
+    """Return equal nested named tuples of arrays as one, every array with a leading axis over the states."""
+    if isinstance(states[0], np.ndarray):
+        return np.stack(states)
+    return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))
+
+
+def view(stacked: Any, i: int) -> Any:
+    """Return state i of a stack; its arrays are views."""
+    if isinstance(stacked, np.ndarray):
+        return stacked[i]
+    return type(stacked)(*(view(field, i) for field in stacked))
+
+
+def _type_of_member(kind: Any) -> Any:
+    if isinstance(kind, nbtypes.Array):
+        return nbtypes.Array(kind.dtype, kind.ndim - 1, "C")
+    fields = tuple(map(_type_of_member, kind.types))
+    if len(set(fields)) == 1:
+        return nbtypes.NamedUniTuple(fields[0], len(fields), kind.instance_class)
+    return nbtypes.NamedTuple(fields, kind.instance_class)
+
+
+def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i: Any) -> Any:
+    """Return entry i along the leading axis of a compiled array, or of every array of a nested tuple."""
+    if isinstance(kind, nbtypes.Array):
+        array = context.make_array(kind)(context, builder, value)
+        strides, shape = (cgutils.unpack_tuple(builder, a, kind.ndim) for a in (array.strides, array.shape))
+        start = cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]), array.data.type)
+        part = context.make_array(result)(context, builder)
+        arrayobj.populate_array(
+            part, data=start, shape=shape[1:], strides=strides[1:], itemsize=array.itemsize, meminfo=None
+        )
+        return part._getvalue()
+    items = [
+        _member_of(context, builder, k, r, builder.extract_value(value, n), i)
+        for n, (k, r) in enumerate(zip(kind.types, result.types, strict=True))
+    ]
+    return context.make_tuple(builder, result, items)
+
+
+def _member(typingctx, stacked, i):
+    """Return state i of a stack inside a kernel: arrays counted by nobody (see `borrow`), no bounds checked."""
+    result = _type_of_member(stacked)
+
+    def codegen(context, builder, signature, args):
+        index = context.cast(builder, args[1], signature.args[1], nbtypes.intp)
+        return _member_of(context, builder, stacked, result, args[0], index)
+
+    return result(stacked, i), codegen
+
+
+member: Any = intrinsic(_member)

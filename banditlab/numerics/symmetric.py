@@ -1,0 +1,99 @@
+"""Kernels shared by learners that keep a model as a quadratic: softmax, AIOLI's root, P = A^{-1} (d, d) symmetric.
+
+Laid out so that the inner loops vectorise without fastmath: four rows at a time, added into a row of scratch.
+
+Where contexts have zeros, a round lists the others once, `n = support(x, index)`, and passes the list to the functions
+named ..._on, which read what it names only and go over to the dense forms where it is long. Which way they go depends on
+n and d alone, so whoever calls them at the same context gets the same bits.
+"""
+
+from __future__ import annotations
+
+from banditlab.numerics.jit import borrow, inline, njit
+
+
+@inline
+def _add_four_rows(a, b, c, e, p0, p1, p2, p3, out):
+    for j in range(out.shape[0]):
+        out[j] += (a * p0[j] + b * p1[j]) + (c * p2[j] + e * p3[j])
+
+
+@inline
+def dot(x, y):
+    """Return x'y for x, y (d,), in four partial sums so that the additions need not wait for each other."""
+    d = x.shape[0]
+    whole = d // 4 * 4
+    s0 = s1 = s2 = s3 = 0.0
+    for j in range(0, whole, 4):
+        s0 += x[j] * y[j]
+        s1 += x[j + 1] * y[j + 1]
+        s2 += x[j + 2] * y[j + 2]
+        s3 += x[j + 3] * y[j + 3]
+    for j in range(whole, d):
+        s0 += x[j] * y[j]
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit
+def symmetric_matvec(P, x, out):
+    """Write P x into out (d,) for a symmetric P (d, d), x (d,): rows stand in for columns."""
+    P, x, out = borrow(P), borrow(x), borrow(out)
+    d = x.shape[0]
+    whole = d // 4 * 4
+    for j in range(d):
+        out[j] = 0.0
+    for i in range(0, whole, 4):
+        _add_four_rows(x[i], x[i + 1], x[i + 2], x[i + 3], P[i], P[i + 1], P[i + 2], P[i + 3], out)
+    for i in range(whole, d):
+        a, p = x[i], P[i]
+        for j in range(d):
+            out[j] += a * p[j]
+
+
+# ---------------------------------------------------------------------------------------- contexts that are mostly zero
+
+
+@njit
+def support(x, index):
+    """Write the j with x_j != 0 in increasing order into index (d,) int64 and return how many there are, for x (d,)."""
+    n = 0
+    for j in range(x.shape[0]):
+        index[n] = j
+        n += x[j] != 0.0  # NaN is not 0: it stays in
+    return n
+
+
+@njit
+def symmetric_matvec_on(P, x, index, n, out):
+    """Write P x into out (d,) for a symmetric P (d, d), n = support(x, index)."""
+    P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
+    if 4 * n > 3 * x.shape[0]:
+        symmetric_matvec(P, x, out)
+        return
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    _add_rows(P, x, index, 0, n, 0, out)
+
+
+@inline
+def _add_rows(P, x, index, start, stop, first, out):
+    """Add the rows index[start:stop] of P, from column `first` on, times their x into out (d - first,)."""
+    whole = start + (stop - start) // 4 * 4
+    for s in range(start, whole, 4):
+        i, j, k, l = index[s], index[s + 1], index[s + 2], index[s + 3]
+        _add_four_rows(x[i], x[j], x[k], x[l], P[i, first:], P[j, first:], P[k, first:], P[l, first:], out)
+    for s in range(whole, stop):
+        a, p = x[index[s]], P[index[s], first:]
+        for j in range(out.shape[0]):
+            out[j] += a * p[j]
+
+
+@njit
+def rank_one_downdate(P, v, s):
+    """Subtract s v v' from P (d, d), v (d,). (v_i v_j) s rounds alike on both sides, so P stays exactly symmetric."""
+    P, v = borrow(P), borrow(v)
+    d = v.shape[0]
+    for i in range(d):
+        a, p = v[i], P[i]
+        for j in range(d):
+            p[j] -= (a * v[j]) * s

@@ -1,0 +1,145 @@
+"""The forecasters' contract: Initialize / Predict / Update of the bandit reduction, the label revealed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.numerics.jit import bind
+from banditlab.numerics.sparse_rows import CSR, n_rows, rows_of
+from banditlab.players.inputs import as_block, as_class, as_context, as_rows
+from banditlab.players.player import Player
+from banditlab.players.rounds import forecast_rounds
+from banditlab.problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+class Forecaster(Player, ABC):
+    """A full-information learner: it predicts logits, then sees the label.
+
+    softmax of the logits is the forecast; a binary learner returns (z, 0).
+    """
+
+    feedback = "label"
+
+    @abstractmethod
+    def predict(self, context: Floats) -> Floats:
+        """Return the logits (K,) for `context` (d,). The state does not change."""
+
+    def predict_many(self, contexts: Floats) -> Floats:
+        """Return the logits (n, K) for `contexts` (n, d), the state held fixed."""
+        return np.stack([self.predict(context) for context in contexts])
+
+    @abstractmethod
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`."""
+
+
+class Kernels(NamedTuple):
+    """A forecaster's compiled kernels, and a name unique to them."""
+
+    predict: Callable[..., Any]
+    update: Callable[..., Any]
+    predict_many: Callable[..., Any] | None
+    owner: str
+
+
+class KernelForecaster(Forecaster):
+    """A forecaster made of a state of arrays and two compiled kernels.
+
+    A subclass sets, beside `state` in its constructor,
+
+    * `predict_kernel(state, x, z)`: writes the logits into z (K,); scratch arrays may live in the state;
+    * `update_kernel(state, x, y, z)`: writes the logits `predict_kernel` would have written into z, then learns;
+    * optionally `predict_many_kernel(state, X, Z)`: writes the logits of X (n, d) into Z (n, K) as matrix products, where
+      that is much cheaper than one at a time. The exploration reduction then predicts frozen stretches in batches.
+
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. A learner that grows
+    does so between their calls: it overrides `stretches`, and `kernels` where another form of it has others. Where they
+    touch x through functions made by `banditlab.kernels.by_context` only, the class says `sparse = True`: blocks of sparse
+    contexts then go through the same kernels, x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
+    """
+
+    predict_kernel: ClassVar[Callable[..., Any]]
+    update_kernel: ClassVar[Callable[..., Any]]
+    predict_many_kernel: ClassVar[Callable[..., Any] | None] = None
+    sparse: bool = False
+    """Whether the kernels take sparse contexts as they are; else they are made dense, where they are short enough."""
+    state: Any
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels that go with `state` as it is now."""
+        return _kernels(type(self))
+
+    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
+        """Cut rounds that are about to be played, at the n contexts X, where the state must grow between two updates.
+
+        `learns()` (n,) says which of them may be updates. Take `kernels` and `state` anew for each slice.
+        """
+        yield slice(0, n_rows(X))
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the logits (K,) for `context` (d,); a UsageError if it is of another shape."""
+        z = np.empty(self.problem.n_classes)
+        self.kernels.predict(self.state, as_context(context, self.problem.n_features), z)
+        return z
+
+    def predict_many(self, contexts: Floats) -> Floats:
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
+        X = as_rows(contexts, self.problem.n_features, sparse=self.sparse)
+        kernels, logits = self.kernels, np.empty((n_rows(X), self.problem.n_classes))
+        if kernels.predict_many is not None:
+            kernels.predict_many(self.state, X, logits)
+            return logits
+        for t, z in enumerate(logits):
+            kernels.predict(self.state, X.row(t) if isinstance(X, CSR) else X[t], z)
+        return logits
+
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`; a UsageError for another shape or a label out of range."""
+        x = as_context(context, self.problem.n_features)
+        y = as_class("the label", label, self.problem.n_classes)
+        for _ in self.stretches(x[None], lambda: np.ones(1, bool)):
+            self.kernels.update(self.state, x, y, np.empty(self.problem.n_classes))
+
+    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+        """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or logits of other shapes, or labels out of range.
+        """
+        X, y = checked_block(self.problem, X, y, logits, sparse=self.sparse)
+        z = np.empty(self.problem.n_classes)
+        for part in self.stretches(X, lambda: np.ones(len(y), bool)):
+            _loop(self.kernels)(self.state, rows_of(X, part), y[part], z, logits[part])
+
+
+def checked_block(
+    problem: Problem, X: Any, y: Any, logits: Floats, *, sparse: bool = False
+) -> tuple[Any, NDArray[np.int64]]:
+    """Return contexts (n, d) and labels (n,) as compiled loops take them; a UsageError where logits is not (n, K)."""
+    X, y = as_block(X, y, problem.n_features, problem.n_classes, sparse=sparse)
+    if logits.shape != (len(y), problem.n_classes):
+        raise UsageError(f"the logits must be of shape ({len(y)}, {problem.n_classes}), got {logits.shape}")
+    return X, y
+
+
+@cache
+def _kernels(cls: type[KernelForecaster]) -> Kernels:
+    owner = f"{cls.__module__}.{cls.__qualname__}"
+    return Kernels(cls.predict_kernel, cls.update_kernel, cls.predict_many_kernel, owner)
+
+
+@cache
+def _loop(kernels: Kernels) -> Any:
+    return bind(forecast_rounds, kernels.owner, update_kernel=kernels.update)

@@ -1,0 +1,75 @@
+"""Loop templates: rounds of a block at compiled speed, rebound to an algorithm's own kernels by `bind`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types as nbtypes
+from numba.extending import intrinsic
+
+from banditlab.numerics.contexts import row
+from banditlab.numerics.dense import overwrite
+from banditlab.numerics.draws import is_answer
+from banditlab.numerics.jit import borrow
+
+
+def _no_look(typingctx, state, X, t):
+    """Do nothing with the contexts to come; nothing to compile either, for any state."""
+    return nbtypes.none(state, X, t), lambda context, builder, signature, args: context.get_dummy_value()
+
+
+no_look: Any = intrinsic(_no_look)
+
+
+look_kernel = no_look
+"""What `play_rounds` calls where nothing else is bound to the name."""
+
+
+def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
+    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
+
+    `look_kernel` is told before every round which context comes next, of which block, and at the end that none does.
+    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
+    """
+    state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
+    n = y.shape[0]
+    for t in range(y.shape[0]):
+        look_kernel(state, X, t)
+        a, e = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+        hit = a == y[t]
+        action[t] = a
+        correct[t] = hit
+        p_true[t] = p[y[t]]
+        explored[t] = e
+        if not is_answer(a, p):
+            n = t
+            break
+        learn_kernel(state, row(X, t), a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
+    look_kernel(state, X, y.shape[0])
+    return n
+
+
+def forecast_rounds(state, X, y, z, logits):
+    """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
+    state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
+    for t in range(y.shape[0]):
+        update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
+        overwrite(logits[t], z)
+
+
+def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
+    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
+
+    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
+    """
+    state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
+    for t in range(y.shape[0]):
+        a = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+        action[t] = a
+        correct[t] = a == y[t]
+        p_true[t] = p[y[t]]
+        explored[t] = False
+        if not is_answer(a, p):
+            return t
+        learn_kernel(state, row(X, t), a, p, payload, y[t])  # type: ignore[name-defined]  # noqa: F821
+    return y.shape[0]

@@ -1,0 +1,465 @@
+"""The command line as a person meets it: what is printed, the exit codes, never a traceback for a user's mistake.
+
+Most requests go through `main` in this process: importing numba and pandas anew takes longer than what is tested.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from banditlab import __version__
+from banditlab.cli import console
+from banditlab.cli.main import main as command_line
+from banditlab.comparison import plain_name
+from banditlab.engine import Progress
+from banditlab.engine.annotations import shown_types
+from banditlab.registry import registry
+
+SPEC = """
+name = "tiny"
+rounds = 200
+repetitions = 2
+norm_bounds = [3]
+
+[[environment]]
+id = "banditlab/Logistic-v0"
+
+[[agent]]
+id = "banditron"
+grid = { gamma = [0.1, 0.3] }
+
+[[agent]]
+id = "uniform"
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working folder of the requests, with a small spec; lab folders opened by earlier tests are forgotten."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "tiny.toml").write_text(SPEC)
+    registry.cache_clear()
+    yield tmp_path
+    registry.cache_clear()
+
+
+@pytest.fixture
+def banditlab(here, monkeypatch, capsys):
+    """A function that runs the command line and returns (exit code, what it printed)."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["banditlab", *map(str, arguments)])
+        try:
+            command_line()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, "".join(capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def refused(banditlab):
+    """A function that runs a request that is wrong (exit 2 and one line) and returns the line."""
+
+    def call(*arguments):
+        code, text = banditlab(*arguments)
+        assert code == 2, text
+        assert len(text.splitlines()) == 1, text
+        assert text.startswith("banditlab: ")
+        return text
+
+    return call
+
+
+def in_a_process(*arguments, cwd):
+    """Run the command line in a process of its own; return (exit code, what it printed)."""
+    command = [sys.executable, "-m", "banditlab", *map(str, arguments)]
+    environment = os.environ | {"COLUMNS": "200"}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=environment)
+    text = done.stdout + done.stderr
+    assert "Traceback" not in text, text
+    return done.returncode, text
+
+
+# -------------------------------------------------------------------------------------------------------------- sweeps
+
+
+def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
+    code, text = banditlab("run", "tiny.toml", "-j", 1)
+    assert code == 0
+    assert "6 runs = 1 environment x 3 player settings x 2 repetitions, 200 rounds each" in text
+    assert "banditron" in text
+    report = here / "results" / "tiny" / "report.html"
+    assert str(Path("results/tiny/report.html")) in text
+    assert report.stat().st_size > 10_000
+    assert "and for each of 2 streams the comparators: the best logistic models in hindsight, norm bounds 3\n" in text
+    assert "6/6 runs, 2/2 streams compared, " in text
+    assert "Table" not in text
+    code, text = banditlab("run", "tiny.toml", "-j", 1)
+    assert (code, "6 runs were there already, 0 played now" in text) == (0, True)
+    code, text = banditlab("status", "results/tiny")
+    assert (code, "6 of 6 runs done, 0 failed" in text, "0 pairs skipped, 0 runs" in text) == (0, True, True)
+    report.unlink()
+    code, text = banditlab("run", "tiny.toml", "-j", 1, "--no-report")
+    assert (code, "6 runs were there already" in text, "banditron" in text) == (0, True, False)
+    assert text.splitlines()[-1].endswith(f"; results in {Path('results/tiny')}")
+    assert not report.exists()
+    code, text = banditlab("report", "results/tiny")
+    assert (code, report.exists()) == (0, True)
+
+    code, text = banditlab("run", "tiny.toml", "--set", "repetitions=3", "--dry-run", "-j", 1)
+    assert code == 0
+    assert f"6 of 9 runs done already in {Path('results/tiny')}" in text
+    assert " 0.00 " not in text
+
+    shutil.copytree(here / "results" / "tiny", here / "old")
+    plan = json.loads((here / "old" / "runs.json").read_text())
+    plan["runs"].append("0" * 24)
+    (here / "old" / "runs.json").write_text(json.dumps(plan))
+    code, text = banditlab("status", "old")
+    assert (code, "6 of 7 runs done" in text) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "shown"),
+    [(100, "150 rows, 100 of them shown once, "), (150, "150 of them"), (100_000, "each shown about 667 times, ")],
+)
+def test_how_often_rows_are_shown_is_said(rounds, shown):
+    assert shown in console._passes("table", 150, rounds)
+
+
+def test_nothing_is_said_of_time_left_before_anything_is_known():
+    progress = Progress(runs=100, streams=2, run_cost=50.0, stage="compiling fastcb (1 of 3)")
+    assert (console._done(progress), console._left(progress)) == ("", "")
+    progress.playing_since = progress.began
+    assert (console._done(progress, rate=False), console._left(progress)) == ("0/100 runs, 0/2 streams compared", "")
+    # comparators that took no time say nothing about the runs
+    progress.streams_done, progress.stream_seconds = 2, 0.01
+    assert console._left(progress) == ""
+    # runs that take twice what was estimated, on two workers
+    progress.runs_done, progress.run_cost_done, progress.run_seconds, progress.jobs = 10, 5.0, 10.0, 2
+    assert console._left(progress) == "about 45 s left"
+    progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
+    assert console._left(progress) == "about 50 s left"
+    assert console._done(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
+    progress.runs_done, progress.streams_done = 100, 2
+    assert console._left(progress) == ""
+
+
+def test_dry_run_estimates_and_stores_nothing(banditlab, here):
+    code, text = banditlab("run", "tiny.toml", "--dry-run", "-j", 2)
+    assert code == 0
+    assert "core-minutes" in text
+    assert "<0.01" in text
+    assert "done" not in text
+    assert not (here / "results").exists()
+
+
+def test_failures_exit_1_and_are_listed_on_one_line_each(banditlab, here):
+    (here / "agents").mkdir()
+    (here / "agents" / "raiser.py").write_text(
+        "from banditlab.agents import Agent\n"
+        "class Raiser(Agent):\n"
+        "    id = 'raiser'\n"
+        "    def act(self, context): raise RuntimeError('no\\nidea')\n"
+        "    def learn(self, context, decision, correct): pass\n"
+    )
+    (here / "tiny.toml").write_text(SPEC + '\n[[agent]]\nid = "raiser"\n')
+    code, text = in_a_process("run", "tiny.toml", "-j", 2, "--lab", ".", cwd=here)
+    assert code == 1
+    lines = [line for line in text.splitlines() if line.startswith("failed: raiser on banditlab/Logistic-v0")]
+    assert len(lines) == 2
+    assert all(line.endswith("RuntimeError: no idea") for line in lines)
+    assert "6 played now" in text
+    code, text = banditlab("status", "results/tiny")
+    assert (code, text.count("RuntimeError: no idea")) == (1, 2)
+
+
+def test_a_lab_file_that_fails_to_import_matters_only_when_selected(banditlab, refused, here):
+    (here / "agents").mkdir()
+    (here / "agents" / "broken.py").write_text("import a_module_that_is_not_there\n")
+    code, _ = banditlab("run", "tiny.toml", "-j", 1, "--lab", ".", "--set", "repetitions=1")
+    assert code == 0
+    code, text = banditlab("list", "agents", "--lab", ".")
+    lines = text.splitlines()
+    assert code == 0
+    assert "cannot be loaded, see below" in next(line for line in lines if line.startswith("broken"))
+    assert lines[-1].startswith("agent 'broken' from ")
+    assert lines[-1].endswith("No module named 'a_module_that_is_not_there'")
+    (here / "tiny.toml").write_text(SPEC + '\n[[agent]]\nid = "broken"\n')
+    line = refused("run", "tiny.toml", "--lab", ".")
+    assert "broken.py cannot be loaded" in line
+    assert "No module named 'a_module_that_is_not_there'" in line
+
+
+def test_a_lab_entry_that_cannot_be_read_is_listed_with_its_reason(banditlab, here):
+    (here / "agents" / "folder.py").mkdir(parents=True)
+    code, text = banditlab("list", "agents", "--lab", ".")
+    assert code == 0
+    assert text.splitlines()[-1].startswith("agent 'folder' from ")
+    assert "Is a directory" in text.splitlines()[-1]
+
+
+def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console, "print_status", interrupted)
+    code, text = banditlab("status", "results")
+    assert (code, text) == (
+        130,
+        "banditlab: interrupted; finished runs are stored, the same command does the rest\n",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run"], "spec"),
+        (["run", "tiny.toml", "-j", "0"], "'-j' / '--jobs'"),
+        (["compare", "tiny.csv", "--rounds", "0"], "'--rounds'"),
+        (["compare", "tiny.csv", "--missing", "nought"], "'--missing'"),
+        (["run", "tiny.toml", "--bogus"], "--bogus"),
+        (["bogus"], "bogus"),
+        (["run", "nowhere.toml"], "nowhere.toml: no such file"),
+        (["run", "tiny.toml", "--set", "rounds=0"], "rounds = 0"),
+        (["run", "tiny.toml", "--set", "rounds"], "must be key=value"),
+        (["run", "tiny.toml", "--set", "agent.0.grid.gamma=[2]"], "gamma must lie in [0, 1], got 2"),
+        (["run", "tiny.toml", "--lab", "nowhere"], "no such folder"),
+        (["run", "tiny.toml", "--backend", "dask"], "comes with a later version"),
+        (["run", "tiny.toml", "--shard", "1/2"], "comes with a later version"),
+        (["run", "tiny.toml", "-o", "tiny.toml"], "cannot be written"),
+        (["status", "nowhere"], "not a results folder"),
+        (["report", "nowhere"], "not a results folder"),
+        (["list", "agent"], "did you mean 'agents'"),
+        (["list", "nonsense"], "nothing is listed as 'nonsense' (known: agents, boosters, bounds, envs, "),
+        (["describe", "folklor"], "did you mean 'folklore'"),
+        (["describe", "Sparse"], "did you mean 'banditlab/Sparse-v0'"),
+        (["describe", "digits-v0"], "did you mean 'banditlab/Digits-v0'"),
+        (["describe", "SynNonsep"], "did you mean 'banditlab/SynNonSep-v0'"),
+        (["check", "Digit"], "did you mean 'banditlab/Digits-v0'"),
+        (["run", "tiny.toml", "--set", "environment.0.id=logistic"], "did you mean 'banditlab/Logistic-v0'"),
+        (["check", "nowhere.py"], "nowhere.py"),
+        (["check", "tiny.toml"], "banditlab: tiny.toml: is not a Python file"),
+        (["check", "fastbc"], "did you mean 'fastcb'"),
+        (["compare", "nowhere.csv", "--label", "y"], "nowhere.csv"),
+        (["new", "agent", "not a name"], "not a name"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_2(refused, arguments, expected):
+    assert expected in refused(*arguments)
+
+
+def test_a_wrong_request_in_a_process(here):
+    code, text = in_a_process("run", "tiny.toml", "-j", "0", cwd=here)
+    assert (code, len(text.splitlines())) == (2, 1)
+
+
+def test_an_unknown_id_gets_every_known_one_once(refused):
+    line = refused("describe", "zzz")
+    known = line.partition("(known: ")[2].rstrip(")\n").split(", ")
+    assert len(known) == len(set(known))
+    assert {"exploration", "aioli", "banditlab/Table-v0"} <= set(known)
+    assert "did you mean" not in line
+
+
+def test_an_unwritable_folder(refused, here):
+    (here / "locked").mkdir(mode=0o500)
+    locked = "locked" if os.geteuid() else "/proc/locked"  # even the superuser makes no folder in /proc
+    assert "cannot be written" in refused("run", "tiny.toml", "-o", locked)
+
+
+def test_a_folder_of_another_format(refused, here):
+    (here / "old").mkdir()
+    (here / "old" / "spec.toml").write_text("[store]\nformat = 0\n")
+    assert "format 0" in refused("run", "tiny.toml", "-o", "old")
+    assert (here / "old" / "spec.toml").read_text() == "[store]\nformat = 0\n"
+
+
+# --------------------------------------------------------------------------------------------------------------- compare
+
+
+@pytest.fixture
+def iris(here):
+    frame = load_iris(as_frame=True).frame
+    frame.to_csv(here / "iris.csv", index=False)
+    return frame
+
+
+def test_compare_ranks_a_table(iris, banditlab, here):
+    (here / "iris.csv").rename(here / "my iris.csv")
+    quick = ["--rounds", 300, "--repetitions", 2, "-j", 1]
+    code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
+    assert code == 0
+    assert "path=my iris.csv): 150 rows, each shown about 2 times, in a new random order each pass\n" in text
+    assert "fastcb" in text
+    assert (here / "results" / "my-iris" / "report.html").exists()
+    runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
+    assert {"fastcb", "squarecb", "gaptron", "banditron", "uniform"} <= set(runs.label)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("my table.csv", "my-table"),
+        ("täble ü.csv", "täble-ü"),
+        ("ta\u0308ble.csv", "täble"),
+        ("v1.2.csv.gz", "v1.2"),
+        ("a.b", "a.b"),
+        (".csv", "table"),
+        ("(1).csv", "1"),
+        ("?!.parquet", "table"),
+    ],
+)
+def test_a_comparison_is_named_after_its_file(file, name):
+    assert plain_name(Path("folder") / file) == name
+
+
+def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab, monkeypatch):
+    iris.insert(0, "flower", [f"f{i}" for i in range(150)])
+    iris.iloc[3, 2] = float("nan")
+    iris.to_csv("iris.data", index=False)
+    label = ["iris.dat", "--label", "target", "--rounds", 300, "--repetitions", 1, "--dry-run"]
+    os.rename("iris.data", "iris.dat")
+    assert "give format (--format)" in refused("compare", *label)
+    label += ["--format", "csv"]
+    assert "leave it out with drop_columns (--drop-column)" in refused("compare", *label)
+    label += ["--drop-column", "flower"]
+    assert "row 3, counted from 0); give missing (--missing)" in refused("compare", *label)
+    monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))
+    code, text = banditlab("compare", *label, "--missing", "mean", "--scaling", "minmax", "--max-categories", 7)
+    assert code == 0
+    assert "missing='mean'" in text
+    assert "scaling='minmax'" in text
+    assert "max_categories=7" in text
+    code, text = banditlab("compare", *label, "--drop-row", 3, "--drop-row", 5)
+    assert (code, "drop_rows=[3, 5]" in text) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("edit", "label", "expected"),
+    [
+        (lambda f: f, "tarjet", "did you mean 'target'"),
+        (lambda f: f.assign(target=1), "target", "one class"),
+        (lambda f: f.iloc[:0], "target", "iris.csv"),
+        (lambda f: f.assign(**{"petal width (cm)": float("nan")}), "target", "petal width (cm)"),
+        (lambda f: f.assign(**{"petal width (cm)": float("inf")}), "target", "petal width (cm)"),
+        (lambda f: f, "petal length (cm)", "it looks like a measurement"),
+        (lambda f: f.set_axis(["a", "b", "c", "a", "target"], axis=1), "target", "two columns are called 'a'"),
+    ],
+)
+def test_compare_refuses_a_bad_table(iris, refused, here, edit, label, expected):
+    edit(iris).to_csv(here / "iris.csv", index=False)
+    line = refused("compare", "iris.csv", "--label", label)
+    assert expected in line
+    assert "iris.csv" in line
+
+
+def test_compare_without_a_label_lists_the_columns(iris, refused):
+    columns = "sepal length (cm), sepal width (cm), petal length (cm), petal width (cm), target"
+    line = refused("compare", "iris.csv")
+    assert line.endswith(f"iris.csv: give label (--label), the column to predict (known: {columns})\n")
+
+
+def test_compare_refuses_an_empty_file_and_what_is_not_gzipped(refused, here):
+    (here / "empty.csv").write_text("")
+    assert "empty" in refused("compare", "empty.csv", "--label", "y")
+    with gzip.open(here / "empty.csv.gz", "wt") as file:
+        file.write("")
+    assert "empty" in refused("compare", "empty.csv.gz", "--label", "y")
+    (here / "plain.csv.gz").write_text("garbage")
+    assert "plain.csv.gz: not a gzip file" in refused("compare", "plain.csv.gz", "--label", "y")
+
+
+# ------------------------------------------------------------------------------------------------- list, describe, check
+
+
+def test_list_describe_check(banditlab):
+    code, text = banditlab("list", "agents")
+    assert (code, all(name in text for name in ("fastcb", "newtron", "uniform"))) == (0, True)
+    code, text = banditlab("describe", "banditron")
+    assert (code, "gamma: float = 0.05" in text, "ICML 2008" in text) == (0, True, True)
+    code, text = banditlab("check", "banditron")
+    assert (code, "0 failed" in text) == (0, True)
+
+
+def test_list_bounds_gives_each_two_lines(banditlab):
+    code, text = banditlab("list", "bounds")
+    lines = text.splitlines()
+    assert code == 0
+    assert any(line.startswith("folklore (nats): ") for line in lines)
+    assert [line.startswith("    ") for line in lines] == [False, True] * (len(lines) // 2)
+
+
+@pytest.mark.parametrize("name", ["exploration", "folklore", "aioli", "ogd"])
+def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, name):
+    code, text = banditlab("describe", name)
+    assert code == 0
+    assert text.startswith(f"{name} ({'agent' if name == 'exploration' else 'forecaster'}, from banditlab")
+    assert text.index("Settings and defaults") < text.index("The bound of this name") < text.index("Assumes: ")
+    assert "(bound, in nats)" in text
+
+
+def test_describe_spells_types_out(banditlab, here):
+    code, text = banditlab("describe", "banditlab/Table-v0")
+    assert code == 0
+    assert "  scaling: 'auto' | 'none' | 'minmax' = 'auto'\n" in text
+    assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' = 'auto'\n" in text
+    assert "  drop_rows: list[int] | None = None\n" in text
+    assert "  horizon: set by the sweep's rounds\n" in text
+    (here / "agents").mkdir()
+    (here / "agents" / "plain.py").write_text(
+        "from typing import Literal\n"
+        "from banditlab.agents.uniform import Uniform\n"
+        "class Plain(Uniform):\n"
+        "    id = 'plain'\n"
+        "    def __init__(self, problem, rng, *, step: float = 1.0, mode: float | Literal['theory'] = 2.0, odd=None):\n"
+        "        super().__init__(problem, rng)\n"
+    )
+    code, text = banditlab("describe", "plain", "--lab", ".")
+    assert code == 0
+    assert "  step: float = 1.0\n  mode: float | 'theory' = 2.0\n  odd: anything = None\n" in text
+
+
+def test_annotations_that_cannot_be_resolved_are_shown_as_they_are_written():
+    class Odd:
+        def __init__(self, *, size: OnlyForTypeCheckers = 1, step: float = 1.0):  # noqa: F821
+            pass
+
+    assert shown_types(Odd)["size"] == "OnlyForTypeCheckers"
+    assert shown_types(Odd)["step"] == "float"
+
+
+# ----------------------------------------------------------------------------------------------------- help and version
+
+
+def test_help_is_quick_and_loads_nothing_heavy(here):
+    code = "import sys, banditlab.cli.main; print([m for m in ('numpy', 'numba', 'pandas', 'gymnasium') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    code, text = in_a_process("--help", cwd=here)
+    assert (code, "compare" in text) == (0, True)
+
+
+def test_version_and_help(banditlab):
+    assert banditlab("--version") == (0, f"banditlab {__version__}\n")
+    code, text = banditlab("compare", "--help")
+    assert (code, "--drop-row" in text) == (0, True)
+    code, text = banditlab()
+    assert (code, "Commands" in text) == (2, True)

@@ -1,0 +1,81 @@
+"""`list` groups the agents, `describe` says what a player is told, does, costs and promises, for every one of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from banditlab.cli import listing
+from banditlab.cli.listing import GROUPS, print_description, print_list
+from banditlab.registry import Registry
+
+PLAYERS = [
+    entry for kind in ("agents", "forecasters") for entry in Registry().entries(kind) if entry.origin == "banditlab"
+]
+
+
+def listed(capsys) -> dict[str, list[str]]:
+    """Return the lines under each heading."""
+    print_list("agents")
+    sections: dict[str, list[str]] = {}
+    for line in filter(None, capsys.readouterr().out.splitlines()):
+        if line.rstrip() in GROUPS.values():
+            rows = sections.setdefault(line.rstrip(), [])
+        else:
+            rows.append(line)
+    return sections
+
+
+def test_every_agent_has_one_line_under_its_group(capsys) -> None:
+    sections = listed(capsys)
+    assert list(sections) == list(GROUPS.values())
+    for entry in (entry for entry in PLAYERS if entry.kind == "agents"):
+        [heading] = [h for h, lines in sections.items() for line in lines if line.split()[0] == entry.id]
+        group = entry.load().group
+        assert heading == GROUPS["reference" if group == "baseline" else group]
+    assert [line.split()[0] for line in sections[GROUPS["reference"]]] == [
+        "perceptron", "randomized-decoding", "sampled", "uniform"
+    ]  # fmt: skip
+
+
+def test_adapters_are_listed_without_their_library(capsys, monkeypatch) -> None:
+    library = {name for entry in PLAYERS for name in entry.load().requires}
+    assert library
+    for name in library:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(listing.importlib.util, "find_spec", lambda name: None)
+    lines = listed(capsys)[GROUPS["adapter"]]
+    assert {line.split()[0] for line in lines} >= {"vw", "river-logistic", "mabwiser-lints", "mabwiser-linucb"}
+    assert all("(needs the extra peers)" in line for line in lines)
+    assert not library & set(sys.modules)  # listing imports none of them
+    print_description("vw")
+    assert 'pip install "banditlab[peers]"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("entry", PLAYERS, ids=lambda entry: entry.id)
+def test_describe_says_everything(capsys, entry) -> None:
+    print_description(entry.id)
+    text, cls = capsys.readouterr().out, entry.load()
+    assert text.startswith(f"{entry.id} ({entry.kind[:-1]}, from banditlab, version {cls.version})\n")
+    assert f"\nFeedback: {listing.FEEDBACK[cls.feedback]}\nGroup: {cls.group}\n" in text
+    assert "\nBound: " in text
+    assert re.search(r"\b[Uu]pdate", text)
+    assert re.search(r"\bCost", text)
+    assert f"\nReference: {cls.reference}\n" in text
+    for name in cls.own_settings():
+        assert f"\n  {name}: " in text
+
+
+def test_a_bound_is_worked_out_or_refused_in_words(capsys) -> None:
+    def bound(name: str) -> str:
+        print_description(name)
+        [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Bound: ")]
+        return line
+
+    at = "at the defaults with d = 10, K = 3, R = 1, T = 10,000"
+    assert bound("banditron") == f"Bound: no number {at}: what is proved stands under Guarantee"
+    assert bound("randomized-decoding") == f"Bound: expected mistakes <= loss(U) + 352.6, loss(U) in bits, {at}"
+    assert bound("folklore").startswith("Bound: log loss <= loss(U) + ")
+    assert "K = 2" in bound("aioli")

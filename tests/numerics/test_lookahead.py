@@ -1,0 +1,219 @@
+"""Rounds looked at ahead: against explicit inverses, against rounds one by one, and where a context comes again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.numerics import class_inverses as module
+from banditlab.numerics import packed_symmetric as packed
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import njit
+from banditlab.numerics.lookahead import next_stretch
+from banditlab.numerics.simd import all_lanes, combined, eight, plus_outer, put
+
+
+@njit
+def rounds(models, X, behind, Y, chosen, targets, weights, m, q, ms, qs):
+    """Play the block X (n, d - e): Y (n, d) has `behind` under it; models `chosen` (n, 2) learn, none where it is below 0."""
+    for t in range(X.shape[0]):
+        module_look(models, X, t, behind)
+        module_read(models, Y[t], m, q)
+        for i in range(m.shape[0]):
+            ms[t, i], qs[t, i] = m[i], q[i]
+        for b in range(2):
+            i = chosen[t, b]
+            if i >= 0:
+                own_m, own_q = module_recall(models, Y[t], i)
+                s = weights[t, b] / (1.0 + weights[t, b] * own_q)  # A + w x x', b + w y x: h + s (y - m) v
+                module_move(models, i, s * (targets[t, b] - own_m), s)
+    module_look(models, X, X.shape[0], behind)
+
+
+module_look, module_read, module_recall, module_move = module.look, module.read, module.recall, module.move
+
+
+class Direct:
+    """Weighted ridge regressions: A_i and b_i, solved whenever they are asked for."""
+
+    def __init__(self, scales, d):
+        self.A = np.array([np.eye(d) / scale for scale in scales])
+        self.b = np.zeros((len(scales), d))
+
+    def play(self, Y, chosen, targets, weights):
+        ms, qs = np.zeros((len(Y), len(self.b))), np.zeros((len(Y), len(self.b)))
+        for t, x in enumerate(Y):
+            P = np.linalg.inv(self.A)
+            ms[t], qs[t] = np.einsum("kij,kj,i->k", P, self.b, x), np.einsum("i,kij,j->k", x, P, x)
+            for b in range(2):
+                if (i := chosen[t, b]) >= 0:
+                    self.b[i] += weights[t, b] * targets[t, b] * x
+                    self.A[i] += weights[t, b] * np.outer(x, x)
+        return ms, qs
+
+
+def made(monkeypatch, scales, d, room):
+    """Models with room for stretches of `room` contexts, 0: none."""
+    monkeypatch.setattr(module, "LARGE", 0 if room else 2**60)
+    monkeypatch.setattr(module, "LONG", room)
+    monkeypatch.setattr(module, "SHORT", room)
+    models = module.inverses(scales, d)
+    assert (models.ahead is None) == (room == 0)
+    return models
+
+
+def story(K, d, n, seed, behind=0):
+    """Contexts, zeros, repetitions and x = 0 among them, and who learns what; sometimes nobody, or the same two for long."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d - behind)) < 0.3, 0.0, rng.standard_normal((n, d - behind)))
+    X[::7] = X[0]
+    X[5::31] = 0.0
+    chosen = rng.integers(-1, K, (n, 2))
+    chosen[n // 2 :, 0] = 0
+    chosen[chosen[:, 0] == chosen[:, 1], 1] = -1
+    e = rng.standard_normal(behind)
+    Y = np.concatenate([X, np.tile(e, (n, 1))], axis=1)
+    return as_contexts(X), e, as_contexts(Y), chosen, rng.standard_normal((n, 2)), rng.uniform(0.1, 1.0, (n, 2))
+
+
+def play(models, X, e, Y, chosen, targets, weights, cuts=()):
+    K, n = len(models.P), len(X)
+    ms, qs, m, q = np.zeros((n, K)), np.zeros((n, K)), np.zeros(K), np.zeros(K)
+    for i, j in zip([0, *cuts], [*cuts, n], strict=True):
+        part = slice(i, j)
+        rounds(models, X[part], e, Y[part], chosen[part], targets[part], weights[part], m, q, ms[part], qs[part])
+        if models.ahead is not None:
+            assert models.ahead.place[0] == 0
+            assert not models.ahead.rounds[:, 0].any()
+    return ms, qs
+
+
+def assert_near(models, other, d):
+    for ours, theirs in ((packed.dense(models.P, d), other[0]), (models.H[:, -d:], other[1])):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * max(1.0, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize(
+    ("K", "d", "n", "room", "behind"),
+    [(1, 8, 40, 16, 0), (2, 3, 90, 16, 1), (2, 23, 200, 64, 0), (5, 40, 150, 32, 2), (3, 65, 130, 64, 1)],
+)
+def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, room, behind):
+    told = story(K, d, n, seed=d, behind=behind)
+    models, slow = made(monkeypatch, np.linspace(0.5, 2.0, K), d, room), Direct(np.linspace(0.5, 2.0, K), d)
+    ms, qs = play(models, *told)
+    slow_ms, slow_qs = slow.play(*told[2:])
+    np.testing.assert_allclose(qs, slow_qs, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(ms, slow_ms, rtol=1e-9, atol=1e-11)
+    P = np.linalg.inv(slow.A)
+    assert_near(models, (P, np.einsum("kij,kj->ki", P, slow.b)), d)
+    again = packed.identities(np.zeros(K), d)
+    for k in range(K):
+        packed.pack(packed.dense(models.P, d)[k], again[k])
+    np.testing.assert_array_equal(models.P, again)  # symmetric, and 0 before the d rows and columns
+
+
+@pytest.mark.parametrize("cuts", [(), (64, 128), (1, 8, 9, 20, 27, 150), (7, 14, 21, 28), (100,)])
+def test_however_a_block_is_cut_rounds_are_those_one_by_one(monkeypatch, cuts):
+    K, d = 4, 21
+    told = story(K, d, 210, seed=1, behind=1)
+    alone = made(monkeypatch, np.full(K, 3.0), d, 0)
+    expected = play(alone, *told)
+    models = made(monkeypatch, np.full(K, 3.0), d, 64)
+    for found, known in zip(play(models, *told, cuts), expected, strict=True):
+        np.testing.assert_allclose(found, known, rtol=1e-11, atol=1e-12)
+    assert_near(models, (packed.dense(alone.P, d), alone.H[:, -d:]), d)
+
+
+def test_a_stretch_of_one_context_is_a_round(monkeypatch):
+    """The sweep for v is the same and, where sqrt(s) is exact, what is taken off: not a bit differs in the state."""
+    X, e, Y, *_ = story(2, 13, 3, seed=4)
+    one, other = (made(monkeypatch, np.array([2.0, 5.0]), 13, room) for room in (0, 16))
+    m, q = np.zeros(2), np.zeros(2)
+    for t in range(1, 3):
+        module.read(one, Y[t], m, q)
+        next_stretch(other.P, other.H, other.ahead, X[t : t + 1], e)
+        np.testing.assert_allclose(other.ahead.G[:, 0, 0], q, rtol=1e-14)
+        np.testing.assert_allclose(other.ahead.terms[:, 0, 0], m, rtol=1e-13, atol=1e-16)
+        for models in (one, other):
+            module.recall(models, Y[t], 1)
+            module.move(models, 1, 0.3, 0.25)
+        next_stretch(other.P, other.H, other.ahead, X[:0], e)
+        np.testing.assert_array_equal(one.H, other.H)
+        np.testing.assert_array_equal(one.P, other.P)
+
+
+@pytest.mark.parametrize("ridge", [1e-2, 1e-4, 1e-8])
+def test_a_context_that_comes_again(monkeypatch, ridge):
+    """q falls from ||x||^2/ridge to 1/n: its error is that of rounding the value it fell from, one by one or ahead."""
+    d, n = 24, 96
+    x = np.random.default_rng(0).standard_normal(d)
+    Y = as_contexts(np.tile(x, (n, 1)))
+    chosen = np.tile([0, -1], (n, 1))
+    exact = x @ x / (ridge + np.arange(n) * (x @ x))
+    for room in (0, 64):
+        models = made(monkeypatch, np.array([1.0 / ridge]), d, room)
+        _, qs = play(models, Y, np.zeros(0), Y, chosen, np.zeros((n, 2)), np.ones((n, 2)))
+        assert np.abs(qs[:, 0] - exact).max() < 8 * np.finfo(float).eps * exact[0]
+
+
+def test_a_stretch_of_few_entries_goes_one_by_one(monkeypatch):
+    K, d, n = 2, 40, 64
+    X, e, _, *rest = story(K, d, n, seed=9)
+    thin = np.where(np.arange(d) % 10 == np.arange(n)[:, None] % 10, X, 0.0)
+    alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 64)
+    for each in (alone, models):
+        play(each, as_contexts(thin), e, as_contexts(thin), *rest)
+    np.testing.assert_array_equal(alone.P, models.P)
+    np.testing.assert_array_equal(alone.H, models.H)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value):
+    K, d, n = 4, 11, 64
+    X, e, _, chosen, targets, weights = story(K, d, n, seed=2)
+    broken = np.array(X)
+    broken[9] = value
+    chosen = np.stack([np.arange(n) % K, np.full(n, -1)], axis=1)
+    chosen[9], chosen[3:8] = [0, -1], [-1, -1]  # model 0 learns it; the others' rounds fill no four
+    alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 32)
+    for each in (alone, models):
+        play(each, as_contexts(broken), e, as_contexts(broken), chosen, targets, weights)
+    assert np.isnan(packed.dense(models.P, d)[0]).any()
+    assert_near(models._replace(P=models.P[1:], H=models.H[1:]), (packed.dense(alone.P, d)[1:], alone.H[1:, -d:]), d)
+    assert np.isfinite(packed.dense(models.P, d)[1:]).all()
+
+
+def test_room_is_for_large_problems():
+    assert module.inverses(np.ones(10), 65).ahead is None
+    assert module.inverses(np.ones(10), 256).ahead.G.shape[1] == module.SHORT
+    assert module.inverses(np.ones(2), 1024).ahead.G.shape[1] == module.LONG
+    large = module.inverses(np.ones(10), 1024)
+    assert sum(array.nbytes for array in large.ahead) < 0.06 * large.P.nbytes
+
+
+# ------------------------------------------------------------------------------------------------------ eight rows of eight
+
+
+@njit
+def tile(A, B, out):
+    zero = all_lanes(0.0)
+    a = (zero, zero, zero, zero, zero, zero, zero, zero)
+    for j in range(A.shape[0]):
+        a = plus_outer(a, A, 8 * j, eight(B, 8 * j))
+    for r in range(8):
+        put(out, 8 * r, a[r])
+
+
+@njit
+def mixed(A, B, i, step, out):
+    put(out, 0, combined((eight(B, 0), eight(B, 8), eight(B, 16), eight(B, 24)), A, i, step))
+
+
+def test_tiles():
+    rng = np.random.default_rng(0)
+    A, B = rng.integers(-9, 9, (5, 8)).astype(float), rng.integers(-9, 9, (5, 8)).astype(float)
+    out = np.zeros((8, 8))
+    tile(A, B, out)
+    np.testing.assert_array_equal(out, A.T @ B)
+    mixed(A, B, 3, 8, out[0])
+    np.testing.assert_array_equal(out[0], A[:4, 3] @ B[:4])

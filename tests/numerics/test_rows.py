@@ -1,0 +1,163 @@
+"""Sparse contexts: what compiled loops rely on is checked, slices are views, and kernels get the form they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.contexts import by_context, row, stretch
+from banditlab.numerics.jit import njit
+from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRow, SparseRows, is_sparse, n_rows
+from banditlab.players.inputs import as_block, as_rows
+
+X = np.array([[0.0, 2.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 5.0]])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+def test_any_sparse_array_is_taken_as_it_is(kind, form):
+    rows = SparseRows.of(kind(X).asformat(form))
+    assert rows.shape == X.shape
+    assert len(rows) == 4
+    assert np.array_equal(rows.toarray(), X)
+    assert [array.dtype for array in rows.csr] == [np.float64, np.uint32, np.int64]
+    assert not any(array.flags.writeable for array in rows.csr)
+    assert SparseRows.of(rows) is rows
+
+
+def test_nothing_is_copied():
+    given = scipy.sparse.csr_array(X)
+    rows = SparseRows.of(given)
+    assert np.shares_memory(rows.csr.values, given.data)
+    assert np.shares_memory(rows.csr.indices, given.indices)
+    assert given.data.flags.writeable
+    assert np.shares_memory(rows[1:3].csr.values, given.data)
+
+
+@pytest.mark.parametrize("cut", [slice(1, 3), slice(None), slice(0, 0), slice(2, None), slice(-1, None), slice(3, 1)])
+def test_slices_are_those_of_the_dense_rows(cut):
+    rows = SparseRows.of(scipy.sparse.csr_array(X))
+    assert np.array_equal(rows[cut].toarray(), X[cut])
+    assert len(rows[cut]) == len(X[cut])
+    assert np.array_equal(rows[1:][cut].toarray(), X[1:][cut])
+    with pytest.raises(UsageError, match="in one piece"):
+        rows[::2]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_places_out_of_order_or_twice_are_put_in_order_in_a_copy(dtype):
+    data, places = np.array([3.0, 1.0, 1.0, 5.0]), np.array([3, 1, 1, 0], dtype)
+    given = scipy.sparse.csr_array((data, places, np.array([0, 3, 4], dtype)), shape=(2, 4))
+    given.has_canonical_format = given.has_sorted_indices = True  # a claim is not believed
+    rows = SparseRows.of(given)
+    assert np.array_equal(rows.toarray(), [[0.0, 2.0, 0.0, 3.0], [5.0, 0.0, 0.0, 0.0]])
+    assert rows.csr.indices.tolist() == [1, 3, 0]
+    assert given.indices.tolist() == [3, 1, 1, 0]
+
+
+def test_first_places_of_rows_may_fall():
+    dense = np.array([[0.0, 0.0, 7.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    given = scipy.sparse.csr_array(dense)
+    assert np.shares_memory(SparseRows.of(given).csr.values, given.data)
+    assert np.array_equal(SparseRows.of(given).toarray(), dense)
+
+
+def broken(**fields):
+    """A CSR array whose fields were changed after it was built, as nobody stops a plug-in from doing."""
+    given = scipy.sparse.csr_array(X)
+    for name, value in fields.items():
+        setattr(given, name, np.array(value, dtype=getattr(given, name).dtype))
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (broken(indices=[1, 4, 0, 2, 3]), r"entries outside their shape \(4, 4\)"),
+        (broken(indices=[-1, 3, 0, 2, 3]), "entries outside"),
+        (broken(indptr=[0, 2, 2, 4, 6]), "entries outside"),
+        (broken(indptr=[0, 2, 1, 4, 5]), "entries outside"),
+        (broken(indptr=[-1, 2, 2, 4, 5]), "entries outside"),
+        (broken(data=[1, np.nan, 1, 1, 1]), "not finite"),
+        (broken(data=[1, np.inf, 1, 1, 1]), "not finite"),
+    ],
+)
+def test_what_would_be_read_out_of_bounds_is_refused(given, message):
+    with pytest.raises(UsageError, match=message):
+        SparseRows.of(given)
+
+
+def test_large_places_of_64_bits_are_not_wrapped():
+    given = scipy.sparse.csr_array((np.ones(1), np.array([2**32 + 1]), np.array([0, 1])), shape=(1, 2**33))
+    with pytest.raises(UsageError, match="entries outside"):
+        SparseRows.of(given)
+
+
+def test_blocks_come_sparse_where_kernels_take_that_and_dense_elsewhere():
+    given, y = scipy.sparse.csr_array(X), np.array([0, 1, 0, 1])
+    rows, labels = as_block(given, y, 4, 2, sparse=True)
+    assert isinstance(rows, CSR)
+    assert n_rows(rows) == 4
+    assert np.array_equal(labels, y)
+    assert np.array_equal(as_block(given, y, 4, 2)[0], X)
+    assert n_rows(as_rows(X, 4)) == 4
+    assert is_sparse(given)
+    assert not is_sparse(X)
+    with pytest.raises(UsageError, match=r"of shape \(n, 5\), got \(4, 4\)"):
+        as_rows(given, 5, sparse=True)
+    with pytest.raises(UsageError, match=r"of shape \(4,\), one for every context"):
+        as_block(given, y[:3], 4, 2, sparse=True)
+
+
+def test_long_rows_are_not_made_dense():
+    short, long = (scipy.sparse.csr_array((2, d)) for d in (MOST_DENSE, MOST_DENSE + 1))
+    assert as_rows(short, MOST_DENSE).shape == (2, MOST_DENSE)
+    with pytest.raises(IncompatibleError, match="d = 8,193 are too long to be made dense") as refusal:
+        as_rows(long, MOST_DENSE + 1)
+    assert "\n" not in str(refusal.value)
+
+
+def dense_form(x, a):
+    return a * x.sum()
+
+
+def sparse_form(x, a):
+    return -a * x.values.sum()
+
+
+form = by_context(dense_form, sparse_form)
+
+
+@njit(cache=False)
+def over_rows(X, n, out):
+    for t in range(n):
+        out[t] = form(row(X, t), 2.0)
+    return form(row(stretch(X, n - 1, n), 0), 1.0)
+
+
+def test_compiled_code_holds_the_form_of_its_contexts():
+    out = np.zeros(4)
+    assert over_rows(as_rows(X, 4), 4, out) == 5.0
+    assert out.tolist() == [10.0, 0.0, -6.0, 10.0]
+    assert over_rows(SparseRows.of(scipy.sparse.csr_array(X)).csr, 4, out) == -5.0
+    assert out.tolist() == [-10.0, 0.0, 6.0, -10.0]
+
+
+def test_both_forms_can_be_called_outside_kernels():
+    csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
+    assert form(X[0], 1.0) == 5.0
+    assert form(csr.row(0), 1.0) == -5.0
+    assert isinstance(csr.row(2), SparseRow)
+    assert csr.row(2).indices.tolist() == [0, 2]
+    assert csr.row(2).values.tolist() == [1.0, -4.0]
+
+
+def test_sums_of_places_given_twice_are_exact_and_finite():
+    def twice(values):
+        return scipy.sparse.csr_array((values, np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
+
+    assert SparseRows.of(twice(np.array([100, 100], dtype=np.int8))).toarray()[0, 1] == 200.0
+    with pytest.raises(UsageError, match="not finite"), np.errstate(over="ignore"):
+        SparseRows.of(twice(np.array([1e308, 1e308])))

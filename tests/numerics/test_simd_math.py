@@ -1,0 +1,113 @@
+"""Functions of eight numbers at a time against the C library's, over all exponents that may occur."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.numerics.jit import njit
+from banditlab.numerics.simd import eight, put
+from banditlab.numerics.simd_math import exp, exponentials, inverse, inverse_root, log
+
+
+@njit(cache=False)
+def mapped(v, z, roots, inverses, e):
+    for i in range(0, v.shape[0], 8):
+        put(roots, i, inverse_root(eight(v, i)))
+        put(inverses, i, inverse(eight(v, i)))
+        put(e, i, exp(eight(z, i)))
+
+
+@njit(cache=False)
+def one_by_one(v, roots, inverses):
+    for i in range(v.shape[0]):
+        roots[i] = inverse_root(v[i])
+        inverses[i] = inverse(v[i])
+
+
+def units(found, exact):
+    """Return the largest error in units of the last place."""
+    return float(np.max(np.abs((found - exact) / np.spacing(exact.astype(np.float64)))))
+
+
+@pytest.mark.parametrize("power", [(0, 2), (-30, 30), (-1000, 1000)])
+def test_reciprocals_and_exponentials_are_within_a_unit_or_two(power):
+    rng, n = np.random.default_rng(power[1]), 1 << 16
+    v = np.ldexp(1.0 + rng.random(n), rng.integers(*power, n).astype(np.int32))
+    v[:4] = [1.0, 4.0, np.nextafter(2.0, 0.0), np.nextafter(1.0, 2.0)]
+    z = -(600.0 ** rng.random(n))
+    roots, inverses, e = np.empty(n), np.empty(n), np.empty(n)
+    mapped(v, z, roots, inverses, e)
+    exact = v.astype(np.longdouble)
+    assert units(roots, 1 / np.sqrt(exact)) < 1.5
+    assert units(inverses, 1 / exact) < 1.5
+    assert units(e, np.exp(z.astype(np.longdouble))) < 2.0
+    again, once_more = np.empty(n), np.empty(n)
+    one_by_one(v, again, once_more)
+    assert np.array_equal(roots, again)
+    assert np.array_equal(inverses, once_more)
+
+
+def test_roots_of_the_smallest_and_the_largest_normal_numbers():
+    v = np.repeat([np.finfo(float).tiny, 3e-308, 1e308, np.finfo(float).max], 2)
+    roots = np.empty(8)
+    mapped(v, np.zeros(8), roots, np.empty(8), np.empty(8))
+    np.testing.assert_allclose(roots, v**-0.5, rtol=4e-16)
+
+
+def test_what_has_no_reciprocal_or_root_gets_no_number_that_looks_like_one():
+    largest, roots, inverses = np.finfo(float).max, np.empty(8), np.empty(8)
+    v = np.array([np.inf, np.nan, -np.inf, 0.0, -0.0, largest, 1e308, -largest])
+    mapped(v, np.zeros(8), roots, inverses, np.empty(8))
+    assert not np.isfinite(roots[:3]).any()
+    assert not np.isfinite(inverses).any()
+    below = np.array([0.0, -0.0, 5e-324, 1e-310, -1e-300, -1.0, -1e300, -largest])
+    one_by_one(below, roots, inverses)
+    assert not (roots > 2.0**514).any()
+    signed = -np.ldexp(1.0 + np.random.default_rng(0).random(8), [-1000, -500, -50, -1, 0, 1, 500, 999])
+    one_by_one(signed, roots, inverses)
+    np.testing.assert_allclose(inverses, 1.0 / signed, rtol=4e-16)
+
+
+def test_an_exponential_is_zero_far_below_one_at_zero_and_nan_where_its_argument_is():
+    z, e = np.array([0.0, -0.0, -601.0, -1e9, -np.inf, np.nan, -1e-300, -600.0]), np.empty(8)
+    mapped(np.ones(8), z, np.empty(8), np.empty(8), e)
+    assert e[[0, 1, 6]].tolist() == [1.0, 1.0, 1.0]
+    assert e[2:5].tolist() == [0.0, 0.0, 0.0]
+    assert np.isnan(e[5])
+    assert e[7] == pytest.approx(np.exp(-600.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("K", [2, 8, 11, 50])
+def test_the_exponentials_of_k_numbers_and_their_sum(K):
+    z, e = 3.0 * np.random.default_rng(K).standard_normal(K), np.full(K + 1, 7.0)
+    total = exponentials_of(z, 0.5, z.max(), K, e)
+    np.testing.assert_allclose(e[:K], np.exp(0.5 * (z - z.max())), rtol=4e-16)
+    assert e[K] == 7.0
+    assert total == pytest.approx(e[:K].sum(), rel=1e-15)
+
+
+@njit(cache=False)
+def exponentials_of(z, scale, top, K, e):
+    return exponentials(z, scale, top, K, e)
+
+
+@njit(cache=False)
+def logarithms(v, found):
+    for i in range(0, v.shape[0], 8):
+        put(found, i, log(eight(v, i)))
+
+
+def test_logarithms_are_within_a_unit():
+    rng, n = np.random.default_rng(2), 1 << 16
+    v = np.ldexp(1.0 + rng.random(n), rng.integers(-1022, 1022, n).astype(np.int32))
+    v[: n // 4] = 1.0 + 10.0 ** -rng.uniform(1, 15, n // 4) * rng.choice([-1, 1], n // 4)
+    v[:6] = [1.0, 2.0, 0.5, np.sqrt(0.5), np.sqrt(2.0), np.nextafter(1.0, 0.0)]
+    found = np.empty(n)
+    logarithms(v, found)
+    exact = np.log(v.astype(np.longdouble))
+    assert units(found[v != 1.0], exact[v != 1.0]) < 1.0
+    assert (found[v == 1.0] == 0.0).all()
+    edges = np.array([0.0, np.inf] * 4)
+    logarithms(edges, found[:8])
+    np.testing.assert_allclose(found[:2], [-1023.0 * np.log(2.0), 1024.0 * np.log(2.0)])

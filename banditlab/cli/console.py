@@ -18,7 +18,8 @@ from rich.table import Column, Table
 
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.errors import UsageError
-from banditlab.results.store import Store, check_format, finished_runs
+from banditlab.results.reading import check_format, finished_runs
+from banditlab.results.store import Store
 
 if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
@@ -269,7 +270,7 @@ def one_line(text: object) -> str:
 
 def print_status(folder: Path) -> int:
     """Print what a results folder holds; return 1 if runs are missing or failed."""
-    from banditlab.results.store import FORMAT
+    from banditlab.results.schema import FORMAT
 
     plan_file = folder / "runs.json"
     if not plan_file.exists():

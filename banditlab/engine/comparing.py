@@ -14,7 +14,9 @@ from banditlab.comparators import Comparator, comparators_along
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, checked_blocks
 from banditlab.problem import Problem
-from banditlab.results.store import Rows, Store, read_if_whole
+from banditlab.results.files import read_if_whole
+from banditlab.results.schema import Rows
+from banditlab.results.store import Store
 
 Pair = tuple[int, float]
 Floats = NDArray[np.float64]

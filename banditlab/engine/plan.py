@@ -25,7 +25,7 @@ from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.sparse_rows import refuse_dense
 from banditlab.players.player import Player
 from banditlab.problem import Problem
-from banditlab.results.store import FORMAT
+from banditlab.results.schema import FORMAT
 
 GIB = 2.0**30
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from banditlab.engine.spec import Spec
-from banditlab.results.store import FORMAT
+from banditlab.results.schema import FORMAT
 
 
 def spec_to_toml(spec: Spec, facts: dict[str, Any]) -> str:

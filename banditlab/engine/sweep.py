@@ -16,7 +16,8 @@ from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
 from banditlab.registry import registry
-from banditlab.results.store import Store, finished_runs
+from banditlab.results.reading import finished_runs
+from banditlab.results.store import Store
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
 TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side

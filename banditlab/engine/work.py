@@ -20,7 +20,8 @@ from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, is_compiled, play, play_together
 from banditlab.players.label_agent import LabelAgent
-from banditlab.results.store import Finished, Rows, Store
+from banditlab.results.schema import Finished, Rows
+from banditlab.results.store import Store
 
 REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""

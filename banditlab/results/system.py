@@ -46,8 +46,6 @@ def locked(file: Path) -> Iterator[None]:
             msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
 
 
-
-
 def make_readable(number: int) -> None:
     """Give an open file that `tempfile` made, which is private, the permission bits any other new file has."""
     if hasattr(os, "fchmod"):  # elsewhere there are no such bits

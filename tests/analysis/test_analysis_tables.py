@@ -288,7 +288,7 @@ def test_no_finished_runs(new_folder):
 
 def test_the_format_read_is_the_format_written():
     from banditlab.analysis.tables import STORE_FORMAT
-    from banditlab.results.store import FORMAT
+    from banditlab.results.schema import FORMAT
 
     assert STORE_FORMAT == FORMAT
 

@@ -15,7 +15,7 @@ from banditlab.engine import play
 from banditlab.engine.work import run_rows
 from banditlab.envs.logistic import Logistic
 from banditlab.forecasters.ogd import OGD
-from banditlab.results.store import concatenate
+from banditlab.results.files import concatenate
 
 REFERENCES = [{"id": "perceptron"}, {"id": "sampled", "forecaster": "ogd", "grid": {"norm_bound": [1.0, 3.0]}}]
 

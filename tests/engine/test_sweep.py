@@ -25,7 +25,10 @@ from banditlab.engine.runner import play
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 from banditlab.results import store as store_module
-from banditlab.results.store import Finished, Store, concatenate, finished_runs, first_run, shards
+from banditlab.results.files import concatenate
+from banditlab.results.reading import finished_runs, first_run, shards
+from banditlab.results.schema import Finished
+from banditlab.results.store import Store
 
 
 def tables(folder):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from banditlab.results import system
-from banditlab.results.store import _write_bytes
+from banditlab.results.files import write_bytes
 
 AS_ON_WINDOWS = """
 import os, subprocess, sys, types  # Python's own modules ask what there is too: before it is taken away
@@ -80,8 +80,8 @@ def test_processes_hold_a_lock_one_after_another(tmp_path: Path, place: str) -> 
 def test_a_lock_is_free_after_an_error_and_after_a_death(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), system.locked(tmp_path / "lock"):
         raise ZeroDivisionError
-    holder = "from pathlib import Path; from banditlab.results.system import locked as l; l(Path('lock')).__enter__(); os._exit(9)"
-    assert subprocess.run([sys.executable, "-c", f"import os; {holder}"], cwd=tmp_path).returncode == 9
+    holder = "import os, pathlib, banditlab.results.system as s; s.locked(pathlib.Path('lock')).__enter__(); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", holder], cwd=tmp_path).returncode == 9
     begin = time.monotonic()
     with system.locked(tmp_path / "lock"):
         assert time.monotonic() - begin < 5
@@ -115,9 +115,9 @@ def test_memory_is_the_machines_or_the_containers(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no permission bits here")
 def test_a_stored_file_is_as_readable_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "any").touch()
-    _write_bytes(tmp_path / "stored", b"")
+    write_bytes(tmp_path / "stored", b"")
     any_other, stored = (stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("any", "stored"))
     assert stored == any_other
     monkeypatch.delattr(os, "fchmod")
-    _write_bytes(tmp_path / "stored", b"there")
+    write_bytes(tmp_path / "stored", b"there")
     assert (tmp_path / "stored").read_bytes() == b"there"

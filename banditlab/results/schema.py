@@ -1,0 +1,48 @@
+"""What a results folder holds.
+
+spec.toml                                    resolved, with versions and the store format number
+runs.json                                    the current spec's run ids, stream ids and skipped pairs
+shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
+comparators/<stream_id>.parquet, .npz
+failed/<run_id>.json                         traceback; tried again on the next call
+results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+
+Every file is written under a temporary name, fsynced, and put in place by os.replace.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+FORMAT = 1
+Rows = dict[str, list[Any]]
+RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
+
+COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("run_id", "stream_id", "kind", "environment", "player", "label"), pa.string()),
+    **dict.fromkeys(("repetition", "round", "mistakes"), pa.int64()),
+    **dict.fromkeys(("expected_mistakes", "log_loss", "explored"), pa.float64()),
+    **dict.fromkeys(("bound", "certificate", "seconds"), pa.float64()),
+    **dict.fromkeys(("expected_kind", "bound_unit"), pa.string()),
+    **dict.fromkeys(("loss_nats", "loss_bits", "gap", "norm_bound"), pa.float64()),
+    "description": pa.string(),
+}
+
+
+class Finished(NamedTuple):
+    """A finished run on its way to the store: its rows as columns, and its description."""
+
+    run_id: str
+    rows: Rows
+    description: dict[str, Any]
+
+
+def type_of(name: str, values: list[Any]) -> pa.DataType:
+    if name in COLUMNS:
+        return COLUMNS[name]
+    if name.startswith("diagnostic."):
+        return pa.float64()
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values if v is not None)
+    return pa.float64() if numbers and not name.startswith("setting.") else pa.string()

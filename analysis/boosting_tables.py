@@ -25,7 +25,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import result_pages
-from jung_2017 import PAPER
+from parts.jung_2017 import PAPER
 from result_pages.boosting_tables import CLOSE, LIGHT, METHODS, SETS
 
 from banditlab.analysis import load

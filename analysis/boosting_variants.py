@@ -27,8 +27,8 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from jung_2017 import PAPER
-from python2_order import dictionary_order
+from parts.jung_2017 import PAPER
+from parts.python2_order import dictionary_order
 from sklearn.datasets import fetch_openml
 
 from banditlab.analysis.places import kept

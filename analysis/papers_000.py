@@ -28,7 +28,7 @@ from time import thread_time
 import numpy as np
 import pandas as pd
 import result_pages
-from hard_data import LOOKS, NAMES, checks, draw, growth, legend, regrets_of, worse
+from parts.hard_data import LOOKS, NAMES, checks, draw, growth, legend, regrets_of, worse
 
 from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled
 from banditlab.analysis.places import keep, kept

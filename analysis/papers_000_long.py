@@ -26,7 +26,7 @@ import math
 import numpy as np
 import pandas as pd
 import result_pages
-from hard_data import LOOKS, checks, draw, growth, legend, regrets_of, worse
+from parts.hard_data import LOOKS, checks, draw, growth, legend, regrets_of, worse
 
 from banditlab.analysis.look import FAINT, name_ticks, new_figure, save, styled
 from banditlab.analysis.places import keep, kept

@@ -25,7 +25,7 @@ import math
 import numpy as np
 import pandas as pd
 import result_pages
-from hard_data import regrets_of, worse
+from parts.hard_data import regrets_of, worse
 
 from banditlab.analysis.look import FAINT, INK, new_figure, save, styled, styles
 from banditlab.analysis.places import kept

@@ -1,6 +1,6 @@
 """What is measured: `python -m benchmarks` (everything beside its floor) or `python -m benchmarks NAME [--setting VALUE]`.
 
-A part of this folder is a module with `main(*, setting=default, ...)`: its settings become options (`--setting`), their
+A part is a module of `commands` with `main(*, setting=default, ...)`: its settings become options (`--setting`), their
 types those of the annotations; a bool that defaults to False is switched on. A new part is one line in PARTS.
 """
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if part not in PARTS:
         refuse("", f"no part is called {part!r}{nearest(part, PARTS, keep_order=True)}")
-    run = importlib.import_module(f"benchmarks.{part}").main
+    run = importlib.import_module(f"benchmarks.commands.{part}").main
     settings = vars(options(part, run).parse_args(arguments))
 
     from threadpoolctl import threadpool_limits

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
-from jung_2017 import COLUMNS, PAPER
+from parts.jung_2017 import COLUMNS, PAPER
 
 from banditlab.analysis.pages import markdown_table
 

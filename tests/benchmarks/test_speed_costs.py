@@ -11,13 +11,14 @@ import pytest
 from banditlab.numerics import class_inverses
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks import costs, growth, machine, table
-from benchmarks.costs import Cell, Cost, Player
-from benchmarks.floors import floor
-from benchmarks.growth import Growth, Point
-from benchmarks.machine import Curve, Rates
-from benchmarks.players import LEFT_OUT, OURS, PEERS, TWO_FORMS
-from benchmarks.table import Row
+from benchmarks.measure import costs, machine
+from benchmarks.measure.costs import Cell, Cost, Player
+from benchmarks.measure.floors import floor
+from benchmarks.measure.machine import Curve, Rates
+from benchmarks.measure.one_player import Row
+from benchmarks.measure.players import LEFT_OUT, OURS, PEERS, TWO_FORMS
+from benchmarks.page import growth
+from benchmarks.page.growth import Growth, Point
 
 KEPT = (
     "banditron",
@@ -63,8 +64,8 @@ def test_labels_tell_lines_apart() -> None:
 def test_declared_state_is_what_the_arrays_hold(id_: str) -> None:
     player = of(id_)
     K, d = player.classes or 12, 64
-    made = table.build(player, Problem(d, K, 1.0, 20_000))
-    kept = sum(table.array_bytes(value) for value in table.owners(made))
+    made = one_player.build(player, Problem(d, K, 1.0, 20_000))
+    kept = sum(one_player.array_bytes(value) for value in one_player.owners(made))
     assert 8.0 * player.state(K, d) == pytest.approx(kept, rel=0.06)
 
 
@@ -94,8 +95,8 @@ def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_l
 
 def test_declared_state_holds_the_room_to_look_ahead() -> None:
     K, d = 10, 512
-    made = table.build(of("linucb"), Problem(d, K, 1.0, 20_000))
-    kept = sum(table.array_bytes(value) for value in table.owners(made))
+    made = one_player.build(of("linucb"), Problem(d, K, 1.0, 20_000))
+    kept = sum(one_player.array_bytes(value) for value in one_player.owners(made))
     assert 8.0 * of("linucb").state(K, d) == pytest.approx(kept, rel=0.01)
 
 

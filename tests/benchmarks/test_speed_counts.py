@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import counts
-from benchmarks._instrument import Content, content, instrument
-from benchmarks.costs import Cell
-from benchmarks.players import OURS
+from benchmarks.measure import counts
+from benchmarks.measure.costs import Cell
+from benchmarks.measure.instrument import Content, content, instrument
+from benchmarks.measure.players import OURS
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 FEW = ("banditron gamma=0.1", "aioli")

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import kept, report, speed, table, vw_driver
-from benchmarks.machine import Curve, Rates
-from benchmarks.players import PEERS
-from benchmarks.results import Results
-from benchmarks.table import Effort, Row
+from benchmarks.commands import speed
+from benchmarks.measure import one_player, vw_driver
+from benchmarks.measure.machine import Curve, Rates
+from benchmarks.measure.one_player import Effort, Row
+from benchmarks.measure.players import PEERS
+from benchmarks.page import kept, report
+from benchmarks.page.results import Results
 
 FLAT = Curve((1.0, 1e12), (10.0, 10.0))
 RATES = Rates(*[FLAT] * len(Rates._fields))._replace(bytes=Curve((1.0, 1e12), (1e4, 1e4)))
@@ -125,9 +127,9 @@ def test_page_tables_and_figure_are_written(tmp_path: Path) -> None:
 
 def test_vowpal_wabbits_own_driver_plays_the_stream() -> None:
     pytest.importorskip("vowpalwabbit")
-    found = vw_driver.measure(DRIVER, table.logistic(3, 8), Effort())
+    found = vw_driver.measure(DRIVER, one_player.logistic(3, 8), Effort())
     assert found.why == ""
-    assert found.rounds == len(table.logistic(3, 8).y)
+    assert found.rounds == len(one_player.logistic(3, 8).y)
     assert found.mistakes is not None
     assert 0.0 < found.mistakes < 0.6  # two thirds is guessing
     assert found.nanoseconds is not None

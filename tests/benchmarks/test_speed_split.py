@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import split, table
-from benchmarks.costs import Player
-from benchmarks.players import OURS
+from benchmarks.measure import split
+from benchmarks.measure.costs import Player
+from benchmarks.measure.players import OURS
 
 
 def of(id_: str) -> Player:
@@ -28,10 +28,10 @@ def arrays(value: Any) -> list[np.ndarray]:
 @pytest.mark.parametrize("id_", ["banditron", "aioli"])
 def test_deciding_alone_takes_time_and_leaves_the_state(id_: str) -> None:
     player = of(id_)
-    table.warm(player)
-    stream = table.logistic(player.classes or 4, 16)
-    made = table.build(player, stream.problem)
-    table.blocks(made)(stream.X[:500], stream.y[:500])
+    one_player.warm(player)
+    stream = one_player.logistic(player.classes or 4, 16)
+    made = one_player.build(player, stream.problem)
+    one_player.blocks(made)(stream.X[:500], stream.y[:500])
     before = copy.deepcopy(arrays(made.state))
     alone = split.nanoseconds(made, stream.X)
     assert alone is not None
@@ -45,17 +45,17 @@ def test_deciding_alone_takes_time_and_leaves_the_state(id_: str) -> None:
 
 @pytest.mark.parametrize("id_", ["exploration", "gaf-fresh", "uniform"])
 def test_rounds_that_are_not_played_one_by_one_in_a_kernel_are_not_divided(id_: str) -> None:
-    made = table.build(of(id_), table.logistic(4, 16).problem)
+    made = one_player.build(of(id_), one_player.logistic(4, 16).problem)
     assert (split.deciding(made) is None) == (id_ != "uniform")
 
 
 def test_the_cell_at_which_rounds_are_divided_says_so_in_its_row() -> None:
     player = of("banditron")
-    table.warm(player)
-    effort = table.Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
-    divided = table.measure(player, table.logistic(10, 64), effort)
+    one_player.warm(player)
+    effort = one_player.Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
+    divided = one_player.measure(player, one_player.logistic(10, 64), effort)
     assert divided.why == ""
     assert divided.deciding is not None
     assert divided.nanoseconds is not None
     assert 0.0 < divided.deciding < 3.0 * divided.nanoseconds
-    assert table.measure(player, table.logistic(4, 16), effort).deciding is None
+    assert one_player.measure(player, one_player.logistic(4, 16), effort).deciding is None

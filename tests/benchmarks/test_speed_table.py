@@ -14,22 +14,23 @@ import numpy as np
 import pytest
 
 from banditlab.players.agent import Trace
-from benchmarks import speed, table
 from benchmarks.__main__ import PARTS
 from benchmarks.__main__ import main as command
-from benchmarks.costs import Cost, Player
-from benchmarks.machine import Curve, Rates
-from benchmarks.players import OURS
-from benchmarks.table import ChildError, Effort, Row
+from benchmarks.commands import speed
+from benchmarks.measure import one_player
+from benchmarks.measure.costs import Cost, Player
+from benchmarks.measure.machine import Curve, Rates
+from benchmarks.measure.one_player import ChildError, Effort, Row
+from benchmarks.measure.players import OURS
 
 EFFORT = Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
 BANDITRON = next(player for player in OURS if player.id == "banditron")
 
 
 def test_a_row_counts_rounds_mistakes_and_the_state() -> None:
-    table.warm(BANDITRON)
-    stream = table.logistic(4, 16)
-    row = table.measure(BANDITRON, stream, EFFORT)
+    one_player.warm(BANDITRON)
+    stream = one_player.logistic(4, 16)
+    row = one_player.measure(BANDITRON, stream, EFFORT)
     assert row.why == ""
     assert row.rounds is not None
     assert 0 < row.rounds <= len(stream.y)
@@ -43,17 +44,17 @@ def test_a_row_counts_rounds_mistakes_and_the_state() -> None:
 
 def test_every_pass_has_a_player_of_its_own() -> None:
     """A pass gone through again by the same player would be faster or slower than the mistakes beside it say."""
-    table.warm(BANDITRON)
-    stream, made = table.logistic(4, 16), []
+    one_player.warm(BANDITRON)
+    stream, made = one_player.logistic(4, 16), []
 
     def fresh() -> Any:
-        made.append(table.build(BANDITRON, stream.problem))
+        made.append(one_player.build(BANDITRON, stream.problem))
         return made[-1]
 
-    found = table.play(fresh, stream, Effort(seconds=0.05), whole=True)
+    found = one_player.play(fresh, stream, Effort(seconds=0.05), whole=True)
     [first, *others] = made
-    alone = table.build(BANDITRON, stream.problem)
-    mistakes = table.blocks(alone)(stream.X, stream.y)
+    alone = one_player.build(BANDITRON, stream.problem)
+    mistakes = one_player.blocks(alone)(stream.X, stream.y)
     assert others
     assert (found.rounds, found.mistakes) == (len(stream.y), mistakes)
     np.testing.assert_array_equal(first.state.V, alone.state.V)
@@ -61,31 +62,31 @@ def test_every_pass_has_a_player_of_its_own() -> None:
 
 def test_heavy_rounds_are_counted() -> None:
     fastcb, soba = (next(p for p in OURS if p.id == id_) for id_ in ("fastcb", "soba-diag"))
-    stream = table.logistic(4, 16)
-    agent, rounds, accepted = table.build(soba, stream.problem), 300, 0
+    stream = one_player.logistic(4, 16)
+    agent, rounds, accepted = one_player.build(soba, stream.problem), 300, 0
     for x, y in zip(stream.X[:rounds], stream.y[:rounds].tolist(), strict=True):
         before = agent.state.theta.copy()
         decision = agent.act(x)
         agent.learn(x, decision, decision.action == y)
         accepted += int((agent.state.theta != before).any())
     assert 0 < accepted < rounds
-    assert table.heavy(soba, stream, rounds) == accepted / rounds
-    agent = table.build(fastcb, stream.problem)
+    assert one_player.heavy(soba, stream, rounds) == accepted / rounds
+    agent = one_player.build(fastcb, stream.problem)
     agent.play_block(stream.X[:30], stream.y[:30], Trace.empty(30))
     assert agent.diagnostics()["duel_winner"] == -1
-    assert table.heavy(fastcb, stream, 30) == 1.0
+    assert one_player.heavy(fastcb, stream, 30) == 1.0
 
 
-@pytest.mark.skipif(table.resident() is None, reason="peak memory is read from /proc")
+@pytest.mark.skipif(one_player.resident() is None, reason="peak memory is read from /proc")
 def test_peak_memory_holds_what_a_player_allocates() -> None:
     def grow() -> dict[str, Any]:
-        before = table.resident(reset=True)
+        before = one_player.resident(reset=True)
         room = np.ones(2**22)  # 32 MiB, given back before the peak is read
         total = room.sum()
         del room
-        return {"peak": (table.resident() or 0) - (before or 0), "total": total}
+        return {"peak": (one_player.resident() or 0) - (before or 0), "total": total}
 
-    peak = table.in_child(grow, 60.0)["peak"]
+    peak = one_player.in_child(grow, 60.0)["peak"]
     assert 32 * 2**20 <= peak < 40 * 2**20
 
 
@@ -94,7 +95,7 @@ def test_the_child_reports_why_it_failed() -> None:
         raise ValueError("no such thing")
 
     with pytest.raises(ChildError, match="ValueError: no such thing"):
-        table.in_child(fail, 60.0)
+        one_player.in_child(fail, 60.0)
 
 
 def test_a_child_that_takes_too_long_is_stopped() -> None:
@@ -103,29 +104,29 @@ def test_a_child_that_takes_too_long_is_stopped() -> None:
             pass
 
     with pytest.raises(ChildError, match=r"over 0\.2 s"):
-        table.in_child(hang, 0.2)
+        one_player.in_child(hang, 0.2)
 
 
 def test_cells_that_cannot_be_measured_say_why() -> None:
-    stream = table.logistic(3, 16)
+    stream = one_player.logistic(3, 16)
     huge = Player("folklore", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 21e9 / 8.0)
     binary = Player("aioli", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 1.0, classes=2)
-    assert table.measure(huge, stream, EFFORT).why == "state 21 GB"
-    assert table.measure(binary, stream, EFFORT).why == "K = 2 only"
+    assert one_player.measure(huge, stream, EFFORT).why == "state 21 GB"
+    assert one_player.measure(binary, stream, EFFORT).why == "K = 2 only"
 
 
 def test_what_was_too_slow_at_a_smaller_size_is_not_tried_again() -> None:
-    stream = table.logistic(3, 16)
+    stream = one_player.logistic(3, 16)
     slow = Row(BANDITRON.label, "agents", "logistic", 2, 16, why="over 90 s")
-    found = table.too_slow(BANDITRON, stream, [slow])
+    found = one_player.too_slow(BANDITRON, stream, [slow])
     assert found is not None
     assert (found.why, found.K, found.d) == ("over 90 s at 2 x 16", 3, 16)
-    again = table.too_slow(BANDITRON, table.logistic(4, 16), [found])
+    again = one_player.too_slow(BANDITRON, one_player.logistic(4, 16), [found])
     assert again is not None
     assert again.why == "over 90 s at 3 x 16"
-    assert table.too_slow(BANDITRON, stream, [slow._replace(d=32)]) is None
-    assert table.too_slow(BANDITRON, stream, [slow._replace(why="state 21 GB")]) is None
-    assert table.too_slow(BANDITRON, stream, [slow._replace(player="other")]) is None
+    assert one_player.too_slow(BANDITRON, stream, [slow._replace(d=32)]) is None
+    assert one_player.too_slow(BANDITRON, stream, [slow._replace(why="state 21 GB")]) is None
+    assert one_player.too_slow(BANDITRON, stream, [slow._replace(player="other")]) is None
 
 
 def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ def test_the_vehicle_data_that_cannot_be_had_are_one_line(
         raise URLError("no network")
 
     monkeypatch.setenv("BANDITLAB_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr("benchmarks.estimator.fetch_openml", unreachable)
+    monkeypatch.setattr("benchmarks.commands.estimator.fetch_openml", unreachable)
     assert refused(["estimator"]).startswith("python -m benchmarks estimator: vehicle (OpenML 54) is not in the cache")
 
 

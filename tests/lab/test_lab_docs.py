@@ -74,7 +74,7 @@ def test_what_is_measured_has_that_name(name: str, monkeypatch: pytest.MonkeyPat
             part = words.pop(0) if words and not words[0].startswith("-") else main.DEFAULT
             assert part in main.PARTS, line
             if words:
-                run = importlib.import_module(f"benchmarks.{part}").main
+                run = importlib.import_module(f"benchmarks.commands.{part}").main
                 taken = {flag for action in main.options(part, run)._actions for flag in action.option_strings}
                 assert set(OPTION.findall(" ".join(words))) <= taken, line
 

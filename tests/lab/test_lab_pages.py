@@ -25,7 +25,7 @@ def result_pages() -> Iterator[ModuleType]:
         import result_pages
 
         yield result_pages
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("result_pages", "jung_2017")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("result_pages", "parts")]:
         del sys.modules[name]
 
 

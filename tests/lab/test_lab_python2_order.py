@@ -13,7 +13,7 @@ def module():
     folder = str(Path(__file__).parents[2] / "analysis")
     sys.path.insert(0, folder)
     try:
-        import python2_order
+        from parts import python2_order
     finally:
         sys.path.remove(folder)
     return python2_order

@@ -80,7 +80,9 @@ def test_processes_hold_a_lock_one_after_another(tmp_path: Path, place: str) -> 
 def test_a_lock_is_free_after_an_error_and_after_a_death(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), system.locked(tmp_path / "lock"):
         raise ZeroDivisionError
-    holder = "import os, pathlib, banditlab.results.system as s; s.locked(pathlib.Path('lock')).__enter__(); os._exit(9)"
+    holder = (
+        "import os, pathlib, banditlab.results.system as s; s.locked(pathlib.Path('lock')).__enter__(); os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", holder], cwd=tmp_path).returncode == 9
     begin = time.monotonic()
     with system.locked(tmp_path / "lock"):

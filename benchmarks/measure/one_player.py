@@ -35,9 +35,9 @@ from banditlab.players.agent import KernelAgent, Trace
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks import split
-from benchmarks.costs import Player
-from benchmarks.players import PEERS, TWO_FORMS
+from benchmarks.measure import split
+from benchmarks.measure.costs import Player
+from benchmarks.measure.players import PEERS, TWO_FORMS
 
 Floats = NDArray[np.float64]
 CLASSES = (2, 10, 50)
@@ -78,7 +78,7 @@ class Effort(NamedTuple):
 class Row(NamedTuple):
     """A measured cell, or a cell that was not measured (`why`); what does not apply is None.
 
-    deciding: nanoseconds of a round without learning, where `benchmarks.split` tells them apart. run: when the command
+    deciding: nanoseconds of a round without learning, where `benchmarks.measure.split` tells them apart. run: when the command
     started that measured the cell.
     """
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from banditlab.analysis.look import COLOURS, INK, THIN, new_figure, save, styled
-from benchmarks.costs import Player
-from benchmarks.growth import LEAST_FEATURES, grow, verdict
-from benchmarks.head import SHOWN, head
-from benchmarks.machine import Rates
-from benchmarks.players import LEFT_OUT, OURS, PEERS
-from benchmarks.results import JOBS, TARGETS, Cell, Place, Results, limit, place_name, points, us
-from benchmarks.table import CLASSES, FEATURES, Row
+from benchmarks.measure.costs import Player
+from benchmarks.measure.machine import Rates
+from benchmarks.measure.one_player import CLASSES, FEATURES, Row
+from benchmarks.measure.players import LEFT_OUT, OURS, PEERS
+from benchmarks.page.growth import LEAST_FEATURES, grow, verdict
+from benchmarks.page.head import SHOWN, head
+from benchmarks.page.results import JOBS, TARGETS, Cell, Place, Results, limit, place_name, points, us
 
 COLUMNS = (
     *("player", "rounds/s", "us a round", "floor, us", "ratio", "the floor is"),

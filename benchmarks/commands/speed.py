@@ -5,7 +5,7 @@ docs/results/speed.md, speed.csv, speed-rates.csv, speed-runs.json and
 docs/images/speed.png. --only fastcb,vw and --sizes digits,10x64
 choose lines and cells; --quick takes a tenth of the time; with any of these nothing is written unless --out FOLDER says
 where. --resume goes on from the speed.csv that is there; --redraw writes page and figure anew from it. --check counts
-the instructions of the compiled kernels and compares them with benchmarks/counts.csv, --update writes that file.
+the instructions of the compiled kernels and compares them with benchmarks/tables/counts.csv, --update writes that file.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from banditlab.errors import UsageError, nearest
-from benchmarks import counts, head, machine, report, table, vw_driver
-from benchmarks.costs import Player
-from benchmarks.machine import Curve, Rates
-from benchmarks.peers import installed, versions
-from benchmarks.players import OURS, PEERS
-from benchmarks.table import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm
+from benchmarks.commands.peers import installed, versions
+from benchmarks.measure import counts, machine, vw_driver
+from benchmarks.measure.costs import Player
+from benchmarks.measure.machine import Curve, Rates
+from benchmarks.measure.one_player import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm
+from benchmarks.measure.players import OURS, PEERS
+from benchmarks.page import head, report
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PATIENCE = 30.0
 """Seconds after which another library is given up in a cell, and in larger ones."""
 CELLS = ["digits", *(f"{K}x{d}" for K in CLASSES for d in FEATURES)]
@@ -134,9 +135,9 @@ def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row
         done = {row.player for row in rows if (row.stream, row.K, row.d) == (here.name, K, d)}
         for player in players:
             if player.label not in done:
-                measured = vw_driver.measure if player.kind == "driver" else table.measure
+                measured = vw_driver.measure if player.kind == "driver" else one_player.measure
                 here_effort = effort._replace(limit=min(effort.limit, PATIENCE)) if player in PEERS else effort
-                row = table.too_slow(player, here, rows) or measured(player, here, here_effort)
+                row = one_player.too_slow(player, here, rows) or measured(player, here, here_effort)
                 rows.append(row._replace(run=begun))
                 say(start, shown(rows[-1]))
         digits.cache_clear()

@@ -23,7 +23,7 @@ from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
-from benchmarks.forecasters import cpu_seconds
+from benchmarks.commands.forecasters import cpu_seconds
 
 BLOCK = 500
 UPDATES = 8

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from banditlab.engine import Sweep
-from benchmarks import kept
+from benchmarks.page import kept
 
 SETTINGS = 100
 GAMMAS = [round(0.005 * (i + 1), 3) for i in range(SETTINGS // 2)]

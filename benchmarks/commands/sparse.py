@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from benchmarks import kept
+from benchmarks.page import kept
 
 AGENTS: list[tuple[str, dict[str, Any]]] = [
     ("banditron", {}),
@@ -87,7 +87,7 @@ def _line(id_: str, settings: dict[str, Any], rounds: int) -> str:
     from banditlab.envs.sparse import Sparse
     from banditlab.players.agent import Trace
     from banditlab.registry import registry
-    from benchmarks.table import array_bytes, owners, resident
+    from benchmarks.measure.one_player import array_bytes, owners, resident
 
     env = Sparse(**SHAPE, horizon=WARM + rounds)  # type: ignore[arg-type]
     cls: Any = registry().load("agents", id_)

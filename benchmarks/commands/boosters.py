@@ -32,7 +32,7 @@ from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/results/boosting-speed.md"
 SETS = {"balance-scale": 625, "nursery": 2_000}
 """Rounds that are played of each set over compiled trees."""

@@ -24,7 +24,7 @@ from banditlab.players.agent import Agent, Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
-from benchmarks.digits import ROUNDS, WARM, stream
+from benchmarks.commands.digits import ROUNDS, WARM, stream
 
 STREAMS = 3
 RECOMMENDED = "fastcb"

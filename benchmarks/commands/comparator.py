@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from banditlab.comparators import Comparator, StreamCounts, best_in_ball, comparators_along
 from banditlab.envs.logistic import Logistic
 from banditlab.losses import logistic_loss
-from benchmarks import kept
+from benchmarks.page import kept
 
 BALLS = (1.0, 3.0, 10.0, 30.0)
 EVERY = 5

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.costs import Player
-from benchmarks.table import ChildError, Effort, Row, Stream, in_child, resident
+from benchmarks.measure.costs import Player
+from benchmarks.measure.one_player import ChildError, Effort, Row, Stream, in_child, resident
 
 NUMBERS = 2**21
 """The longest file; wider contexts get fewer rounds."""

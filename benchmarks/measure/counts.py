@@ -1,8 +1,8 @@
 """The regression check: instructions that compiled kernels execute a round, counted, not timed.
 
 A process of its own compiles every player's kernels for one fixed target (TARGET, whatever the machine is), with counters
-in them (see `benchmarks._instrument`), and plays ROUNDS rounds of a Logistic stream after as many that are not counted. What a
-round executed is compared with benchmarks/counts.csv: floating-point operations (the BLAS's included, from the shapes it
+in them (see `instrument.py`), and plays ROUNDS rounds of a Logistic stream after as many that are not counted. What a
+round executed is compared with benchmarks/tables/counts.csv: floating-point operations (the BLAS's included, from the shapes it
 is called with), bytes loaded and stored, instructions, exponentials and the like. More than TOLERANCE above the
 committed count fails; below, the file wants renewing with --update. Interpreted parts of a player are not counted.
 
@@ -21,9 +21,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.players import OURS
+from benchmarks.measure.players import OURS
 
-FILE = Path(__file__).parent / "counts.csv"
+FILE = Path(__file__).parents[1] / "tables" / "counts.csv"
 TARGET = "x86-64-v3"
 CLASSES, FEATURES, ROUNDS = 10, 64, 200
 TOLERANCE, LOOSE = 0.05, 0.5
@@ -71,9 +71,9 @@ def count(labels: list[str]) -> dict[str, Counts]:
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     target = {"NUMBA_CPU_NAME": TARGET, "NUMBA_CPU_FEATURES": ""}
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.counts", *labels],
+        [sys.executable, "-m", "benchmarks.measure.counts", *labels],
         env={**os.environ, **threads, **target},
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -113,7 +113,7 @@ def write(file: Path, counts: dict[str, Counts]) -> None:
 
 def _count_here(labels: list[str]) -> None:
     """Count in this process, which must not have compiled anything yet, and print the counts as JSON."""
-    from benchmarks._instrument import install
+    from benchmarks.measure.instrument import install
 
     counters = install()
     from threadpoolctl import threadpool_limits
@@ -130,7 +130,7 @@ def _count_here(labels: list[str]) -> None:
 def _counted(player: Any, counters: Any) -> Counts:
     from banditlab.envs.logistic import Logistic
     from banditlab.numerics.contexts import as_contexts
-    from benchmarks.table import SEED, blocks, build
+    from benchmarks.measure.one_player import SEED, blocks, build
 
     env = Logistic(n_classes=player.classes or CLASSES, n_features=FEATURES, horizon=2 * ROUNDS)
     env.reset(seed=SEED)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from benchmarks.costs import Player
-from benchmarks.floors import Floor, cell_of, floor
-from benchmarks.growth import Point
-from benchmarks.machine import Rates
-from benchmarks.players import OURS, PEERS
-from benchmarks.table import ROUNDS, STREAM_BYTES, Row
+from benchmarks.measure.costs import Player
+from benchmarks.measure.floors import Floor, cell_of, floor
+from benchmarks.measure.machine import Rates
+from benchmarks.measure.one_player import ROUNDS, STREAM_BYTES, Row
+from benchmarks.measure.players import OURS, PEERS
+from benchmarks.page.growth import Point
 
 TARGETS = {"first": 15.0, "second": 10.0}
 JOBS = {"first": "first order", "second": "a second-order model per class"}

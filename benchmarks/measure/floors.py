@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from benchmarks.costs import Cell, Player
-from benchmarks.machine import Rates, level
-from benchmarks.table import Row
+from benchmarks.measure.costs import Cell, Player
+from benchmarks.measure.machine import Rates, level
+from benchmarks.measure.one_player import Row
 
 
 class Floor(NamedTuple):

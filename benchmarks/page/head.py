@@ -6,11 +6,12 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable
 
-from benchmarks import kept, machine
-from benchmarks.growth import grow, verdict
-from benchmarks.peers import versions
-from benchmarks.players import OURS, PEERS
-from benchmarks.results import JOBS, LIMITS, TARGETS, Place, Results, limit, place_name, points, us
+from benchmarks.commands.peers import versions
+from benchmarks.measure import machine
+from benchmarks.measure.players import OURS, PEERS
+from benchmarks.page import kept
+from benchmarks.page.growth import grow, verdict
+from benchmarks.page.results import JOBS, LIMITS, TARGETS, Place, Results, limit, place_name, points, us
 
 SHOWN: tuple[Place, ...] = (("digits", 10, 65), ("logistic", 10, 64))
 """Where ratios are told in the head, and floors are asked for."""
@@ -146,7 +147,7 @@ def _method() -> Iterable[str]:
     yield "50 matrices in single precision are 200), so that these cells are not the same job.\n"
     yield "From some size on our per-class agents look at the next 32 or 64 contexts of a block together, which a caller"
     yield "who brings one context at a time cannot use: at d = 64 and on digits nothing of the kind happens.\n"
-    yield "The floor is the larger of two: the operations of a round (`benchmarks/players.py`), each kind at the best rate"
+    yield "The floor is the larger of two: the operations of a round (`benchmarks/measure/players.py`), each at the best rate"
     yield "measured on this core for its size (the table below), plus, for agents, the loop: what uniform guessing takes;"
     yield "and the bytes of the state and the context that a round must move, at the bandwidth of the cache or memory that"
     yield "holds them. Ratio: measured over floor.\n"

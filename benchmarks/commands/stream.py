@@ -17,9 +17,9 @@ from pathlib import Path
 
 from banditlab.errors import UsageError
 from banditlab.validation import at_least, one_of
-from benchmarks import kept
+from benchmarks.page import kept
 
-SPEC = Path(__file__).parent.parent / "runs" / "long-stream.toml"
+SPEC = Path(__file__).parents[2] / "runs" / "long-stream.toml"
 STATUS = Path("/proc/self/status")
 DOORS = ("draw", "play", "Sweep", "banditlab run")
 

@@ -1,9 +1,9 @@
-"""The players that are measured: one line each, with the cost of a round (see `benchmarks.costs`)."""
+"""The players that are measured: one line each, with the cost of a round (see `benchmarks.measure.costs`)."""
 
 from __future__ import annotations
 
-from benchmarks import costs
-from benchmarks.costs import Cost, Player, halves, joint, joint_or_span, newtron_state, weights
+from benchmarks.measure import costs
+from benchmarks.measure.costs import Cost, Player, halves, joint, joint_or_span, newtron_state, weights
 
 
 def squares(K: int, d: int) -> float:

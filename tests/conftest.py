@@ -50,7 +50,7 @@ def group_of(nodeid: str) -> str:
     their fixtures, some of which play sweeps, are made once.
     """
     file = nodeid.partition("::")[0]
-    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks")
+    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "record")
     return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
 
 

@@ -22,6 +22,7 @@ def ours(request: pytest.FixtureRequest) -> Any:
         ("tests/agents/test_agent_inputs.py::test_blocks[obama-lite]", "obama"),
         ("tests/agents/test_agent_inputs.py::test_blocks[gaptron]", "tests/agents/test_agent_inputs.py"),
         ("tests/checks/test_checks.py::test_it[ons]", "ons"),
+        ("tests/record/test_recorded_runs.py::test_numbers[players/gaf/three/defaults]", "gaf"),
         ("tests/checks/test_checks.py::test_questions", "tests/checks/test_checks.py"),
         ("tests/lab/test_lab_specs.py::test_a_spec[folklore.toml]", "tests/lab/test_lab_specs.py"),
         ("tests/test_cli.py::test_ridge", "tests/test_cli.py"),

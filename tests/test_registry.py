@@ -17,7 +17,7 @@ from banditlab.problem import Problem
 from banditlab.registry import KINDS, Registry, classes_of, kind_of, load_file, registry, source_hash
 
 AGENT = """
-from banditlab.player import Player
+from banditlab.players.player import Player
 
 class Mine(Player):
     id = "{id}"
@@ -241,7 +241,7 @@ def test_an_installed_agent_is_found(package: Any) -> None:
 
 def test_an_installed_forecaster_and_env_are_found(package: Any) -> None:
     source = (
-        "class F(__import__('banditlab.players.player').player.Player):\n    id = 'plugged-f'\n    feedback = 'label'\n"
+        "class F(__import__('banditlab.players.player').players.player.Player):\n    id = 'plugged-f'\n    feedback = 'label'\n"
         "    def predict(self, context): ...\n"
         "class E:\n    id = 'plugged/E-v0'\n"
     )

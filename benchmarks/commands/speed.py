@@ -21,7 +21,7 @@ from typing import Any
 
 from banditlab.errors import UsageError, nearest
 from benchmarks.commands.peers import installed, versions
-from benchmarks.measure import counts, machine, vw_driver
+from benchmarks.measure import counts, machine, one_player, vw_driver
 from benchmarks.measure.costs import Player
 from benchmarks.measure.machine import Curve, Rates
 from benchmarks.measure.one_player import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm

@@ -35,7 +35,7 @@ def test_shards_that_hold_several_runs(new_folder):
     out = folder.write(shards=4)
     single = load(out).runs
     files = sorted(out.glob("shards/*/*.parquet"))
-    pd.concat([pd.read_parquet(file) for file in files]).to_parquet(files[0])
+    pd.concat([pd.read_parquet(file) for file in files]).to_parquet(files[0], index=False)
     for file in files[1:3]:  # the fourth run's own file stays: it counts once
         file.unlink()
     pd.testing.assert_frame_equal(load(out).runs, single)
@@ -284,13 +284,6 @@ def test_no_finished_runs(new_folder):
     folder.add_run("fair", 0, 1.0)
     with pytest.raises(UsageError, match="no finished runs yet, of 1 in its spec"):
         load(folder.write(plan=["f" * 32]))
-
-
-def test_the_format_read_is_the_format_written():
-    from banditlab.analysis.tables import STORE_FORMAT
-    from banditlab.results.schema import FORMAT
-
-    assert STORE_FORMAT == FORMAT
 
 
 def test_errors_are_one_line(tmp_path: Path):

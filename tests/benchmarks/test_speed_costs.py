@@ -11,7 +11,7 @@ import pytest
 from banditlab.numerics import class_inverses
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks.measure import costs, machine
+from benchmarks.measure import costs, machine, one_player
 from benchmarks.measure.costs import Cell, Cost, Player
 from benchmarks.measure.floors import floor
 from benchmarks.measure.machine import Curve, Rates

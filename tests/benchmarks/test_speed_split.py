@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.measure import split
+from benchmarks.measure import one_player, split
 from benchmarks.measure.costs import Player
 from benchmarks.measure.players import OURS
 

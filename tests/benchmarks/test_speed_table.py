@@ -235,7 +235,7 @@ def test_the_vehicle_data_that_cannot_be_had_are_one_line(
 
 def test_every_part_has_a_main_with_settings() -> None:
     code = "import benchmarks.__main__ as m, importlib\nfor name in m.PARTS:\n"
-    code += "    m.options(name, importlib.import_module(f'benchmarks.{name}').main).format_help()\n"
+    code += "    m.options(name, importlib.import_module(f'benchmarks.commands.{name}').main).format_help()\n"
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
     assert "speed" in PARTS

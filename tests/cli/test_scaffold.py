@@ -68,7 +68,7 @@ def test_the_readmes_speak_of_files_that_are_there(lab: Path) -> None:
 
 def test_the_projects_readme_names_files_that_a_new_lab_has(lab: Path) -> None:
     block = (
-        (Path(__file__).parents[1] / "README.md")
+        (Path(__file__).parents[2] / "README.md")
         .read_text()
         .partition("banditlab new lab my-lab")[2]
         .partition("```")[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from banditlab.engine.memory import memory
 from banditlab.results import system
 from banditlab.results.files import write_bytes
 
@@ -37,7 +38,7 @@ if "here" not in sys.argv:
 COUNT = """
 import time
 from pathlib import Path
-from banditlab.system import locked
+from banditlab.results.system import locked
 folder = Path(sys.argv[1])
 (folder / sys.argv[2]).touch()
 deadline = time.monotonic() + 60
@@ -52,11 +53,12 @@ for _ in range(20):
 
 RUN = """
 sys.argv = ["banditlab", "run", "tiny.toml", "-j", "1", "--no-report"]
-from banditlab.cli import main
+from banditlab.cli.main import main
 try:
     main()
 finally:
-    from banditlab import system
+    from banditlab.engine.memory import memory
+from banditlab.results import system
     print(system.fcntl, system.msvcrt.calls)
 """
 
@@ -102,16 +104,16 @@ def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
 
 
 def test_memory_is_the_machines_or_the_containers(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = system.memory()
+    found = memory()
     assert found is None or 2**27 < found < 2**60
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**24}
     monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
     for text, expected in (("max\n", 2**36), (f"{2**33}\n", 2**33), (f"{2**40}\n", 2**36)):
         monkeypatch.setattr(Path, "read_text", lambda self, encoding, text=text: text)
-        assert system.memory() == expected
+        assert memory() == expected
     monkeypatch.delattr(os, "sysconf")
     monkeypatch.setattr(Path, "read_text", lambda self, encoding: "max")
-    assert system.memory() is None
+    assert memory() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no permission bits here")

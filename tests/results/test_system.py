@@ -57,8 +57,7 @@ from banditlab.cli.main import main
 try:
     main()
 finally:
-    from banditlab.engine.memory import memory
-from banditlab.results import system
+    from banditlab.results import system
     print(system.fcntl, system.msvcrt.calls)
 """
 

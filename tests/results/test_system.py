@@ -16,7 +16,7 @@ from banditlab.results import system
 from banditlab.results.files import write_bytes
 
 AS_ON_WINDOWS = """
-import os, subprocess, sys, types  # Python's own modules ask what there is too: before it is taken away
+import os, platformdirs, subprocess, sys, types  # Python's own modules ask what there is too: before it is taken away
 import fcntl as real
 
 class Msvcrt(types.ModuleType):

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.draws import draw
-from banditlab.numerics.jit import njit
-from banditlab.players.agent import KernelAgent
+from banditlab.agents import KernelAgent
+from banditlab.kernels import draw, njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive
 

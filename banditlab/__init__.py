@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from banditlab.doors import door
 
 if TYPE_CHECKING:
-    from banditlab.analysis import load as load
-    from banditlab.analysis import write_report as write_report
-    from banditlab.comparators import best_in_ball as best_in_ball
+    from banditlab.analysis.report import write_report as write_report
+    from banditlab.analysis.tables import load as load
+    from banditlab.comparators.ball import best_in_ball as best_in_ball
     from banditlab.comparison import compare as compare
-    from banditlab.engine import Sweep as Sweep
-    from banditlab.engine import make_agent as make_agent
-    from banditlab.engine import make_env as make_env
-    from banditlab.engine import make_forecaster as make_forecaster
-    from banditlab.engine import make_spec as make_spec
-    from banditlab.engine import play as play
-    from banditlab.engine import read_spec as read_spec
+    from banditlab.engine.making import make_agent as make_agent
+    from banditlab.engine.making import make_env as make_env
+    from banditlab.engine.making import make_forecaster as make_forecaster
+    from banditlab.engine.runner import play as play
+    from banditlab.engine.spec import make_spec as make_spec
+    from banditlab.engine.spec import read_spec as read_spec
+    from banditlab.engine.sweep import Sweep as Sweep
     from banditlab.errors import BanditlabError as BanditlabError
     from banditlab.estimator import OnlineClassifier as OnlineClassifier
     from banditlab.problem import Decision as Decision
@@ -34,14 +34,14 @@ _PLACES = {
     "Sweep": "banditlab.engine.sweep",
     "best_in_ball": "banditlab.comparators.ball",
     "compare": "banditlab.comparison",
-    "load": "banditlab.analysis",
+    "load": "banditlab.analysis.tables",
     "make_agent": "banditlab.engine.making",
     "make_env": "banditlab.engine.making",
     "make_forecaster": "banditlab.engine.making",
     "make_spec": "banditlab.engine.spec",
     "play": "banditlab.engine.runner",
     "read_spec": "banditlab.engine.spec",
-    "write_report": "banditlab.analysis",
+    "write_report": "banditlab.analysis.report",
 }
 
 __version__ = "0.1.0"
@@ -64,4 +64,5 @@ __all__ = [
     "write_report",
 ]
 
-__getattr__, __dir__ = door(__name__, _PLACES)
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, _PLACES)

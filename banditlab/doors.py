@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,10 @@ def places(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
 
 
 def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's `__getattr__` and `__dir__`, which know the names in `modules` before they are imported."""
+    """Return a package's `__getattr__` and `__dir__`, which know the names in `modules` before they are imported.
+
+    `dir` lists these, the submodules imported so far, and Python's own names: nothing that the package only uses.
+    """
 
     def load(name: str) -> Any:
         if name not in modules:
@@ -30,37 +33,65 @@ def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any]
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *modules})
+        inside = {
+            name
+            for name, value in vars(sys.modules[package]).items()
+            if isinstance(value, ModuleType) or name.startswith("__")
+        }
+        return sorted({*inside, *modules})
 
     return load, names
 
 
 def after_import(module: str, act: Callable[[], None]) -> None:
-    """Call `act` once `module` is imported: now, where it is already."""
-    if module in sys.modules:
+    """Call `act` whenever `module` has been executed: now, where it has been, and after each import or reload to come.
+
+    `act` is to do nothing the second time. Where it raises, so does the import.
+    """
+    sys.meta_path.insert(0, _Watcher(module, act))
+    if sys.modules.get(module) is not None:  # None forbids the import
         act()
-    else:
-        sys.meta_path.insert(0, _Watcher(module, act))
 
 
 class _Watcher(MetaPathFinder):
-    """Finds one module as Python would, acts when it has been executed, and is gone."""
+    """Finds one module as the finders after it do, and has its loader act in the end.
+
+    It stays: an import may fail and be tried again, and others ask finders without importing (`importlib.util.find_spec`).
+    To take it off the list would besides let another thread that walks the list pass over a finder.
+    """
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:
         self.module, self.act = module, act
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the module's own spec with a loader that acts afterwards; None for any other module."""
-        if fullname != self.module:
+        finders = list(sys.meta_path)
+        if fullname != self.module or self not in finders:
             return None
-        sys.meta_path.remove(self)
-        spec = next((s for s in (f.find_spec(fullname, path, target) for f in sys.meta_path) if s), None)
+        later = finders[finders.index(self) + 1 :]  # those before have been asked and found nothing
+        spec = next((s for s in (f.find_spec(fullname, path, target) for f in later) if s), None)
         if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-
-            def execute(module: ModuleType) -> None:
-                run(module)
-                self.act()
-
-            spec.loader.exec_module = execute  # type: ignore[method-assign]
+            spec.loader = _ActingLoader(spec.loader, self.act)
         return spec
+
+
+class _ActingLoader(Loader):
+    """Hands the module to its own loader, whose name it then bears, and acts when it has been executed."""
+
+    def __init__(self, loader: Loader, act: Callable[[], None]) -> None:
+        self.loader, self.act = loader, act
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return what the module's own loader makes."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the module as its own loader does, then act."""
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        self.act()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)

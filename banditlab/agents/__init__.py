@@ -133,4 +133,5 @@ __all__ = [
     "Uniform",
 ]
 
-__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))

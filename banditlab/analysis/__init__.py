@@ -28,4 +28,5 @@ _PLACES = {
 
 __all__ = ["Results", "load", "relative", "summary_rows", "write_report"]
 
-__getattr__, __dir__ = door(__name__, _PLACES)
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, _PLACES)

@@ -25,4 +25,5 @@ _PLACES = {
 
 __all__ = ["Comparator", "ComparatorError", "StreamCounts", "best_in_ball", "collapse", "comparators_along"]
 
-__getattr__, __dir__ = door(__name__, _PLACES)
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, _PLACES)

@@ -50,4 +50,5 @@ __all__ = [
     "read_spec",
 ]
 
-__getattr__, __dir__ = door(__name__, _PLACES)
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, _PLACES)

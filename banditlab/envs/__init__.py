@@ -61,7 +61,8 @@ __all__ = [
     "Table",
 ]
 
-__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
 
 
 def _register() -> None:

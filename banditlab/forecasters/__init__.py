@@ -61,4 +61,5 @@ __all__ = [
     "Problem",
 ]
 
-__getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))

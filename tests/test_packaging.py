@@ -1,0 +1,151 @@
+"""What is handed out: a wheel and an sdist with the package and nothing else, and a clone that shadows nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import banditlab
+
+ROOT = Path(banditlab.__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+BESIDE = ["pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", ".gitignore"]
+DECOYS = [
+    "tests/test_a.py",
+    "agents/mine.py",
+    "envs/mine.py",
+    "runs/a.toml",
+    "runs/results/a/runs.parquet",
+    "analysis/a.py",
+    "benchmarks/a.py",
+    "docs/a.md",
+    "results/a/report.html",
+    "build/lib/banditlab/old.py",
+    ".venv/lib/python3/site-packages/a.py",
+    ".ci/run",
+    "banditlab/agents/__pycache__/banditron.cpython-311.pyc",
+    "banditlab/agents/banditron.act_kernel-1.py311.nbi",
+    "banditlab/agents/banditron.act_kernel-1.py311.1.nbc",
+]
+"""Files that lie about in a checkout and are in no wheel."""
+
+
+def files_of_the_package() -> set[str]:
+    """Return every file under banditlab/ but caches, with its path from the root."""
+    found = (file.relative_to(ROOT) for file in (ROOT / "banditlab").rglob("*") if file.is_file())
+    return {file.as_posix() for file in found if not CACHES & set(file.parts)}
+
+
+def test_the_version_is_written_alike_twice() -> None:
+    assert PROJECT["project"]["version"] == banditlab.__version__
+
+
+def test_git_ignores_no_room_of_the_package() -> None:
+    """`results/` in .gitignore would take banditlab/results/ out of commits, of the wheel and of the sdist."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no git checkout")
+    folders = {ROOT / "banditlab" / room for room in ("build", "dist", "results", "runs")}
+    folders |= {(ROOT / file).parent for file in files_of_the_package()}
+    paths = [str(folder.relative_to(ROOT) / "new.py") for folder in sorted(folders)]
+    said = subprocess.run(["git", "check-ignore", *paths], cwd=ROOT, capture_output=True, text=True)
+    assert (said.returncode, said.stdout) == (1, ""), said.stdout + said.stderr
+    caches = ["banditlab/results/__pycache__/a.pyc", "results/a/runs.parquet", "runs/results/a", "dist/a.whl"]
+    said = subprocess.run(["git", "check-ignore", *caches], cwd=ROOT, capture_output=True, text=True)
+    assert said.stdout.split() == caches
+
+
+def test_a_clone_shadows_nothing(tmp_path: Path) -> None:
+    """In the folder that holds a clone, `import banditlab` finds the installed package, not the clone's folder."""
+    try:
+        importlib.metadata.distribution("banditlab")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("banditlab is not installed here, only found by its path")
+    (tmp_path / "banditlab").symlink_to(ROOT, target_is_directory=True)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    code = "from banditlab import Problem; import banditlab; print(banditlab.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("__init__.py"), done.stdout
+
+
+# ------------------------------------------------------------------------------------------------------- wheel and sdist
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what is packaged, among files that are not to be."""
+    folder = tmp_path_factory.mktemp("packaging") / "checkout"
+    shutil.copytree(ROOT / "banditlab", folder / "banditlab", ignore=shutil.ignore_patterns(*CACHES))
+    for name in BESIDE:
+        shutil.copy(ROOT / name, folder / name)
+    for decoy in DECOYS:
+        (folder / decoy).parent.mkdir(parents=True, exist_ok=True)
+        (folder / decoy).write_text("lies about\n")
+    return folder
+
+
+def build(folder: Path, out: Path, *options: str) -> None:
+    pytest.importorskip("build", reason="build comes with the extra build")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def wheel_of(out: Path) -> zipfile.ZipFile:
+    (file,) = out.glob("*.whl")
+    return zipfile.ZipFile(file)
+
+
+@pytest.fixture(scope="module")
+def built(checkout: Path) -> Path:
+    """Return the folder with the sdist and the wheel that is made from it."""
+    out = checkout.parent / "from the sdist"
+    build(checkout, out)
+    return out
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
+    names = {name for name in wheel_of(built).namelist() if ".dist-info/" not in name}
+    assert names == files_of_the_package()
+    assert {"banditlab/py.typed", "banditlab/results/__init__.py", "banditlab/cli/templates/agent.py.txt"} <= names
+    assert "banditlab/analysis/templates/report.html.j2" in names
+
+
+@pytest.mark.slow
+def test_the_wheel_says_what_it_is(built: Path) -> None:
+    wheel = wheel_of(built)
+    info = f"banditlab-{banditlab.__version__}.dist-info"
+    metadata = wheel.read(f"{info}/METADATA").decode()
+    assert f"\nVersion: {banditlab.__version__}\n" in metadata
+    for extra in PROJECT["project"]["optional-dependencies"]:
+        assert f"\nProvides-Extra: {extra}\n" in metadata
+    assert "banditlab = banditlab.cli.main:main" in wheel.read(f"{info}/entry_points.txt").decode()
+    assert f"{info}/licenses/LICENSE" in wheel.namelist()
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_what_the_wheel_needs_and_nothing_else(built: Path) -> None:
+    (file,) = built.glob("*.tar.gz")
+    with tarfile.open(file) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert names == files_of_the_package() | {*BESIDE, "PKG-INFO"}
+
+
+@pytest.mark.slow
+def test_the_sdist_and_the_checkout_make_the_same_wheel(checkout: Path, built: Path) -> None:
+    out = checkout.parent / "from the checkout"
+    build(checkout, out, "--wheel")
+    one, other = wheel_of(built), wheel_of(out)
+    assert sorted(one.namelist()) == sorted(other.namelist())
+    assert all(one.read(name) == other.read(name) for name in one.namelist())

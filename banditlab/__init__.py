@@ -46,23 +46,5 @@ _PLACES = {
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BanditlabError",
-    "Decision",
-    "OnlineClassifier",
-    "Problem",
-    "Sweep",
-    "best_in_ball",
-    "compare",
-    "load",
-    "make_agent",
-    "make_env",
-    "make_forecaster",
-    "make_spec",
-    "play",
-    "read_spec",
-    "write_report",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -19,8 +19,8 @@ def places(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
     return {name: module for kind in built_in.values() for name, (_, module) in kind.items()} | dict(others)
 
 
-def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's `__getattr__` and `__dir__`, which know the names in `modules` before they are imported.
+def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's `__getattr__`, `__dir__` and `__all__`: the names in `modules`, before they are imported.
 
     `dir` lists these, the submodules imported so far, and Python's own names: nothing that the package only uses.
     """
@@ -40,7 +40,7 @@ def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any]
         }
         return sorted({*inside, *modules})
 
-    return load, names
+    return load, names, sorted(modules)
 
 
 def after_import(module: str, act: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 import banditlab
 from banditlab.doors import after_import, door, places
-from banditlab.registry import KINDS, registry
+from banditlab.registry import KINDS, classes_of, registry
 
 ROOT = Path(banditlab.__file__).parents[1]
 DOORS = sorted(
@@ -74,6 +74,16 @@ def test_every_class_of_the_registry_is_at_its_packages_door(kind: str) -> None:
             cls = entry.load()
             package = ".".join(cls.__module__.split(".")[:2])
             assert getattr(importlib.import_module(package), cls.__name__) is cls
+
+
+@pytest.mark.parametrize("room", ["agents", "boosting", "envs", "forecasters"])
+def test_every_class_with_an_id_is_in_its_rooms_table(room: str) -> None:
+    """In the folders of families too: a forgotten line fails here."""
+    package = importlib.import_module(f"banditlab.{room}")
+    found = set()
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        found |= {(kind, cls.id) for kind, cls in classes_of(importlib.import_module(module.name))}
+    assert found == {(kind, id_) for kind, table in package.BUILT_IN.items() for id_, _ in table.values()}
 
 
 @pytest.mark.parametrize("package", DOORS)
@@ -153,7 +163,8 @@ def test_a_wrong_name_is_an_import_error(package: str) -> None:
 def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
     room = ModuleType("room")
     monkeypatch.setitem(sys.modules, "room", room)
-    load, names = door("room", {"Path": "pathlib"})
+    load, names, all_ = door("room", {"Path": "pathlib"})
+    assert all_ == ["Path"]
     assert names() == sorted({*vars(ModuleType("room")), "Path"})
     assert load("Path") is Path
     assert vars(room)["Path"] is Path
@@ -161,7 +172,7 @@ def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_table_that_names_a_wrong_module_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "room", ModuleType("room"))
-    load, _ = door("room", {"Path": "json"})
+    load, _, _ = door("room", {"Path": "json"})
     with pytest.raises(AttributeError, match="module 'json' has no attribute 'Path'"):
         load("Path")
 

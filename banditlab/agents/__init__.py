@@ -92,46 +92,5 @@ _OTHERS = {
     "Trace": "banditlab.players.agent",
 }
 
-__all__ = [
-    "RDUE",
-    "SOBA",
-    "VW",
-    "Agent",
-    "Banditron",
-    "CobaLinTS",
-    "CobaLinUCB",
-    "Confidit",
-    "ContextualBanditsLinTS",
-    "ContextualBanditsLinUCB",
-    "ContextualBanditsSGD",
-    "Decision",
-    "EpsilonGreedy",
-    "EpsilonGreedyDirect",
-    "Exploration",
-    "FastCB",
-    "Gaptron",
-    "KernelAgent",
-    "KernelLabelAgent",
-    "LabelAgent",
-    "LinTS",
-    "LinUCB",
-    "MABWiserLinTS",
-    "MABWiserLinUCB",
-    "Newtron",
-    "ObamaLite",
-    "OvRPerceptron",
-    "PNewtron",
-    "Perceptron",
-    "Problem",
-    "RandomizedDecoding",
-    "RiverLinUCB",
-    "RiverLogistic",
-    "SOBAdiag",
-    "Sampled",
-    "SquareCB",
-    "Trace",
-    "Uniform",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))

@@ -26,7 +26,5 @@ _PLACES = {
     "write_report": "banditlab.analysis.report",
 }
 
-__all__ = ["Results", "load", "relative", "summary_rows", "write_report"]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -62,29 +62,5 @@ _OTHERS = {
     "WeakLearner": "banditlab.boosting.weak.weak_learner",
 }
 
-__all__ = [
-    "AdaBoostOLM",
-    "AdaBoostOLMPlus",
-    "AdaBoostOLOneVsAll",
-    "AdaOVA",
-    "BestSingle",
-    "BoostedExploration",
-    "Booster",
-    "CompiledHoeffdingTree",
-    "Decision",
-    "ExactPotentials",
-    "Forecasting",
-    "HoeffdingTree",
-    "OnlineMBBM",
-    "Oza",
-    "Potentials",
-    "ProbableLearner",
-    "Problem",
-    "RememberedPotentials",
-    "SampledPotentials",
-    "Simulated",
-    "WeakLearner",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))

@@ -23,7 +23,5 @@ _PLACES = {
     "comparators_along": "banditlab.comparators.along",
 }
 
-__all__ = ["Comparator", "ComparatorError", "StreamCounts", "best_in_ball", "collapse", "comparators_along"]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -35,20 +35,5 @@ _PLACES = {
     "read_spec": "banditlab.engine.spec",
 }
 
-__all__ = [
-    "Estimate",
-    "Played",
-    "Progress",
-    "Result",
-    "Spec",
-    "Sweep",
-    "make_agent",
-    "make_env",
-    "make_forecaster",
-    "make_spec",
-    "play",
-    "read_spec",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -44,25 +44,8 @@ _OTHERS = {
     "Streams": "banditlab.envs._base",
 }
 
-__all__ = [
-    "AdaptiveEnv",
-    "Adversary",
-    "BanditEnv",
-    "Digits",
-    "Logistic",
-    "LowerBound",
-    "OpenML",
-    "Problem",
-    "Sparse",
-    "StreamEnv",
-    "Streams",
-    "SynNonSep",
-    "SynSep",
-    "Table",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))
 
 
 def _register() -> None:

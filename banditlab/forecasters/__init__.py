@@ -44,22 +44,5 @@ _OTHERS = {
     "Problem": "banditlab.problem",
 }
 
-__all__ = [
-    "AIOLI",
-    "FOLKLORE",
-    "FTRL",
-    "GAF",
-    "OGD",
-    "ONS",
-    "Aggregating",
-    "BGrid",
-    "Forecaster",
-    "FourierAIOLI",
-    "GAFFresh",
-    "KernelAIOLI",
-    "KernelForecaster",
-    "Problem",
-]
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))

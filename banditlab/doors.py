@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # importing it takes as long as all else that a door needs
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
 
 Table = Mapping[str, Mapping[str, tuple[str, str]]]
 """By kind ("agents", "envs" ...), for each public class its id and the module it stands in."""
@@ -53,7 +55,7 @@ def after_import(module: str, act: Callable[[], None]) -> None:
         act()
 
 
-class _Watcher(MetaPathFinder):
+class _Watcher:
     """Finds one module as the finders after it do, and has its loader act in the end.
 
     It stays: an import may fail and be tried again, and others ask finders without importing (`importlib.util.find_spec`).
@@ -71,11 +73,11 @@ class _Watcher(MetaPathFinder):
         later = finders[finders.index(self) + 1 :]  # those before have been asked and found nothing
         spec = next((s for s in (f.find_spec(fullname, path, target) for f in later) if s), None)
         if spec is not None and spec.loader is not None:
-            spec.loader = _ActingLoader(spec.loader, self.act)
+            spec.loader = _ActingLoader(spec.loader, self.act)  # type: ignore[assignment]
         return spec
 
 
-class _ActingLoader(Loader):
+class _ActingLoader:
     """Hands the module to its own loader, whose name it then bears, and acts when it has been executed."""
 
     def __init__(self, loader: Loader, act: Callable[[], None]) -> None:

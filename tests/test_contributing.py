@@ -16,9 +16,9 @@ import pytest
 from banditlab.cli.scaffold import _filled
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("banditlab", "tests", "benchmarks", "docs")
+COPIED = ("banditlab", "tests", "benchmarks", "agents", "envs", "docs")
 BESIDE = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
-CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "results")
+CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 
 AGENT_TEST = '''"""The toy agent keeps its contract."""
 
@@ -76,7 +76,6 @@ class Tree:
         self.folder = folder
         for name in COPIED:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*CACHES))
-        shutil.copytree(ROOT / "banditlab" / "results", folder / "banditlab" / "results", dirs_exist_ok=True)
         for name in BESIDE:
             shutil.copy(ROOT / name, folder / name)
 
@@ -119,6 +118,7 @@ class Tree:
         for name in COPIED:
             found |= {str(file.relative_to(self.folder)) for file in (self.folder / name).rglob("*") if file.is_file()}
         found = {path for path in found if "__pycache__" not in path}
+        found -= {"tests/record/machine.json"}  # a machine that nothing was recorded on is added to it
         return {
             path
             for path in found
@@ -154,6 +154,10 @@ AGENT: dict[str, Callable[[Tree], object]] = {
     "tests/agents/test_toy.py": lambda tree: tree.write("tests/agents/test_toy.py", AGENT_TEST),
     "benchmarks/measure/players.py": add_measured_line,
     "benchmarks/tables/counts.csv": lambda tree: tree.done("benchmarks", "--update", "--only", "toy"),
+    "tests/record/cases.py": lambda tree: tree.insert(
+        "tests/record/cases.py", '    "uniform": [', '    "toy": [("three", {}), ("two", {"gamma": 0.2})],'
+    ),
+    "tests/record/runs.csv": lambda tree: tree.done("tests.record.recording", "--only", "toy"),
     "CHANGELOG.md": add_to_changelog,
 }
 """What is done for each file that CONTRIBUTING.md names."""
@@ -176,6 +180,8 @@ EVERY_PLAYER = [
     "tests/benchmarks/test_speed_costs.py::test_players_of_two_forms_are_those_that_take_one",
     "tests/benchmarks/test_speed_costs.py::test_labels_tell_lines_apart",
     "tests/benchmarks/test_speed_counts.py::test_every_player_has_a_committed_count",
+    "tests/record/test_recorded_runs.py::test_every_built_in_id_is_recorded",
+    "tests/record/test_recorded_runs.py::test_every_row_is_run_and_its_machine_known",
     "tests/cli/test_listing.py::test_every_agent_has_one_line_under_its_group",
     "tests/agents/test_sparse_contexts.py::test_no_player_with_sparse_kernels_is_left_out",
 ]
@@ -188,6 +194,7 @@ BY_NAME = [
     "tests/test_asked_before_built.py",
     "tests/agents/test_agent_inputs.py",
     "tests/agents/test_allocations.py",
+    "tests/record/test_recorded_runs.py",
     "tests/agents/test_toy.py",
 ]
 """Tests with a case a player: the toy's are played."""
@@ -230,6 +237,8 @@ def test_an_agent_needs_no_further_file(with_agent: Tree, tmp_path: Path) -> Non
         ("banditlab/agents/__init__.py", "test_every_algorithm_file_is_registered"),
         ("benchmarks/measure/players.py", "test_every_player_is_measured_or_left_out_with_a_reason"),
         ("benchmarks/tables/counts.csv", "test_every_player_has_a_committed_count"),
+        ("tests/record/cases.py", "test_every_row_is_run_and_its_machine_known"),
+        ("tests/record/runs.csv", "test_every_built_in_id_is_recorded"),
     ],
 )
 def test_an_agent_needs_every_file_between(with_agent: Tree, path: str, guard: str) -> None:

@@ -3,7 +3,7 @@
 A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`); a model that learns is asked for its own (`recall`) and
 moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context. Where the contexts
 to come are known and the models are large, `look` prepares a stretch of rounds, in which the three answer from m x m
-matrices (see `_ahead`): the same numbers but for rounding.
+matrices (see `lookahead`): the same numbers but for rounding.
 """
 
 from __future__ import annotations

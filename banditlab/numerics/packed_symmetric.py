@@ -1,4 +1,4 @@
-"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `_lanes`).
+"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `simd`).
 
 A d x d matrix is padded in front to D x D, D the next multiple of eight, and kept as its rows of 8 x 8 blocks up to the
 diagonal, one block row after the other, each block by columns: what a column of a block holds are eight numbers in a row.

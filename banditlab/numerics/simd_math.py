@@ -1,4 +1,4 @@
-"""Functions of eight numbers at a time (see `_lanes`): the same bits on every processor, because no libm is asked."""
+"""Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked."""
 
 from __future__ import annotations
 

@@ -23,6 +23,10 @@ no_look: Any = intrinsic(_no_look)
 
 look_kernel = no_look
 """What `play_rounds` calls where nothing else is bound to the name."""
+act_kernel: Any = None
+learn_kernel: Any = None
+update_kernel: Any = None
+"""Names for `bind` to give a player's kernels to; a template is not called as it stands here."""
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
@@ -35,7 +39,7 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     n = y.shape[0]
     for t in range(y.shape[0]):
         look_kernel(state, X, t)
-        a, e = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+        a, e = act_kernel(state, row(X, t), U[t], p, payload)
         hit = a == y[t]
         action[t] = a
         correct[t] = hit
@@ -44,7 +48,7 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
         if not is_answer(a, p):
             n = t
             break
-        learn_kernel(state, row(X, t), a, p, payload, hit)  # type: ignore[name-defined]  # noqa: F821
+        learn_kernel(state, row(X, t), a, p, payload, hit)
     look_kernel(state, X, y.shape[0])
     return n
 
@@ -53,7 +57,7 @@ def forecast_rounds(state, X, y, z, logits):
     """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
     state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
     for t in range(y.shape[0]):
-        update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
+        update_kernel(state, row(X, t), y[t], z)
         overwrite(logits[t], z)
 
 
@@ -64,12 +68,12 @@ def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explor
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     for t in range(y.shape[0]):
-        a = act_kernel(state, row(X, t), U[t], p, payload)  # type: ignore[name-defined]  # noqa: F821
+        a = act_kernel(state, row(X, t), U[t], p, payload)
         action[t] = a
         correct[t] = a == y[t]
         p_true[t] = p[y[t]]
         explored[t] = False
         if not is_answer(a, p):
             return t
-        learn_kernel(state, row(X, t), a, p, payload, y[t])  # type: ignore[name-defined]  # noqa: F821
+        learn_kernel(state, row(X, t), a, p, payload, y[t])
     return y.shape[0]

@@ -172,7 +172,7 @@ class Columns(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a compiled tree (see `_hoeffding`). Where one is replaced they become another tuple."""
+    """The arrays of a compiled tree (see `hoeffding_growth`). Where one is replaced they become another tuple."""
 
     nodes: NDArray[np.int64]
     values: Floats

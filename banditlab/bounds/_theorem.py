@@ -1,12 +1,50 @@
-"""How a theorem is registered: a pure function, numbers in, number out, with its source beside it."""
+"""How a theorem is registered: a pure function, numbers in, number out, with its source and the range it holds in beside it."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., float])
+Range = tuple[float, float]
+
+LARGEST = sys.float_info.max
+LEAST = 5e-324
+"""The least number above 0: a range from here on is one that leaves 0 out."""
+BELOW_ONE = math.nextafter(1.0, 0.0)
+
+NONNEGATIVE: Range = (0.0, LARGEST)
+POSITIVE: Range = (LEAST, LARGEST)
+EXTENDED: Range = (0.0, math.inf)
+"""Another bound may be infinite: it says nothing, and neither does what is built on it."""
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension"), NONNEGATIVE),
+    **dict.fromkeys(("comparator_norm", "frobenius_norm", "frobenius_bound", "diameter", "hinge_loss"), NONNEGATIVE),
+    **dict.fromkeys(("edges_squared", "absolute_edges", "clip", "best_expert", "excess", "weights"), NONNEGATIVE),
+    **dict.fromkeys(("norm_bound", "margin_bound", "radius", "regularization", "curvature", "beta"), POSITIVE),
+    **dict.fromkeys(("deviation", "step"), POSITIVE),
+    **dict.fromkeys(("regret", "member_regret", "error_rate"), EXTENDED),
+    **dict.fromkeys(("n_features", "n_learners", "nodes", "members", "samples", "size"), (1.0, LARGEST)),
+    "n_classes": (2.0, LARGEST),
+    "margin": NONNEGATIVE,
+    "votes_left": NONNEGATIVE,
+    "smoothing": (0.0, 0.5),
+    "heaviest": (0.0, math.nextafter(0.5, 0.0)),
+    "gamma": (0.0, 1.0),
+    "last_gamma": (0.0, 1.0),
+    "edge": (0.0, 1.0),
+    "true_edge": (0.0, 1.0),
+    "delta": (LEAST, BELOW_ONE),
+    "probability": (LEAST, BELOW_ONE),
+}
+"""The closed range of an argument of this name, in every theorem unless it says otherwise."""
+ANYTHING: tuple[Any, Any] = (None, None)
+"""Of an argument that is no number: the name of a loss."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +63,52 @@ class Theorem:
 THEOREMS: dict[str, Theorem] = {}
 
 
-def theorem(*, source: str, unit: str, assumes: str, printed: str = "as here") -> Callable[[F], F]:
-    """Register a bound with its source, the unit of the comparator's loss, its assumptions and the erratum if any."""
+def theorem(
+    *, source: str, unit: str, assumes: str, printed: str = "as here", ranges: dict[str, Range] | None = None
+) -> Callable[[F], F]:
+    """Register a bound with its source, the unit of the comparator's loss, its assumptions and the erratum if any.
+
+    It becomes NaN where an argument is no number of its range (see `within`), and infinite where it overflows.
+    """
 
     def register(function: F) -> F:
         if function.__name__ in THEOREMS:
             raise ValueError(f"two theorems are called {function.__name__}")
         summary = (function.__doc__ or "").strip().split("\n")[0]
-        THEOREMS[function.__name__] = Theorem(function.__name__, function, source, unit, assumes, printed, summary)
-        return function
+        checked = within(ranges, beyond=math.inf)(function)
+        THEOREMS[function.__name__] = Theorem(function.__name__, checked, source, unit, assumes, printed, summary)
+        return checked
 
     return register
+
+
+def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) -> Callable[[F], F]:
+    """Make a function NaN where an argument is NaN, infinite or outside its range, and `beyond` where it overflows.
+
+    `ranges` adds to `RANGES`, by the arguments' names; None for an argument, which stands for a default, is let through.
+    A theorem is an upper bound, so that infinity is true of it whatever overflowed; of another number it need not be.
+    """
+    known = RANGES | (ranges or {})
+
+    def check(function: F) -> F:
+        names = tuple(inspect.signature(function).parameters)
+        limits = [known.get(name, ANYTHING) for name in names]
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> float:
+            # plain loops: the anytime rate asks for a bound every round
+            for value, (low, high) in zip(args, limits, strict=False):
+                if value is not None and low is not None and not low <= value <= high:
+                    return math.nan
+            for name, value in kwargs.items():
+                low, high = known.get(name, ANYTHING)
+                if value is not None and low is not None and not low <= value <= high:
+                    return math.nan
+            try:
+                return function(*args, **kwargs)
+            except (OverflowError, ZeroDivisionError):
+                return beyond
+
+        return checked  # type: ignore[return-value]  # the same signature
+
+    return check

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LARGEST, theorem, within
+from banditlab.errors import UsageError
 
 _SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
+MOST_NODES = 10**15
 _PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
 
 
@@ -15,6 +17,7 @@ _PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
     unit="nats",
     assumes="uniform prior on {||W_k|| <= B}, exact integrals, ||x|| <= R, smoothing mu in [0, 1/2]",
     printed=_PRINTED,
+    ranges={"n_classes": (1.0, LARGEST)},
 )
 def aggregating(
     rounds: float, n_features: int, n_classes: int, norm_bound: float, radius: float, smoothing: float = 0.0
@@ -57,19 +60,15 @@ def aggregating_fine_quadrature(
     """Regret of the mixture over N Gauss-Legendre nodes: 1 + ln(4 B R T) - ln(1 - delta), -T ln(1 - mu) more.
 
     The first two terms are `aggregating`'s in one dimension; delta is `quadrature_error`, which falls like
-    e^{-N^2 / (T (B R + B^2 R^2/2))}.
-
-    Raises
-    ------
-    ValueError
-        delta above 1/2: too few nodes. `aggregating_quadrature` holds there.
+    e^{-N^2 / (T (B R + B^2 R^2/2))}. NaN where delta is above 1/2: too few nodes; `aggregating_quadrature` holds there.
     """
     error = quadrature_error(rounds, norm_bound, radius, nodes)
-    if error > 0.5:
-        raise ValueError(f"{nodes} nodes are too few: the integration error may reach {error:g}")
+    if not error <= 0.5:
+        return math.nan
     return _shrink(1, 4.0 * norm_bound * radius * rounds, 0.0) - math.log1p(-error) + _smoothing(rounds, smoothing)
 
 
+@within(beyond=math.inf)
 def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int) -> float:
     """Bound the relative error of N Gauss-Legendre nodes for the mean of e^{-L(theta)} over [-2 B, 2 B], T rounds.
 
@@ -84,14 +83,25 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
     s = min(nodes / (T * (b + 0.5 * b * b)), math.asinh(1.0 / b), 5.0)
     log_M = 2.0 * b * T * (math.cosh(s) - 1.0) - T * math.log(math.cos(b * math.sinh(s)))
     log_error = math.log(4.0 / math.expm1(s)) + log_M - s * (2 * nodes - 1) + _shrink(1, 4.0 * b * T, 0.0)
-    return math.exp(min(log_error, 700.0))
+    return math.exp(log_error)
 
 
 def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: float = 1e-6) -> int:
-    """Return a number of nodes, at most a tenth too many and at least 100, at which `quadrature_error` is below `error`."""
+    """Return a number of nodes, at most a tenth too many and at least 100, at which `quadrature_error` is below `error`.
+
+    Raises
+    ------
+    UsageError
+        An argument out of range, or more than 10^15 nodes needed.
+    """
     nodes = 100
-    while quadrature_error(rounds, norm_bound, radius, nodes) > error:
+    while not quadrature_error(rounds, norm_bound, radius, nodes) <= error:
         nodes = math.ceil(1.1 * nodes)
+        if nodes > MOST_NODES:
+            raise UsageError(
+                f"no number of nodes up to {MOST_NODES:.0e} brings the quadrature's error below {error:g} at rounds = "
+                f"{rounds:g}, norm_bound = {norm_bound:g}, radius = {radius:g}"
+            )
     return nodes
 
 
@@ -107,8 +117,8 @@ def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> floa
 
 def _shrink(n: int, slope: float, lost: float) -> float:
     """Return the least n ln(1/(h - lost)) + slope h over h in (lost, 1]."""
-    h = min(1.0, lost + n / slope) if slope > 0.0 else 1.0
-    return -n * math.log(h - lost) + slope * h
+    kept = min(1.0 - lost, n / slope) if slope > 0.0 else 1.0 - lost  # h - lost, which cancels where slope is large
+    return -n * math.log(kept) + slope * (lost + kept) if kept > 0.0 else math.inf
 
 
 def _smoothing(rounds: float, smoothing: float) -> float:

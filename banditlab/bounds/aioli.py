@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
-from banditlab.bounds.curvature import tight_curvature
+from banditlab.bounds._theorem import theorem, within
+from banditlab.bounds.curvature import is_admissible, tight_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 1"
 
@@ -27,10 +27,13 @@ def aioli(
 
     At the paper's 1/(2c) = 1 + B R (curvature None) this is Theorem 1 as printed:
     lambda B^2 + d (1 + B R) ln(1 + n R^2 / (8 d (1 + B R) lambda)). The argument is the paper's with another c:
-    Z_t <= (1/(2c)) (eta_t/2) g' A_t^{-1} g since g^{-y} = -e^{yz} g, and (eta_t/2) g g' <= (c/4) x x'.
+    Z_t <= (1/(2c)) (eta_t/2) g' A_t^{-1} g since g^{-y} = -e^{yz} g, and (eta_t/2) g g' <= (c/4) x x'. NaN where c is not
+    known to be admissible.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
+    if not is_admissible(c, B * R):
+        return math.nan
     return lam * B**2 + d / (2.0 * c) * math.log1p(n * R**2 * c / (4.0 * d * lam))
 
 
@@ -46,35 +49,52 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
 
 
 @theorem(
-    source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 7",
+    source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 7, its argument",
     unit="nats",
     assumes="as Theorem 1 with 1/(2c) = 1 + B R, theta_t known to within `error` in norm",
+    printed="3 n R (n R^2/(8 lambda) + B) error, which holds for B >= 1/3 and for no smaller B",
 )
 def aioli_inexact(
     rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float, error: float
 ) -> float:
-    """Regret of AIOLI solved to an accuracy: Theorem 1's + 3 n R (n R^2/(8 lambda) + B) error.
+    """Regret of AIOLI solved to an accuracy: Theorem 1's + n R [1 + R^2/(4 lambda) + (n-1) R^2/(16 (1+BR) lambda)] error.
 
-    Theorem 4 takes the error at which the last term is at most 1.
+    docs/errata.md has the argument: an inexact theta_t adds Omega_t <= (R/(2 lambda)) ||delta_t||, and delta_t, the gradient
+    left, is at most 2 lambda + R^2/2 + (t-1) R^2/(4 (1 + B R)), the largest curvature of what theta_t minimises, times the
+    error. The paper's (23) has 2 lambda B for 2 lambda.
     """
-    n, B, R, lam = rounds, margin_bound, radius, regularization
-    return aioli(n, n_features, B, R, lam) + 3.0 * n * R * (n * R**2 / (8.0 * lam) + B) * error
+    n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
+    return aioli(n, d, B, R, lam) + n * R * _accuracy(n, B, R, lam) * error
 
 
 @theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 4",
     unit="nats",
     assumes="as Theorem 1 with 1/(2c) = 1 + B R, `aioli_steps` gradient steps a round on the two-dimensional problem",
+    printed="(4 + R^2/lambda) ln[(3 n^2 R^2/lambda)(n R^2/(8 lambda) + B)] steps, too few for some B < 1/3",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
     """Regret of AIOLI solved by gradient descent: Theorem 1's + 1. (A Newton root makes the 1 smaller than rounding.)"""
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0
 
 
-def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> int:
-    """Return Theorem 4's number of gradient steps, (4 + R^2/lambda) ln[(3 n^2 R^2/lambda)(n R^2/(8 lambda) + B)]."""
+@within(beyond=math.inf)
+def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
+    """Return Theorem 4's number of gradient steps, with Theorem 7 as it is here: a whole number, 0 or more.
+
+    (4 + R^2/lambda) ln[(n^2 R^2/lambda) (1 + R^2/(4 lambda) + (n-1) R^2/(16 (1+BR) lambda))], rounded up: Lemma 3 at the
+    error at which the last term of `aioli_inexact` is 1. Where the logarithm is not above 0, theta = 0 is near enough.
+    """
     n, B, R, lam = rounds, margin_bound, radius, regularization
-    return math.ceil((4.0 + R**2 / lam) * math.log(3.0 * n**2 * R**2 / lam * (n * R**2 / (8.0 * lam) + B)))
+    distance = n**2 * R**2 / lam * _accuracy(n, B, R, lam)  # from theta = 0 to theta_t, over the error allowed
+    if distance <= 1.0:
+        return 0.0
+    return float(math.ceil((4.0 + R**2 / lam) * math.log(distance)))
+
+
+def _accuracy(n: float, B: float, R: float, lam: float) -> float:
+    """Return (1/n) sum_t of the largest curvature of round t over 2 lambda."""
+    return 1.0 + R**2 / (4.0 * lam) + max(0.0, n - 1.0) * R**2 / (16.0 * (1.0 + B * R) * lam)
 
 
 @theorem(
@@ -94,8 +114,11 @@ def aioli_kernel(
     """Regret of kernel AIOLI: lambda B^2 + (1/(2c)) d_eff (1 + ln(1 + n c R^2/(4 lambda))), d_eff at scale 4 lambda/c.
 
     Theorem 1's proof bounds the regret by lambda B^2 + (1/(2c)) ln det(I + c G/(4 lambda)), G the Gram matrix; each of
-    its terms is ln(1 + u) <= (u/(1 + u))(1 + ln(1 + u)), and no eigenvalue of G exceeds n R^2.
+    its terms is ln(1 + u) <= (u/(1 + u))(1 + ln(1 + u)), and no eigenvalue of G exceeds n R^2. NaN where c is not known to
+    be admissible.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
+    if not is_admissible(c, B * R):
+        return math.nan
     return lam * B**2 + effective_dimension / (2.0 * c) * (1.0 + math.log1p(n * c * R**2 / (4.0 * lam)))

@@ -10,6 +10,8 @@ import numpy as np
 from banditlab.bounds._theorem import theorem
 
 _SOURCE = "Jung, Goetz, Tewari, Online multiclass boosting, NIPS 2017, "
+FAR = 4095
+"""Votes left beyond which a weight is bounded as with so many."""
 _CONDITION = (
     "every weak learner meets the online weak learning condition (Definition 1) with edge gamma and excess loss S, with "
     "probability 1 - delta; then it holds with probability 1 - N delta"
@@ -36,9 +38,9 @@ def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
     sum_{j != r} P(X_r - X_j = s_j - s_r), plus that of a win by one vote over l alone, at most P(X_r - X_l = s_l - s_r +
     1). A weight is its sum over k-1 classes l: k-1 times the first and each of the second, k (k-1) such terms.
     """
-    k = n_classes
-    enough = 1 << votes_left.bit_length()  # a power of two: the walk is not made anew for every number of votes
-    return min(k - 1.0, k * (k - 1.0) * _modes(k, edge, enough)[votes_left])
+    k, m = n_classes, int(min(votes_left, FAR))  # more draws make no value more probable: the bound of fewer holds
+    enough = 1 << m.bit_length()  # a power of two: the walk is not made anew for every number of votes
+    return min(k - 1.0, k * (k - 1.0) * _modes(k, edge, enough)[m])
 
 
 @theorem(
@@ -66,7 +68,9 @@ def mbbm_mistakes(
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
     if weights is None:
-        weights = sum(mbbm_weight(n_classes, m, edge) for m in range(n_learners))
+        near = int(min(n_learners, FAR))
+        weights = sum(mbbm_weight(n_classes, m, edge) for m in range(near))
+        weights += (n_learners - near) * mbbm_weight(n_classes, near, edge)
     return error_rate * rounds + excess * weights
 
 
@@ -77,7 +81,12 @@ def mbbm_mistakes(
     printed="with the true edge twice the claimed one",
 )
 def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float) -> float:
-    """Return S = k ln(1/delta) / (2 (true edge - gamma)): the excess loss of a learner that draws with a larger edge."""
+    """Return S = k ln(1/delta) / (2 (true edge - gamma)): the excess loss of a learner that draws with a larger edge.
+
+    NaN where the true edge is not the larger one.
+    """
+    if not true_edge > edge:
+        return math.nan
     return n_classes * math.log(1.0 / delta) / (2.0 * (true_edge - edge))
 
 

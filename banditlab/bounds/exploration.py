@@ -22,7 +22,10 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     errs with probability 1 - 1/K; on the others 1 - p_y <= -ln p_y, and the coin and the uniform action are independent
     of the forecast, so the forecaster's expected loss over all rounds is K/gamma times that over its updates, and the
     same holds for the comparator. The number of updates is Binomial(T, gamma/K), so E Reg(N) <= Reg(gamma T / K).
+    Infinite at gamma = 0.
     """
+    if gamma == 1.0:  # nothing but exploration, whatever the forecaster
+        return (1.0 - 1.0 / n_classes) * rounds
     return gamma * (1.0 - 1.0 / n_classes) * rounds + (1.0 - gamma) * n_classes / gamma * regret
 
 
@@ -49,11 +52,15 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
     `regret` is the forecaster's bound after sum gamma_t / K updates. The argument: delta_t, the expected loss of the
     forecast less U's, is a relative entropy and so never negative; the updates' share of it, sum (gamma_t/K) delta_t,
     is at most Reg, and (1 - gamma_t) delta_t <= (1 - gamma_T)(K/gamma_T) (gamma_t/K) delta_t. At gamma_t =
-    min(1, sqrt(K Reg(t)/t)) it is at most 3 sqrt(K T Reg(T)).
+    min(1, sqrt(K Reg(t)/t)) it is at most 3 sqrt(K T Reg(T)). Infinite at gamma_T = 0.
     """
-    return (1.0 - 1.0 / n_classes) * total_gamma + (1.0 - last_gamma) * n_classes / last_gamma * regret
+    explored = (1.0 - 1.0 / n_classes) * total_gamma
+    return explored if last_gamma == 1.0 else explored + (1.0 - last_gamma) * n_classes / last_gamma * regret
 
 
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
-    """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T)."""
+    """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T); NaN where there is none."""
+    # not `within`, which takes longer than the rest: the anytime rate asks for this every round
+    if not (0.0 < rounds < math.inf and 2 <= n_classes < math.inf and regret >= 0.0):
+        return math.nan
     return min(1.0, math.sqrt(n_classes * regret / rounds))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import theorem, within
 
 
 @theorem(
@@ -21,6 +21,7 @@ def ftrl(rounds: float, n_classes: int, norm_bound: float, radius: float, regula
     return regularization * n_classes * norm_bound**2 + radius**2 * rounds / (2.0 * regularization)
 
 
+@within()
 def ftrl_regularization(rounds: float, n_classes: int, norm_bound: float, radius: float) -> float:
     """Return lambda = (R / B) sqrt(T / (2 K)), at which the bound is B R sqrt(2 K T)."""
     return radius / norm_bound * math.sqrt(rounds / (2.0 * n_classes))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
-from banditlab.bounds.curvature import simple_curvature
+from banditlab.bounds._theorem import theorem, within
+from banditlab.bounds.curvature import is_admissible, margin_range, simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
 
@@ -33,18 +33,14 @@ def gaf_corollary_2(
     """Regret of exact GAF: lambda K B^2 + K d (1/2 + 2 sqrt(3)/beta) ln(1 + n beta R^2 / (2 lambda)).
 
     The paper's B bounds the Frobenius norm, hence sqrt(K) B here. regularization None is 32 K d R^2, beta None is
-    1/(B R + ln(K)/2 + 1).
-
-    Raises
-    ------
-    ValueError
-        A regularization below what the theorem needs; `gaf` holds for any.
+    1/(B R + ln(K)/2 + 1). NaN for a regularization below what the theorem needs (`gaf` holds for any), or where beta is
+    not known to be admissible.
     """
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
-    if lam < 4.0 * max(4, K * d) * R**2:
-        raise ValueError(f"needs lambda >= 4 max(4, K d) R^2 = {4.0 * max(4, K * d) * R**2:g}, got {lam:g}")
     b = 2.0 * simple_curvature(K, B, R) if beta is None else beta
+    if lam < 4.0 * max(4, K * d) * R**2 or not is_admissible(0.5 * b, margin_range(K, B, R)):
+        return math.nan
     return lam * K * B**2 + K * d * (0.5 + 2.0 * math.sqrt(3.0) / b) * math.log1p(n * b * R**2 / (2.0 * lam))
 
 
@@ -69,11 +65,14 @@ def gaf(
     loss - surrogate over N(theta_{t+1}, A_t^{-1}/2) (Jensen). For logits z + u, u ~ N(0, C), it is at most
     (kappa/2 - c) tr(C S): half the mean of tr(C S) along the heat flow, S(z + u) <= exp(max u - min u) S(z), and
     max u - min u <= sqrt(2) ||u||, a Lipschitz function of a Gaussian vector with K - 1 coordinates of variance at most
-    sigma^2. tr(C S) = tr(A_t^{-1} H_t)/2, and c tr(A_t^{-1} H_t) <= ln(|A_t|/|A_{t-1}|); Psi_t adds half of that.
+    sigma^2. tr(C S) = tr(A_t^{-1} H_t)/2, and c tr(A_t^{-1} H_t) <= ln(|A_t|/|A_{t-1}|); Psi_t adds half of that. NaN where
+    c is not known to be admissible; infinite where R^2/lambda is so large that kappa overflows.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
+    if not is_admissible(c, margin_range(K, B, R)):
+        return math.nan
     variance = R**2 / (2.0 * lam)
-    kappa = math.exp(min(700.0, math.sqrt(2.0 * (K - 1) * variance) + variance))
+    kappa = math.exp(math.sqrt(2.0 * (K - 1) * variance) + variance)
     return lam * K * B**2 + kappa / (4.0 * c) * (K - 1) * d * math.log1p(c * R**2 * n / (K * d * lam))
 
 
@@ -92,9 +91,9 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
     pairs count as one sample each. Infinite at mu = 0.
     """
     n, m, mu = rounds, samples, smoothing
-    if mu == 0.0:
-        return math.inf
     a = mu / n_classes
+    if a == 0.0:
+        return math.inf
     return n * ((1.0 - mu) / (4.0 * a * m) - math.exp(-0.5 * a * m / (1.0 - mu)) * math.log(a) - math.log1p(-mu))
 
 
@@ -114,15 +113,17 @@ def gaf_sampling_high_probability(
     eps/4. Infinite where epsilon > 1/2.
     """
     n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
-    epsilon = math.sqrt(K * math.log(n / delta) / (mu * m)) if mu > 0.0 else math.inf
+    epsilon = math.sqrt(K * math.log(max(n, 1.0) / delta) / (mu * m)) if mu > 0.0 else math.inf
     return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
 
 
+@within(beyond=math.inf)
 def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
     """Return the lambda of Corollary 2, 32 K d R^2."""
     return 32.0 * n_classes * n_features * radius**2
 
 
+@within()
 def gaf_smoothing(n_classes: int, samples: int) -> float:
     """Return the mu that balances the two main terms of `gaf_sampling`, min(1/2, sqrt(K/(4m)))."""
     return min(0.5, math.sqrt(n_classes / (4.0 * samples)))

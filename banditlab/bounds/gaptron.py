@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LARGEST, theorem, within
 
 KAPPA = 0.5
 """The margin above which the hinge loss of a right argmax counts as 0 (kappa in the paper)."""
@@ -33,6 +33,7 @@ _BITS, _HINGE, _SMOOTH = (
 _SAME_T = ", gamma and step as in the theorem for the same T"
 
 
+@within({"rounds": (1.0, LARGEST)})
 def gaptron_gamma(
     n_classes: int, radius: float, frobenius_bound: float, rounds: int, loss: str = "logistic", wide: bool = False
 ) -> float:
@@ -43,6 +44,7 @@ def gaptron_gamma(
     return min(1.0, n_classes * radius * frobenius_bound / math.sqrt(rounds * c))
 
 
+@within(beyond=0.0)
 def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logistic", wide: bool = False) -> float:
     """Return the theorem's step c gamma / (K^2 R^2), or the wide one, the largest for which we prove the gap inequality."""
     if wide:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LARGEST, theorem, within
 
 
 @theorem(
@@ -76,6 +76,7 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     return n_classes / gamma * math.log(members) + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
+@within({"rounds": (1.0, LARGEST)})
 def obama_gamma(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float) -> float:
     """Return the gamma at which the two terms of `obama_gaussian_prior` are equal, at most 1.
 

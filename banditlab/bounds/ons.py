@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import theorem, within
 
 
+@within()
 def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
     """Return alpha = e^{-2 B R} / (K - 1), the largest constant for which the loss is alpha-exp-concave on the ball.
 
@@ -36,10 +37,14 @@ def ons(
     step None is 2 / alpha, regularization None is (s / D)^2 with D = 2 sqrt(K) B. The argument: with beta = 1/s at most
     alpha/2, loss(W_t) - loss(W) <= <g_t, W_t - W> - (beta/2) <g_t, W_t - W>^2 as 2 beta |<g_t, W_t - W>| <= 1, the
     latter since alpha < 1/(4 B R) and |<g_t, W_t - W>| <= 4 B R; the sum telescopes to
-    (eps/(2 s)) ||W||^2 + (s/2) sum_t g_t'A_t^{-1} g_t, and gradients live in (K-1) d dimensions.
+    (eps/(2 s)) ||W||^2 + (s/2) sum_t g_t'A_t^{-1} g_t, and gradients live in (K-1) d dimensions. NaN for a step below
+    2 / alpha.
     """
     K, d, B, R = n_classes, n_features, norm_bound, radius
-    s = 2.0 / exp_concavity(K, B, R) if step is None else step
+    alpha = exp_concavity(K, B, R)
+    s = 2.0 / alpha if step is None else step
+    if s * alpha < 2.0 * (1.0 - 1e-12):
+        return math.nan
     eps = (s / (2.0 * math.sqrt(K) * B)) ** 2 if regularization is None else regularization
     n = (K - 1) * d
     return K * B**2 * eps / (2.0 * s) + 0.5 * s * n * math.log1p(2.0 * R**2 * rounds / (n * eps))

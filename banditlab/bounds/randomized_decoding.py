@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import theorem, within
 
 LN2 = math.log(2.0)
 
 
+@within()
 def decoding_step(radius: float) -> float:
     """Return 2 ln 2 (1 - ln 2) / R^2, the largest step for which the gap pays for the gradients."""
     return 2.0 * LN2 * (1.0 - LN2) / radius**2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LARGEST, theorem, within
 
 _SOURCE = (
     "Shibukawa, Sakaue, Tsuchiya, Yamanishi, Bandit and delayed feedback in online structured prediction, NeurIPS 2025 "
@@ -24,6 +24,7 @@ GAP = 1.0 - math.log(2.0)
 """a: the decoding errs with probability at most (1 - a) S."""
 
 
+@within()
 def rdue_radius(n_classes: int, norm_bound: float) -> float:
     """Return sqrt(K) B / ln 2, the radius of the Frobenius ball around {U / ln 2 : rows of U at most B long}.
 
@@ -32,11 +33,13 @@ def rdue_radius(n_classes: int, norm_bound: float) -> float:
     return math.sqrt(n_classes) * norm_bound / math.log(2.0)
 
 
+@within()
 def rdue_smoothness(radius: float) -> float:
     """Return b = 2 ln 2 R^2: ||grad S||_F^2 <= b S, for ||q - e_y||^2 <= 2 (1 - q_y) <= -2 ln q_y."""
     return 2.0 * math.log(2.0) * radius**2
 
 
+@within({"rounds": (1.0, LARGEST)})
 def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
     """Return the theorem's exploration rate q0 = diameter sqrt(K/T), at most 1."""
     return min(1.0, diameter * math.sqrt(n_classes / rounds))

@@ -143,7 +143,7 @@ class FOLKLORE(QuadraticForecaster):
         lambda in the paper; "theory" is 2 R / B.
     curvature
         c, the factor of the Hessian in the surrogate: "simple" is 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
-        b + sinh b = 2 B R + ln(K - 1), within 3 % of the largest admissible constant; "printed" is the paper's
+        b + sinh b = 2 B R + ln(K - 1), within 4 % of the largest admissible constant; "printed" is the paper's
         1/(B R + ln(K)/2); or a number. Above "tight" nothing is proved: no bound, no certificate.
     linear_term
         "corrected", or "printed" for Algorithm 1 as it stands in the paper: no bound, no certificate.

@@ -170,7 +170,7 @@ class GAF(QuadraticForecaster):
         lambda in the paper; "theory" is Corollary 2's 32 K d R^2. The paper's experiments take the best of .01 to 10.
     curvature
         c = beta/2: "simple" is the paper's beta/2 = 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
-        b + sinh b = 2 B R + ln(K - 1), within 3 % of the largest admissible constant; or a number. Above "tight"
+        b + sinh b = 2 B R + ln(K - 1), within 4 % of the largest admissible constant; or a number. Above "tight"
         nothing is proved: no bound, no certificate.
     samples
         m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" takes the

@@ -81,5 +81,4 @@ def test_enough_nodes(T: int, B: float) -> None:
     exact = aggregating(T, 1, 1, B, 1.0)
     assert aggregating_fine_quadrature(T, B, 1.0, nodes) == pytest.approx(exact, abs=2e-6)
     if T > 1:
-        with pytest.raises(ValueError, match="too few"):
-            aggregating_fine_quadrature(10**6 * T, B, 1.0, 5)
+        assert math.isnan(aggregating_fine_quadrature(10**6 * T, B, 1.0, 5))  # too few

@@ -66,8 +66,9 @@ def test_theorem_3_at_the_theory_regularization() -> None:
 def test_other_regularizations() -> None:
     K, d, B, R, T = 4, 6, 5.0, 1.0, 1000
     c = simple_curvature(K, B, R)
-    with pytest.raises(ValueError, match="c R"):
-        folklore(T, d, K, B, R, 0.99 * c)
+    assert math.isnan(folklore(T, d, K, B, R, 0.99 * c))  # c R^2 > lambda
+    assert math.isnan(folklore(T, d, K, B, R, 1.0, 0.3))  # c is not known to be admissible
+    assert math.isnan(folklore_any_regularization(T, d, K, B, R, 1.0, 0.3))
     values = [folklore_any_regularization(T, d, K, B, R, lam, c) for lam in (1e-6, 1e-3, c, 1.0)]
     assert all(math.isfinite(v) for v in values)
     log_det = (K - 1) * d / (4 * c) * math.log1p(c * T / (K * d))

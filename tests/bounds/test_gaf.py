@@ -25,14 +25,16 @@ def test_corollary_2(K: int, d: int, B: float, R: float) -> None:
     theorem_1 = lam * K * B**2 + K * d * (0.5 + 2 * math.sqrt(3) / beta) * math.log(1 + n * beta * R**2 / (2 * lam))
     assert gaf_corollary_2(n, d, K, B, R) == pytest.approx(theorem_1)
     assert gaf(n, d, K, B, R, lam, beta / 2) < theorem_1
-    with pytest.raises(ValueError, match="needs lambda"):
-        gaf_corollary_2(n, d, K, B, R, 15.9 * R**2)
+    assert math.isnan(gaf_corollary_2(n, d, K, B, R, 15.9 * R**2))
+    assert math.isnan(gaf_corollary_2(n, d, K, B, R, lam, 1.2 * beta))  # beta / 2 is not known to be admissible
     assert gaf_regularization(d, K, R) == lam
 
 
 def test_any_regularization_is_finite_and_tends_to_a_quarter_log_determinant() -> None:
     n, d, K, B, R, c = 1000, 4, 3, 2.0, 1.0, 0.1
-    assert math.isfinite(gaf(n, d, K, B, R, 1e-6, c))
+    assert math.isfinite(gaf(n, d, K, B, R, 1e-3, c))
+    assert gaf(n, d, K, B, R, 1e-6, c) == math.inf  # kappa = e^(5e5)
+    assert math.isnan(gaf(n, d, K, B, R, 1.0, 0.3))
     lam = 1e12
     log_det = (K - 1) * d * math.log1p(c * n / (K * d * lam))
     assert gaf(n, d, K, B, R, lam, c) - lam * K * B**2 == pytest.approx(log_det / (4 * c), abs=1e-3)

@@ -1,7 +1,7 @@
 """Bounds: one function per theorem, numbers in, number out; `THEOREMS` lists them with their sources.
 
 A bound is NaN outside its hypotheses, infinite where it overflows, and otherwise true: never a number that the theorem does
-not give. The same holds of the settings computed beside it; a count of nodes, which cannot be NaN, is a `UsageError`.
+not give. The same holds of the settings computed beside it; a count of nodes, which cannot be NaN, is a `ValueError`.
 """
 
 from __future__ import annotations

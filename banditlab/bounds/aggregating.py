@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
-from banditlab.errors import UsageError
 
 _SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
 MOST_NODES = 10**15
@@ -81,7 +80,8 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
     if T == 0.0:
         return 0.0
     s = min(nodes / (T * (b + 0.5 * b * b)), math.asinh(1.0 / b), 5.0)
-    log_M = 2.0 * b * T * (math.cosh(s) - 1.0) - T * math.log(math.cos(b * math.sinh(s)))
+    # cosh s - 1 and ln cos(b sinh s), neither of which may cancel: T is large where s is small
+    log_M = 4.0 * b * T * math.sinh(0.5 * s) ** 2 - T * math.log1p(-2.0 * math.sin(0.5 * b * math.sinh(s)) ** 2)
     log_error = math.log(4.0 / math.expm1(s)) + log_M - s * (2 * nodes - 1) + _shrink(1, 4.0 * b * T, 0.0)
     return math.exp(log_error)
 
@@ -91,14 +91,14 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
 
     Raises
     ------
-    UsageError
+    ValueError
         An argument out of range, or more than 10^15 nodes needed.
     """
     nodes = 100
     while not quadrature_error(rounds, norm_bound, radius, nodes) <= error:
         nodes = math.ceil(1.1 * nodes)
         if nodes > MOST_NODES:
-            raise UsageError(
+            raise ValueError(
                 f"no number of nodes up to {MOST_NODES:.0e} brings the quadrature's error below {error:g} at rounds = "
                 f"{rounds:g}, norm_bound = {norm_bound:g}, radius = {radius:g}"
             )

@@ -89,7 +89,8 @@ def aioli_steps(rounds: float, margin_bound: float, radius: float, regularizatio
     distance = n**2 * R**2 / lam * _accuracy(n, B, R, lam)  # from theta = 0 to theta_t, over the error allowed
     if distance <= 1.0:
         return 0.0
-    return float(math.ceil((4.0 + R**2 / lam) * math.log(distance)))
+    steps = (4.0 + R**2 / lam) * math.log(distance)
+    return float(math.ceil(steps)) if math.isfinite(steps) else steps
 
 
 def _accuracy(n: float, B: float, R: float, lam: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LARGEST, theorem
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
 
@@ -61,6 +61,6 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
     """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T); NaN where there is none."""
     # not `within`, which takes longer than the rest: the anytime rate asks for this every round
-    if not (0.0 < rounds < math.inf and 2 <= n_classes < math.inf and regret >= 0.0):
+    if not (0.0 < rounds <= LARGEST and 2 <= n_classes <= LARGEST and regret >= 0.0):
         return math.nan
-    return min(1.0, math.sqrt(n_classes * regret / rounds))
+    return min(1.0, math.sqrt(n_classes * min(regret, rounds) / rounds))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.curvature import is_admissible, margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.losses import log_sum_exp, softmax
 
@@ -30,7 +30,27 @@ def test_curvature_constants(K: int, BR: float) -> None:
     b = math.acosh(1 / c - 1)
     assert b + math.sinh(b) == pytest.approx(L, rel=1e-9, abs=1e-7)
     assert simple_curvature(K, BR, 1.0) < c
-    assert 0.97 * largest_curvature(L) <= c <= largest_curvature(L) * (1 + 1e-3 * (L < 0.1))
+    assert 0.96 * largest_curvature(L) <= c <= largest_curvature(L) * (1 + 1e-3 * (L < 0.1))
+
+
+def test_how_far_the_tight_constant_is_from_the_largest() -> None:
+    """By 3.87 % at most, at L = 5.3, which K = 5 and B R = 2 nearly have."""
+    grid = np.append(np.geomspace(0.1, 200.0, 400), margin_range(5, 2.0, 1.0))
+    short = np.array([1 - tight_curvature(L) / largest_curvature(L) for L in grid])
+    assert (short >= 0).all()
+    assert 100 * short.max() == pytest.approx(3.87, abs=0.01)
+    assert 100 * short[-1] == pytest.approx(3.87, abs=0.01)
+    assert grid[short.argmax()] == pytest.approx(5.3, abs=0.2)
+    assert short[grid < 1].max() < 0.007
+    assert short[grid > 50].max() < 0.007
+
+
+@pytest.mark.parametrize("L", [0.0, 1e-9, 1e-3, 0.5, 5.3, 40.0, 1e3, 1e9, 1e200])
+def test_what_is_admissible_without_a_root(L: float) -> None:
+    assert is_admissible(tight_curvature(L), L)
+    assert is_admissible(1 / (2 + L), L)
+    assert 1 / (2 + L) <= tight_curvature(L) * (1 + 1e-12)
+    assert not is_admissible(1.01 * tight_curvature(L), L)
 
 
 @pytest.mark.parametrize(("K", "BR"), CASES)

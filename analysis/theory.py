@@ -60,7 +60,8 @@ CELL = ["K", "B", "T", "agent"]
 #
 # The T from which gamma is below 1 (before, the agent guesses); the T from which, moreover, the bound is below T (nobody
 # makes more than T mistakes); and the T from which it is below guessing's (1 - 1/K) T. Newtron's constants are not
-# known. OBAMA-lite's bound is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
+# known, and its theorem has a gamma of this shape up to alpha = ln T/(8 R D) only, below the 1 played. OBAMA-lite's bound
+# is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
 # reduction's is its closed form 3 sqrt(K T Reg(T)), for labels that come from the comparator, as here.
 
 

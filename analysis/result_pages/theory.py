@@ -1,5 +1,6 @@
 """docs/results/theory.md: mistakes at the theorems' own settings, K and B across, agents down."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ NAMES = {
     "gaptron-wide": "Gaptron, wide step",
     "rdue": "RDUE",
     "obama-lite": "OBAMA-lite",
-    "newtron": "Newtron",
+    "newtron": "Newtron (no theorem)",
 }
 BOUNDED = [agent for agent in NAMES if agent != "newtron"]
 AT = 100_000
@@ -37,7 +38,10 @@ def parts(results: Path) -> dict[str, str]:
         "runs": f"{checks['runs']:,}",
         "over-bound": str(checks["over_bound"] or "none"),
         "factor": f"{factors.min():.1f} to {factors.max():.1f}",
+        "alpha": alpha_covered(mistakes),
         **nearest(told),
+        **power(mistakes),
+        **horizon(mistakes[mistakes["T"] == AT]),
     }
 
 
@@ -77,3 +81,53 @@ def nearest(told: pd.DataFrame) -> dict[str, str]:
     row = told.loc[told["beyond / bound"].idxmax()]
     where = f"K = {row['K']}, B = {row['B']:g}, T = {row['T']:,}"
     return {"nearest": f"{row['beyond / bound']:.2f}", "nearest-where": where}
+
+
+def alpha_covered(mistakes: pd.DataFrame) -> str:
+    """Return the range, over the cells, of ln T/(8 R D) with R = 1: the largest alpha of Newtron's theorem at its gamma."""
+    cells = mistakes[(mistakes["agent"] == "newtron") & (mistakes["T"] == AT)]
+    largest = [math.log(row["T"]) / (8.0 * math.sqrt(row["K"]) * row["B"]) for _, row in cells.iterrows()]
+    return f"{min(largest):.2f} to {max(largest):.2f}"
+
+
+def power(mistakes: pd.DataFrame) -> dict[str, str]:
+    """Return which promises uniform guessing would keep in the agent's place, and how the others are kept."""
+    guess = mistakes[mistakes["agent"] == "uniform"].set_index(["K", "B", "T"])
+    at = guess.xs(AT, level="T")
+    told = mistakes.dropna(subset="bound").join(guess["mistakes"].rename("guessing"), on=["K", "B", "T"])
+    told["kept by guessing"] = told["guessing"] <= told["loss"] + told["bound"]
+    now, can_fail = told[told["T"] == AT], told[~told["kept by guessing"]]
+    since = told.groupby(["K", "B", "agent"], as_index=False).apply(breaks_from, include_groups=False)
+    share = can_fail["mistakes"] / (can_fail["loss"] + can_fail["bound"])
+    return {
+        "power": across(since, BOUNDED, lambda row: row["from"]),
+        "guessing-at-0": f"{(at['beyond loss'] <= 0).sum()} of {len(at)}",
+        "guessing-now": f"{now['kept by guessing'].sum()} of {len(now)}",
+        "guessing": f"{told['kept by guessing'].sum()} of {len(told)}",
+        "can-fail": f"{len(can_fail)}",
+        "can-fail-kept": f"{(can_fail['kept'] == 'yes').sum()}",
+        "can-fail-share": f"{share.min():.2f} to {share.max():.2f}",
+    }
+
+
+def breaks_from(cell: pd.DataFrame) -> pd.Series:
+    """Return the T, of those measured, at which guessing would break the promise of a cell."""
+    return pd.Series({"from": ", ".join(f"{T:,}" for T in sorted(cell.loc[~cell["kept by guessing"], "T"])) or "-"})
+
+
+def horizon(now: pd.DataFrame) -> dict[str, str]:
+    """Return what the anytime rate adds to excess and mistakes of the fixed one, in percent, at B = 1 and above."""
+    fixed, anytime = (
+        now[now["agent"] == name].set_index(["K", "B"]) for name in ("exploration", "exploration-anytime")
+    )
+    more = pd.DataFrame({name: 100.0 * (anytime[name] / fixed[name] - 1.0) for name in ("excess", "mistakes")})
+    known = more.index.get_level_values("B") == 1
+    error = (anytime["excess's error"] ** 2 + fixed["excess's error"] ** 2) ** 0.5
+    apart = ((anytime["excess"] - fixed["excess"]).abs() / error)[known]
+    large = more[~known]
+    return {
+        "horizon-excess": f"{large['excess'].min():.0f} to {large['excess'].max():.0f} %",
+        "horizon-mistakes": f"{large['mistakes'].min():.1f} to {large['mistakes'].max():.1f} %",
+        "horizon-small": " and ".join(f"{value:+.0f} %" for value in more.loc[known, "excess"]),
+        "horizon-errors": f"{apart.max():.1f}",
+    }

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from banditlab.analysis.pages import page_parts
 from banditlab.bounds.gaptron import gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.comparators import best_in_ball, collapse
 from banditlab.engine import Sweep, read_spec
@@ -127,3 +128,32 @@ def test_bounds_hold_and_are_counted(small: tuple[Path, str]) -> None:
         "newtron",
     }
     assert growth.set_index("agent").loc["newtron", "how many T"] == 3
+
+
+def test_the_page_says_what_guessing_would_keep_and_what_the_horizon_costs() -> None:
+    """Counted anew, row by row, from the committed table."""
+    page = page_parts((LAB / "docs" / "results" / "theory.md").read_text(encoding="utf-8"))
+    rows = pd.read_csv(LAB / "docs" / "results" / "theory-mistakes.csv").to_dict("records")
+    guess = {(r["K"], r["B"], r["T"]): r["mistakes"] for r in rows if r["agent"] == "uniform"}
+    loss = {(r["K"], r["B"], r["T"]): r["loss"] for r in rows if r["agent"] == "uniform"}
+    told = [r for r in rows if not math.isnan(r["bound"])]
+    kept = [guess[r["K"], r["B"], r["T"]] <= r["loss"] + r["bound"] for r in told]
+    assert page["guessing"] == f"{sum(kept)} of {len(told)}"
+    now = [holds for r, holds in zip(told, kept, strict=True) if r["T"] == 100_000]
+    assert page["guessing-now"] == f"{sum(now)} of {len(now)}"
+    last = [guess[cell] <= loss[cell] for cell in guess if cell[2] == 100_000]
+    assert page["guessing-at-0"] == f"{sum(last)} of {len(last)}"
+    telling = [r for r, holds in zip(told, kept, strict=True) if not holds]
+    assert telling
+    assert page["can-fail"] == page["can-fail-kept"] == str(len(telling))
+    assert all(f"{r['T']:,}" in page["power"] for r in telling)
+    # the table has four digits: no verdict hangs on them
+    assert all(abs(guess[r["K"], r["B"], r["T"]] / (r["loss"] + r["bound"]) - 1) > 1e-3 for r in told)
+    excess = {(r["agent"], r["K"], r["B"]): r["excess"] for r in rows if r["T"] == 100_000}
+    ratios = [excess["exploration-anytime", K, B] / excess["exploration", K, B] for K in (3, 10) for B in (3, 10)]
+    assert page["horizon-excess"] == f"{100 * min(ratios) - 100:.0f} to {100 * max(ratios) - 100:.0f} %"
+    assert min(ratios) > 1.3
+    # Newtron plays alpha = 1; its theorem has a gamma of this shape up to ln T/(8 R D), D = sqrt(K) B
+    covered = [math.log(100_000) / (8 * math.sqrt(K) * B) for K in (3, 10) for B in (1, 3, 10)]
+    assert page["alpha"] == f"{min(covered):.2f} to {max(covered):.2f}"
+    assert max(covered) < 1

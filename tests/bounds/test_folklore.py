@@ -49,7 +49,7 @@ def test_how_far_the_tight_constant_is_from_the_largest() -> None:
 def test_what_is_admissible_without_a_root(L: float) -> None:
     assert is_admissible(tight_curvature(L), L)
     assert is_admissible(1 / (2 + L), L)
-    assert 1 / (2 + L) <= tight_curvature(L) * (1 + 1e-12)
+    assert tight_curvature(L) * (1 + 1e-12) >= 1 / (2 + L)
     assert not is_admissible(1.01 * tight_curvature(L), L)
 
 

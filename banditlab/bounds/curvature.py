@@ -22,6 +22,11 @@ def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
     return 2.0 * norm_bound * radius + math.log(n_classes - 1)
 
 
+def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, radius: float) -> bool:
+    """Whether `is_admissible` says so of the ball of matrices, arguments in range: not checked, rates ask every round."""
+    return is_admissible(curvature, 2.0 * norm_bound * radius + math.log(n_classes - 1))
+
+
 @within()
 def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
     """Return 1 / (2 B R + ln K + 2), what the argument of FOLKLORE's Lemma 1 gives once its slip is mended."""

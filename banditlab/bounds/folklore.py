@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from banditlab.bounds._theorem import theorem
-from banditlab.bounds.curvature import is_admissible, margin_range, simple_curvature
+from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
 _PRINTED = "c = 1/(B R + ln(K)/2), for which the surrogate is no lower bound; no factor 1/4; K for K - 1"
@@ -39,7 +39,7 @@ def folklore(
     """
     lam = 2.0 * radius / norm_bound if regularization is None else regularization
     c = simple_curvature(n_classes, norm_bound, radius) if curvature is None else curvature
-    if c * radius**2 > lam or not is_admissible(c, margin_range(n_classes, norm_bound, radius)):
+    if c * radius**2 > lam or not is_admissible_on_ball(c, n_classes, norm_bound, radius):
         return math.nan
     K, d = n_classes, n_features
     inside = 2.0 * c * radius**2 * rounds / (K * d * lam)
@@ -66,7 +66,7 @@ def folklore_any_regularization(
     r = c R^2 / (2 lambda). The argument: A_t <= (1 + r) A_{t-1}, so tr(A_{t-1}^{-1} H_t) <= (1 + r) tr(A_t^{-1} H_t).
     NaN where c is not known to be admissible.
     """
-    if not is_admissible(curvature, margin_range(n_classes, norm_bound, radius)):
+    if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
     K, d, lam, c = n_classes, n_features, regularization, curvature
     scale = c * radius**2 / lam

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from banditlab.bounds._theorem import theorem, within
-from banditlab.bounds.curvature import is_admissible, margin_range, simple_curvature
+from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
 
@@ -39,7 +39,7 @@ def gaf_corollary_2(
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
     b = 2.0 * simple_curvature(K, B, R) if beta is None else beta
-    if lam < 4.0 * max(4, K * d) * R**2 or not is_admissible(0.5 * b, margin_range(K, B, R)):
+    if lam < 4.0 * max(4, K * d) * R**2 or not is_admissible_on_ball(0.5 * b, K, B, R):
         return math.nan
     return lam * K * B**2 + K * d * (0.5 + 2.0 * math.sqrt(3.0) / b) * math.log1p(n * b * R**2 / (2.0 * lam))
 
@@ -69,7 +69,7 @@ def gaf(
     c is not known to be admissible; infinite where R^2/lambda is so large that kappa overflows.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
-    if not is_admissible(c, margin_range(K, B, R)):
+    if not is_admissible_on_ball(c, K, B, R):
         return math.nan
     variance = R**2 / (2.0 * lam)
     kappa = math.exp(math.sqrt(2.0 * (K - 1) * variance) + variance)

@@ -247,12 +247,14 @@ class Exploration(AroundForecaster, Agent):
             explored: NDArray[np.bool_] = U[:, 0] < gammas
             return explored & (np.minimum((U[:, 1] * K).astype(np.int64), K - 1) == y)
 
-        for part in inner.stretches(X, learns):
+        def play(part: slice) -> None:
             scratch = (z, p) if inner.kernels.predict_many is None else (np.zeros((STRETCH, K)), z, p)
             given, filled = (rows_of(X, part), y[part], U[part], gammas[part]), [column[part] for column in columns]
             played = part.start + _loop(inner.kernels)(inner.state, *given, *scratch, *filled)
             if played < part.stop:
                 checked(Decision(int(trace.action[played]), p), K, self)
+
+        inner.play_in_parts(X, learns, play)
 
     def bound(self, rounds: int) -> float | None:
         """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none.

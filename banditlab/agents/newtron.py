@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.numerics.frobenius_programme import Ball, add, ball_state, solve
+from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme, add, programme_state, solve
 from banditlab.numerics.jit import njit
 from banditlab.numerics.packed_symmetric import lay, rows_times
 from banditlab.players.agent import KernelAgent
@@ -21,7 +21,7 @@ from banditlab.validation import nonnegative, number, positive, probability
 class State(NamedTuple):
     """The quadratic programme with W' (K, d), padded; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
 
-    ball: Ball
+    programme: Programme
     z: NDArray[np.float64]
     s: NDArray[np.float64]
     rates: NDArray[np.float64]
@@ -32,8 +32,9 @@ def act_kernel(state, x, u, p, payload):
     z, s = state.z, state.s
     gamma, alpha = state.rates[0], state.rates[2]
     K = p.shape[0]
-    lay(x, state.ball.x)
-    rows_times(state.ball.W, state.ball.x, z)
+    own = state.programme.room.x
+    lay(x, own)
+    rows_times(state.programme.W, own, z)
     top = z.max()
     total = 0.0
     for k in range(K):
@@ -60,9 +61,9 @@ def learn_kernel(state, x, action, p, payload, correct):
     if c != 0.0:
         weight = kappa * beta * c * c  # A_t = A_{t-1} + kappa beta dlt dlt'
         add(
-            state.ball, action, x, weight, (1.0 - kappa * beta * c * z) * c
+            state.programme, action, x, weight, (1.0 - kappa * beta * c * z) * c
         )  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
-        solve(state.ball)
+        solve(state.programme)
 
 
 class Newtron(KernelAgent):
@@ -155,22 +156,22 @@ class Newtron(KernelAgent):
             self.beta = self.alpha * math.exp(-math.sqrt(2.0) * self.alpha * D * R) / K
         else:
             self.beta = nonnegative("beta", number("beta", beta, "theory"))
-        programme = ball_state(K, d, 1.0 / D, D if self.ball else math.inf)
+        programme = programme_state(K, d, 1.0 / D, D if self.ball else math.inf)
         self.state = State(programme, np.zeros(K), np.zeros(K), np.array([self.gamma, self.beta, self.alpha]))
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W' (K, d), a view."""
-        return self.state.ball.W[:, -self.problem.n_features :]
+        return self.state.programme.W[:, -self.problem.n_features :]
 
     def diagnostics(self) -> dict[str, Any]:
         """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""
-        solves, binding, applied, refactored, stalled, _ = (int(n) for n in self.state.ball.tally)
+        solves, binding, applied, refactored, stalled, _ = (int(n) for n in self.state.programme.tally)
         return {
             "solves": solves,
             "binding": binding,
             "applications": applied,
             "refactorisations": refactored,
             "stalled": stalled,
-            "drift": float(self.state.ball.nu[2]),
+            "drift": float(self.state.programme.nu[WORST_DRIFT]),
         }

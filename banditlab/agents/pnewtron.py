@@ -178,7 +178,10 @@ def _sparse_move(state, V, x, i, K, weight, step):
     A, gain, near = state.A, 0.0, 0.0
     for t in range(x.indices.shape[0]):
         near += A[x.indices[t], 0]
-    state.z[0] = near  # the rows of A, which lie far apart, are fetched side by side
+    # A store that nobody reads: the loop above makes the processor fetch the rows of A, which lie far apart, side by side.
+    # Without it rounds took 1.3 times as long at d = 20,000, 1.6 at 100,000, 2.1 at 350,000 (K = 5, 80 entries a context),
+    # as long at K = 20.
+    state.z[0] = near
     for t in range(x.indices.shape[0]):
         gain += move_feature(A, V, x.indices[t], x.values[t], i, K, weight, step)
     if note(state.norm, gain, V.shape[0]):

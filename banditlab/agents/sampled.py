@@ -142,11 +142,14 @@ class Sampled(AroundForecaster, LabelAgent):
         columns = trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         z, p = np.zeros(K), np.empty(K)
-        for part in inner.stretches(X, lambda: np.ones(len(y), bool)):
+
+        def play(part: slice) -> None:
             given, filled = (rows_of(X, part), y[part], U[part]), [column[part] for column in columns]
             played = part.start + _loop(inner.kernels)(inner.state, *given, z, p, *filled)
             if played < part.stop:
                 checked(Decision(int(trace.action[played]), p), K, self)
+
+        inner.play_in_parts(X, lambda: np.ones(len(y), bool), play)
 
     def bound(self, rounds: int) -> float | None:
         """Return the forecaster's regret bound, which bounds the expected mistakes beyond the comparator's loss."""

@@ -194,7 +194,7 @@ def play(
 
 def is_compiled(player: Player) -> bool:
     """Return whether a player can play or forecast whole blocks."""
-    return hasattr(player, "forecast_block") or getattr(player, "compiled", False)
+    return getattr(player, "forecasts_blocks", False) or getattr(player, "compiled", False)
 
 
 def refuse_contexts(player: Player, env: Any) -> None:

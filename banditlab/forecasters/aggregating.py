@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,10 +18,8 @@ from banditlab.bounds.aggregating import (
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.langevin import Chains, advance, worst_effective_sample_size
-from banditlab.numerics.log_mixture import mix, reweigh, smooth
-from banditlab.numerics.softmax import log_softmax
-from banditlab.numerics.symmetric import dot
+from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, Chains, advance, worst_effective_sample_size
+from banditlab.numerics.log_mixture import mix, mix_linear, reweigh, smooth
 from banditlab.players.forecaster import Floats, Forecaster, checked_block
 from banditlab.players.inputs import as_class, as_context
 from banditlab.problem import Problem
@@ -30,8 +27,6 @@ from banditlab.validation import at_least, number, one_of, positive
 
 RESOLVED = 1e-6
 """Relative error of the quadrature at the horizon below which it counts as exact."""
-
-Block = Callable[[Floats, NDArray[np.int64], Floats], None]
 
 
 class Net(NamedTuple):
@@ -53,30 +48,27 @@ class Net(NamedTuple):
 @njit
 def forecast(net, x, mu, z):
     """Write ln of the smoothed mixture at x (d,) into z (K,); leave the members' log softmax in net.Z."""
-    N, K = net.Z.shape
-    for i in range(N):
-        for k in range(K):
-            net.Z[i, k] = dot(net.M[i, k], x)
-        log_softmax(net.Z[i])
-    mix(net.w, net.Z, z)
-    smooth(z, mu)
+    mix_linear(net.M, net.w, x, net.Z, z)
+    smooth(z, mu)  # q = (1 - mu) E softmax(W x) + mu/K
 
 
 @njit
 def learn(net, x, y, mu, z):
     """Write the forecast into z (K,), then multiply every member's weight by its softmax(W x)_y."""
-    forecast(net, x, 0.0, z)
+    mix_linear(net.M, net.w, x, net.Z, z)
     mixed = z[y]
     smooth(z, mu)
+    # What smoothing costs this round: the loss of q less that of the mixture.
     net.smoothed[0] += mixed - z[y]
     net.rounds[0] += 1
     N, K = net.Z.shape
+    # Each member's gradient (softmax(W x) - e_y) x', for the certificate.
     for i in range(N):
         for k in range(K):
             r = math.exp(net.Z[i, k]) - (1.0 if k == y else 0.0)
             for j in range(x.shape[0]):
                 net.slope[i, k, j] += r * x[j]
-    reweigh(net.w, net.Z, y)
+    reweigh(net.w, net.Z, y)  # P(W) softmax(W x)_y, normalised
 
 
 @njit
@@ -170,6 +162,7 @@ class Aggregating(Forecaster):
         self.members = at_least("members", members, 1)
         self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
         self._refuse()
+        self.forecasts_blocks = sampler != "mala"  # whose chains draw in every round
         self._stream = rng.spawn(1)[0] if rng is not None and sampler != "quadrature" else None
         self._past = Distinct(problem.n_features, problem.n_classes)
         self._round = 0
@@ -257,20 +250,18 @@ class Aggregating(Forecaster):
         u = self._stream.random(noise.shape[:2])
         advance(self.state, self._past.X, self._past.C, self.norm_bound, noise, 1.0 - u, float(self._round), 0.0)
 
-    @property
-    def forecast_block(self) -> Block:
-        """Forecast n rounds at compiled speed: `forecast_block(X (n, d), y (n,), logits (n, K))`.
+    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+        """Forecast n rounds at compiled speed: X (n, d), y (n,); fills logits (n, K).
 
         Raises
         ------
-        AttributeError
-            For the sampler "mala", which draws in every round.
+        UsageError
+            Contexts, labels or logits of other shapes, labels out of range, or the sampler "mala": see `forecasts_blocks`.
         """
         if self.sampler == "mala":
-            raise AttributeError("sampler = 'mala' has no compiled path")
-        return self._forecast_block
-
-    def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+            raise UsageError(
+                "sampler = 'mala' forecasts no blocks: its chains draw in every round; use predict and update"
+            )
         X, y = checked_block(self.problem, X, y, logits)
         learn_block(self.state, X, y, self.smoothing, logits)
 
@@ -294,7 +285,7 @@ class Aggregating(Forecaster):
             return {}
         chains: Chains = self.state
         size = worst_effective_sample_size(chains.samples)
-        rate = chains.tally[1] / max(1, chains.tally[0])
+        rate = chains.tally[ACCEPTANCES] / max(1, chains.tally[PROPOSALS])
         return {"acceptance": float(rate), "step": float(chains.step[0]), "effective_sample_size": size}
 
     def bound(self, rounds: float) -> float | None:

@@ -20,29 +20,30 @@ from banditlab.validation import nonnegative, positive, resolve
 
 
 class State(NamedTuple):
-    """P = A^{-1} (d, d), h = A^{-1} b (d,), constants (2,) = c, w, spent (1,) the certificate's sum.
+    """P = A^{-1} (d, d), h = A^{-1} b (d,); curvature is c, virtual_weight w; spent (1,) the certificate's sum.
 
     v (d,) and nonzero (d,), the context's non-zero positions, are scratch.
     """
 
     P: NDArray[np.float64]
     h: NDArray[np.float64]
-    v: NDArray[np.float64]
-    constants: NDArray[np.float64]
+    curvature: float
+    virtual_weight: float
     spent: NDArray[np.float64]
+    v: NDArray[np.float64]
     nonzero: NDArray[np.int64]
 
     @classmethod
     def initial(cls, d: int, regularization: float, curvature: float, virtual_weight: float) -> State:
         """Return A = lambda I, b = 0."""
-        P, constants = np.eye(d) / regularization, np.array([curvature, virtual_weight])
-        return cls(P, np.zeros(d), np.zeros(d), constants, np.zeros(1), np.zeros(d, np.int64))
+        P, h, spent = np.eye(d) / regularization, np.zeros(d), np.zeros(1)
+        return cls(P, h, curvature, virtual_weight, spent, v=np.zeros(d), nonzero=np.zeros(d, np.int64))
 
 
 @njit
 def predict_kernel(state, x, z):
-    symmetric_matvec_on(state.P, x, state.nonzero, support(x, state.nonzero), state.v)
-    z[0] = aioli_root(dot(x, state.h), dot(x, state.v), state.constants[1])
+    symmetric_matvec_on(state.P, x, state.nonzero, support(x, state.nonzero), state.v)  # v = A^{-1} x
+    z[0] = aioli_root(dot(x, state.h), dot(x, state.v), state.virtual_weight)  # z = m - (w/2) q tanh(z/2)
     z[1] = 0.0
 
 
@@ -60,13 +61,15 @@ def surrogate(t, y, c):
 @njit
 def update_kernel(state, x, y, z):
     v, h = state.v, state.h
-    c, w = state.constants
+    c, w = state.curvature, state.virtual_weight
     predict_kernel(state, x, z)  # leaves v = A^{-1} x
     m, q, t = dot(x, h), dot(x, v), z[0]
     kappa, gam, beta = surrogate(t, y, c)
     shrink = 1.0 / (1.0 + kappa * q)
+    # The certificate's term, with q_t = q / (1 + kappa q).
     virtual = w * math.tanh(0.5 * t)
     state.spent[0] += 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)
+    # (5): A += kappa x x', b += beta x, so A^{-1} b and A^{-1} follow by Sherman and Morrison.
     for j in range(h.shape[0]):
         h[j] += (beta - kappa * m) * shrink * v[j]
     rank_one_downdate(state.P, v, kappa * shrink)

@@ -34,13 +34,13 @@ _folklore_predict_many = folklore.predict_many_kernel
 class State(NamedTuple):
     """w (N,) log weights; folklore and aioli, stacked states of the members, one of the two a placeholder.
 
-    binary (1,) is 1 where the members are AIOLI; Z (N, K) and many (N, BATCH, K) are scratch.
+    binary says that the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
     """
 
     w: NDArray[np.float64]
     folklore: folklore.State
     aioli: aioli.State
-    binary: NDArray[np.int64]
+    binary: bool
     Z: NDArray[np.float64]
     many: NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class State(NamedTuple):
 def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     for i in range(state.w.shape[0]):
-        if state.binary[0] == 1:
+        if state.binary:
             _aioli_predict(member(state.aioli, i), x, state.Z[i])
         else:
             _folklore_predict(member(state.folklore, i), x, state.Z[i])
@@ -64,12 +64,14 @@ def predict_many_kernel(state, X, Z):
     for start in range(0, X.shape[0], BATCH):
         part = X[start : start + BATCH]
         n = part.shape[0]
+        # Every member's forecasts of the batch, ...
         for i in range(state.w.shape[0]):
-            if state.binary[0] == 1:
+            if state.binary:
                 for t in range(n):
                     _aioli_predict(member(state.aioli, i), part[t], many[i, t])
             else:
                 _folklore_predict_many(member(state.folklore, i), part, many[i, :n])
+        # ... then mixed, context by context, with the weights as they are.
         for t in range(n):
             for i in range(state.w.shape[0]):
                 overwrite(state.Z[i], many[i, t])
@@ -81,13 +83,13 @@ def predict_many_kernel(state, X, Z):
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     for i in range(state.w.shape[0]):
-        if state.binary[0] == 1:
+        if state.binary:
             _aioli_update(member(state.aioli, i), x, y, state.Z[i])
         else:
             _folklore_update(member(state.folklore, i), x, y, state.Z[i])
         log_softmax(state.Z[i])
-    mix(state.w, state.Z, z)
-    reweigh(state.w, state.Z, y)
+    mix(state.w, state.Z, z)  # ln sum_i w_i q_i
+    reweigh(state.w, state.Z, y)  # w_i q_i(y), normalised
 
 
 class BGrid(KernelForecaster):
@@ -199,7 +201,7 @@ class BGrid(KernelForecaster):
             w=np.full(N, -math.log(N)),
             folklore=stack([folklore.FOLKLORE(nothing, None).state]) if binary else states,
             aioli=states if binary else stack([aioli.AIOLI(nothing, None).state]),
-            binary=np.array([int(binary)]),
+            binary=binary,
             Z=np.zeros((N, K)),
             many=np.zeros((N, BATCH, K)),
         )

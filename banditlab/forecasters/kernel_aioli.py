@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.bounds.aioli import aioli
 from banditlab.bounds.curvature import tight_curvature
@@ -13,39 +14,49 @@ from banditlab.errors import IncompatibleError
 from banditlab.forecasters.aioli import surrogate
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.kernel_quadratic import Dual, dual_add, dual_form, kernel_value
+from banditlab.numerics.kernel_quadratic import GAUSSIAN, LINEAR, POLYNOMIAL, Dual, dual_add, dual_form, kernel_value
 from banditlab.numerics.tanh_root import aioli_root
 from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context, as_rows
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive, resolve
 
-KERNELS = ("linear", "gaussian", "polynomial")
+KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
+
+
+class State(NamedTuple):
+    """AIOLI's quadratic in the kernel's space; curvature is c, virtual_weight w; spent (1,) the certificate's sum."""
+
+    dual: Dual
+    curvature: float
+    virtual_weight: float
+    spent: NDArray[np.float64]
 
 
 @njit
-def predict_kernel(dual, x, z):
-    m, q = dual_form(dual, x)
-    z[0] = aioli_root(m, q, dual.constants[4])
+def predict_kernel(state, x, z):
+    m, q = dual_form(state.dual, x)
+    z[0] = aioli_root(m, q, state.virtual_weight)  # z = m - (w/2) q tanh(z/2)
     z[1] = 0.0
 
 
 @njit
-def predict_many_kernel(dual, X, Z):
+def predict_many_kernel(state, X, Z):
     for t in range(X.shape[0]):
-        predict_kernel(dual, X[t], Z[t])
+        predict_kernel(state, X[t], Z[t])
 
 
 @njit
-def update_kernel(dual, x, y):
-    dual, x = borrow(dual), borrow(x)
-    c, w = dual.constants[3], dual.constants[4]
-    m, q = dual_form(dual, x)
+def update_kernel(state, x, y):
+    state, x = borrow(state), borrow(x)
+    c, w = state.curvature, state.virtual_weight
+    m, q = dual_form(state.dual, x)
     t = aioli_root(m, q, w)
     kappa, gam, beta = surrogate(t, y, c)
+    # The certificate's term, as AIOLI's.
     virtual = w * math.tanh(0.5 * t)
-    dual.spent[0] += 0.25 * q * ((virtual - gam) ** 2 / (1.0 + kappa * q) - virtual**2)
-    dual_add(dual, x, q, kappa, beta)
+    state.spent[0] += 0.25 * q * ((virtual - gam) ** 2 / (1.0 + kappa * q) - virtual**2)
+    dual_add(state.dual, x, q, kappa, beta)
 
 
 class KernelAIOLI(Forecaster):
@@ -119,7 +130,7 @@ class KernelAIOLI(Forecaster):
         if problem.n_classes != 2:
             raise IncompatibleError(f"kernel-aioli is binary: it needs n_classes = 2, got {problem.n_classes}")
         self.norm_bound = positive("norm_bound", norm_bound)
-        self.kernel = one_of("kernel", kernel, KERNELS)
+        self.kernel = one_of("kernel", kernel, tuple(KERNELS))
         self.bandwidth = positive("bandwidth", bandwidth)
         self.degree = at_least("degree", degree, 1)
         margin = self.margin_bound * self.feature_radius
@@ -128,9 +139,8 @@ class KernelAIOLI(Forecaster):
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.curvature = resolve("curvature", curvature, words)
         parameter = float(self.degree) if self.kernel == "polynomial" else self.bandwidth
-        kind = float(KERNELS.index(self.kernel))
-        constants = np.array([self.regularization, kind, parameter, self.curvature, self.virtual_weight])
-        self.state = Dual.empty(problem.n_features, constants)
+        dual = Dual.empty(problem.n_features, KERNELS[self.kernel], parameter, self.regularization)
+        self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
 
     @property
     def margin_bound(self) -> float:
@@ -159,7 +169,7 @@ class KernelAIOLI(Forecaster):
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
         x, y = as_context(context, self.problem.n_features), as_class("the label", label, 2)
-        self.state = self.state.roomy()
+        self.state = self.state._replace(dual=self.state.dual.roomy())
         update_kernel(self.state, x, y)
 
     def bound(self, rounds: float) -> float | None:
@@ -183,10 +193,10 @@ class KernelAIOLI(Forecaster):
 
     def effective_dimension(self, scale: float) -> float:
         """Return tr(G (G + scale I)^{-1}) for the Gram matrix G of the rounds learnt (scale: lambda in the paper)."""
-        n = int(self.state.n[0])
-        kind, parameter = self.state.constants[1], self.state.constants[2]
-        X = as_contexts(self.state.X[:n])
-        gram = np.array([[kernel_value(x, y, kind, parameter) for y in X] for x in X]).reshape(n, n)
+        dual = self.state.dual
+        n = int(dual.n[0])
+        X = as_contexts(dual.X[:n])
+        gram = np.array([[kernel_value(x, y, dual.kernel, dual.parameter) for y in X] for x in X]).reshape(n, n)
         values = np.maximum(np.linalg.eigvalsh(gram), 0.0) if n else np.zeros(0)
         return float((values / (values + scale)).sum())
 

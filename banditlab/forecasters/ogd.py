@@ -32,17 +32,18 @@ from banditlab.validation import positive, resolve
 class State(NamedTuple):
     """V, the transpose of W (see `banditlab.numerics.linear_scores`), but for the scales: W_k = norms[k, SCALE] V_k.
 
-    norms (:, 5), the running norm of every V_k; s, r scratch, r zero beyond K; t (1,) rounds learnt; constants (2,)
-    = B, step; spent (1,) = sum eta_t ||g_t||^2.
+    norms (:, 5): the running norm of every V_k. t (1,): rounds learnt. norm_bound: B. step: eta_1.
+    spent (1,) = sum eta_t ||g_t||^2. s, r are scratch, r zero beyond K.
     """
 
     V: NDArray[np.float64]
     norms: NDArray[np.float64]
+    t: NDArray[np.int64]
+    norm_bound: float
+    step: float
+    spent: NDArray[np.float64]
     s: NDArray[np.float64]
     r: NDArray[np.float64]
-    t: NDArray[np.int64]
-    constants: NDArray[np.float64]
-    spent: NDArray[np.float64]
 
 
 @inline
@@ -55,21 +56,22 @@ def predict_kernel(state, x, z):
 @inline
 def update_kernel(state, x, y, z):
     r, K = state.r, z.shape[0]
-    B, step = state.constants
     predict_kernel(state, x, z)
+    # r = softmax(z), unnormalised, in one sweep
     top = z[0]
     for k in range(1, K):
         top = max(top, z[k])
     share = 1.0 / exponentials(z, 1.0, top, K, r)
     state.t[0] += 1
-    eta = step / math.sqrt(state.t[0])
+    eta = state.step / math.sqrt(state.t[0])
+    # r = eta (s - e_y): the gradient is g = (s - e_y) x'
     square_r = 0.0
     for k in range(K):
-        r[k] = r[k] * share - (1.0 if k == y else 0.0)  # g = (s - e_y) x'
+        r[k] = r[k] * share - (1.0 if k == y else 0.0)
         square_r += r[k] * r[k]
         r[k] *= eta
     state.spent[0] += eta * square_r * squared_norm(x)
-    descend_in_rows(state.V, x, r, B, state.norms, state.s)
+    descend_in_rows(state.V, x, r, state.norm_bound, state.norms, state.s)
 
 
 def _descend_in_rows(V, x, r, B, norms, s):
@@ -181,10 +183,9 @@ class OGD(KernelForecaster):
         K, d, R = problem.n_classes, problem.n_features, problem.radius
         self.norm_bound = positive("norm_bound", norm_bound)
         self.step = resolve("step", step, {"theory": math.sqrt(2.0 * K) * self.norm_bound / R})
-        constants = np.array([self.norm_bound, self.step])
         s, r = per_class(d, K), per_class(d, K)
         norms, count, spent = np.tile(running_norm(), (len(s), 1)), np.zeros(1, np.int64), np.zeros(1)
-        self.state = State(matrix(d, K), norms, s, r, count, constants, spent)
+        self.state = State(matrix(d, K), norms, count, self.norm_bound, self.step, spent, s, r)
 
     @property
     def weights(self) -> NDArray[np.float64]:

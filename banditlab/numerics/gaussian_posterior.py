@@ -5,16 +5,19 @@ Subproblem. With J = I_K (x) x' (so J vec(W) = W x), the step for weight w and l
     M' = argmin over M' of  (1/2) vec(M' - M)' C^{-1} vec(M' - M) + w loss(M'x, y)           (proximal)
     C'^{-1} = C^{-1} + w J' S J,     S = diag(s) - s s', s = softmax(M'x)                    (Laplace at the new mean)
 
-Everything a round needs is K-dimensional: Sigma = J C J', V = C J' (Kd x K);
+Everything a round needs is K-dimensional. With Sigma = J C J' and V = C J' (Kd x K), z = M'x is the root of
 
-    z = M'x is the root of  z = M x - w Sigma (s(z) - e_y);    M' = M - V w (s - e_y)
-    C' = C - V Q V',   Q = w G (I + w G' Sigma G)^{-1} G',  S = G G' with G (K, K-1) in closed form
-       = C - Y Y',     Y = V F (Kd, K-1),  F = sqrt(w) G L^{-T},  L L' = I + w G' Sigma G
+    z = M x - w Sigma (s(z) - e_y),    and then    M' = M - V w (s - e_y).
 
-Storage: S 1 = 0, so sums over classes never change: sum_l C_kl = sigma^2 I and sum_k M_k = 0, and the last class need
-not be stored. Of the other n = K - 1, C is kept as its upper block rows (row k: blocks C_kl, k <= l < n, as one
-d x (n-k)d matrix) minus Y Y' of the last few steps, which are subtracted together as matrix products, at the speed of
-those instead of the memory's. The numbers are those of the dense form but for rounding.
+The covariance follows with S = G G', G (K, K-1) in closed form:
+
+    C' = C - V Q V',   Q = w G (I + w G' Sigma G)^{-1} G'
+       = C - Y Y',     Y = V F (Kd, K-1),  F = sqrt(w) G L^{-T},  L L' = I + w G' Sigma G.
+
+Storage. S 1 = 0, so sums over classes never change: sum_l C_kl = sigma^2 I and sum_k M_k = 0. The last class need not be
+stored. Of the other n = K - 1 classes C is kept as a base minus Y Y' of the last few steps. The base holds its upper block
+rows: row k has the blocks C_kl, k <= l < n, as one d x (n-k)d matrix. The waiting steps are subtracted together as matrix
+products, at the speed of those instead of the memory's. The numbers are those of the dense form but for rounding.
 """
 
 from __future__ import annotations
@@ -32,41 +35,62 @@ from banditlab.numerics.softmax_root import RootScratch, root
 Floats = NDArray[np.float64]
 
 DELAYED = 4
-"""Steps whose Y wait beside the base before they are subtracted."""
-FRESH, WAITING, UNSOLVED = range(3)
-"""Slots of `Posterior.tally`: whether Vt and Sigma are those of `x`; columns waiting in Y; roots that failed."""
+"""Steps whose Y wait beside the base before they are subtracted from it."""
+WAITING, UNSOLVED = range(2)
+"""Slots of `Posterior.tally`: columns waiting in Y; implicit steps whose root was not found."""
+ROOT_ERROR = 1e-10
+"""Largest residual of the implicit step's equation, relative to its terms, that counts as solved."""
 
 
-class Posterior(NamedTuple):
-    """N(M, C) and scratch; n = K - 1 stored classes, r = DELAYED n.
+class LogitLaw(NamedTuple):
+    """The law N(z0, Sigma) of the logits W x at the context x (d,) asked last; n = K - 1, r = DELAYED n.
 
-    M (K, d); variance (1,), sigma^2; rows (n(n+1)/2 d d,) the base's upper block rows, one after the other; Y (nd, r)
-    waiting, unused columns 0; x (d,) the context that Vt (K, nd) = J C, Sigma (K, K), JY (n, r) and z0 (K,) belong to;
-    z, g (K,), At (K, K), root: the root's problem; G, SG (K, n); L (n, n); Ft (n, K); VF (n, nd); wide (n n d,),
-    tall (n d d,); tally (3,).
+    z0 (K,) = M x. Sigma (K, K) = J C J'. Vt (K, nd) = J C, of which `logit_law` writes the base's upper blocks and
+    `cross_covariance` the rest. JY (n, r) = J Y. fresh (1,) is 1 while they belong to x and the present posterior.
     """
 
-    M: Floats
-    variance: Floats
-    rows: Floats
-    Y: Floats
     x: Floats
-    Vt: Floats
-    Sigma: Floats
-    JY: Floats
     z0: Floats
+    Sigma: Floats
+    Vt: Floats
+    JY: Floats
+    fresh: NDArray[np.int64]
+
+
+class Room(NamedTuple):
+    """Scratch of one step, nothing of which outlives it; n = K - 1.
+
+    z, g (K,), At (K, K) and root: the equation of the implicit step. G, SG (K, n), L (n, n): the Laplace step's core.
+    Ft (n, K), VF (n, nd): F' and (V F)'. wide (n n d,), tall (n d d,): products on their way.
+    """
+
     z: Floats
     g: Floats
     At: Floats
     root: RootScratch
     G: Floats
-    L: Floats
     SG: Floats
+    L: Floats
     Ft: Floats
     VF: Floats
     wide: Floats
     tall: Floats
+
+
+class Posterior(NamedTuple):
+    """N(M, C), n = K - 1 stored classes: what is learnt, the law at the last context, and scratch.
+
+    M (K, d). variance: sigma^2 of the prior. rows (n(n+1)/2 d d,): the base's upper block rows, one after the other.
+    Y (nd, DELAYED n): what waits to be subtracted, unused columns 0. tally (2,): see WAITING and UNSOLVED.
+    """
+
+    M: Floats
+    variance: float
+    rows: Floats
+    Y: Floats
     tally: NDArray[np.int64]
+    law: LogitLaw
+    room: Room
 
 
 def posterior_state(n_classes: int, n_features: int, deviation: float) -> Posterior:
@@ -76,28 +100,35 @@ def posterior_state(n_classes: int, n_features: int, deviation: float) -> Poster
     rows = np.zeros((n * K // 2) * d * d)
     for k in range(n):
         block_row(rows, n, d, k)[:, :d] = deviation**2 * np.eye(d)
-    return Posterior(
-        M=np.zeros((K, d)),
-        variance=np.array([deviation**2]),
-        rows=rows,
-        Y=np.zeros((n * d, DELAYED * n)),
+    law = LogitLaw(
         x=np.zeros(d),
-        Vt=np.zeros((K, n * d)),
-        Sigma=np.zeros((K, K)),
-        JY=np.zeros((n, DELAYED * n)),
         z0=np.zeros(K),
+        Sigma=np.zeros((K, K)),
+        Vt=np.zeros((K, n * d)),
+        JY=np.zeros((n, DELAYED * n)),
+        fresh=np.zeros(1, np.int64),
+    )
+    room = Room(
         z=np.zeros(K),
         g=np.zeros(K),
         At=np.zeros((K, K)),
         root=RootScratch.empty(K),
         G=np.zeros((K, n)),
-        L=np.zeros((n, n)),
         SG=np.zeros((K, n)),
+        L=np.zeros((n, n)),
         Ft=np.zeros((n, K)),
         VF=np.zeros((n, n * d)),
         wide=np.zeros(n * n * d),
         tall=np.zeros(n * d * d),
-        tally=np.zeros(3, np.int64),
+    )
+    return Posterior(
+        M=np.zeros((K, d)),
+        variance=float(deviation**2),
+        rows=rows,
+        Y=np.zeros((n * d, DELAYED * n)),
+        tally=np.zeros(2, np.int64),
+        law=law,
+        room=room,
     )
 
 
@@ -111,7 +142,7 @@ def covariance(posterior: Posterior) -> Floats:
         C[k, :, k:n, :] = blocks
         C[k:n, :, k, :] = blocks.transpose(1, 2, 0)
     C[:n, :, :n, :] -= (posterior.Y @ posterior.Y.T).reshape(n, d, n, d)
-    prior = posterior.variance[0] * np.eye(d)
+    prior = posterior.variance * np.eye(d)
     C[:n, :, n, :] = prior - C[:n, :, :n, :].sum(axis=2)
     C[n, :, :n, :] = C[:n, :, n, :].transpose(2, 0, 1)
     C[n, :, n, :] = prior - C[n, :, :n, :].sum(axis=1)
@@ -131,33 +162,37 @@ def block_row(rows, n, d, k):
 @njit
 def logit_law(post, x):
     """Write z0 = M x and Sigma = J C J' for x (d,), the law N(z0, Sigma) of the logits; remembered for the same x."""
-    own, Vt, JY = post.x, post.Vt, post.JY
+    law = post.law
+    own, Vt, JY = law.x, law.Vt, law.JY
     K, d = post.M.shape
     n = K - 1
-    same = post.tally[FRESH] == 1
+    # Learning asks at the context that acting has just asked at.
+    same = law.fresh[0] == 1
     for j in range(d):
         same = same and own[j] == x[j]
     if same:
         return
     for j in range(d):
         own[j] = x[j]
-    np.dot(post.M, own, post.z0)
+    np.dot(post.M, own, law.z0)
+    # J C = J (base) - (J Y) Y': the base's block rows and J Y, of which Sigma needs no more.
     waiting = post.tally[WAITING]
     for k in range(n):
         row_times(own, block_row(post.rows, n, d, k), Vt[k, k * d :])  # (C_lk x)', l >= k, of the base
         row_times(own, post.Y[k * d : (k + 1) * d, :waiting], JY[k, :waiting])
-    logit_covariance(post, waiting)
-    post.tally[FRESH] = 1
+    logit_covariance(law, waiting, post.variance)
+    law.fresh[0] = 1
 
 
 @njit
-def logit_covariance(post, waiting):
+def logit_covariance(law, waiting, variance):
     """Write Sigma (K, K) from the base's part of Vt and JY."""
-    own, Vt, JY, Sigma = post.x, post.Vt, post.JY, post.Sigma
+    own, Vt, JY, Sigma = law.x, law.Vt, law.JY, law.Sigma
     n, d = JY.shape[0], own.shape[0]
     square = 0.0
     for j in range(d):
         square += own[j] * own[j]
+    # The stored classes: Sigma_kl = x'(base)_kl x - (J Y)_k (J Y)_l'.
     for k in range(n):
         for l in range(k, n):
             form = 0.0
@@ -166,7 +201,8 @@ def logit_covariance(post, waiting):
             for c in range(waiting):
                 form -= JY[k, c] * JY[l, c]
             Sigma[k, l] = Sigma[l, k] = form
-    rest = post.variance[0] * square  # every row of Sigma sums to sigma^2 ||x||^2
+    # The last class: every row of Sigma sums to sigma^2 ||x||^2.
+    rest = variance * square
     Sigma[n, n] = rest
     for k in range(n):
         Sigma[k, n] = rest
@@ -179,25 +215,28 @@ def logit_covariance(post, waiting):
 @njit
 def cross_covariance(post):
     """Complete Vt = J C (K, nd) for the context of `logit_law`: lower blocks, waiting columns, the last class."""
-    Vt, own = post.Vt, post.x
+    Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
     K, d = post.M.shape
     n = K - 1
+    # Blocks below the diagonal, from the transposed blocks above it.
     for k in range(n - 1):
         m = n - k
-        out = post.wide[: d * m]
+        out = post.room.wide[: d * m]
         np.dot(block_row(post.rows, n, d, k).reshape(d * m, d), own, out)  # [i m + l - k] = (C_kl x)_i
         for l in range(k + 1, n):
             for i in range(d):
                 Vt[l, k * d + i] = out[i * m + l - k]
-    wide = post.wide.reshape(n, n * d)
+    # Less (J Y) Y', the steps that the base does not hold yet.
+    wide = post.room.wide.reshape(n, n * d)
     if post.tally[WAITING] > 0:
-        np.dot(post.JY, post.Y.T, wide)  # unused columns of Y are 0
+        np.dot(JY, post.Y.T, wide)  # unused columns of Y are 0
         for k in range(n):
             for j in range(n * d):
                 Vt[k, j] -= wide[k, j]
-    for l in range(n):  # the rows of J C sum to sigma^2 x in every block
+    # The last class: the rows of J C sum to sigma^2 x in every block.
+    for l in range(n):
         for j in range(d):
-            Vt[n, l * d + j] = post.variance[0] * own[j]
+            Vt[n, l * d + j] = post.variance * own[j]
     for k in range(n):
         for j in range(n * d):
             Vt[n, j] -= Vt[k, j]
@@ -209,18 +248,20 @@ def cross_covariance(post):
 @njit
 def implicit_logits(post, w, y):
     """Write z, the root of z = z0 - w Sigma (s(z) - e_y), and root.s = softmax(z)."""
-    g, At, r = post.g, post.At, post.root.r
+    law, room = post.law, post.room
+    g, At, r = room.g, room.At, room.root.r
     K = g.shape[0]
+    # In the form that `root` solves: z = g - At s(z) with g = z0 + w Sigma e_y, At = w Sigma.
     for k in range(K):
-        g[k] = post.z0[k] + w * post.Sigma[k, y]
+        g[k] = law.z0[k] + w * law.Sigma[k, y]
         for l in range(K):
-            At[k, l] = w * post.Sigma[k, l]
-    root(g, At, post.z, post.root)
+            At[k, l] = w * law.Sigma[k, l]
+    root(g, At, room.z, room.root)
     scale, worst = 1.0, 0.0
     for k in range(K):
         scale = max(scale, 1.0 + abs(g[k]))
         worst = max(worst, abs(r[k]))
-    post.tally[UNSOLVED] += worst > 1e-10 * scale
+    post.tally[UNSOLVED] += worst > ROOT_ERROR * scale
 
 
 @njit
@@ -232,6 +273,7 @@ def multinomial_factor(s, G):
         whole = s[k] + tail  # s_k + ... + s_{K-1}
         for i in range(k):
             G[i, k] = 0.0
+        # Column k: class k against all classes after it together.
         diagonal = math.sqrt(s[k] * (tail / whole)) if whole > 0.0 else 0.0
         G[k, k] = diagonal
         for i in range(k + 1, K):
@@ -242,15 +284,17 @@ def multinomial_factor(s, G):
 @njit
 def core(post, w):
     """Write G for s, SG = Sigma G, and the Cholesky factor L of I + w G' Sigma G."""
-    G, L, SG, Sigma = post.G, post.L, post.SG, post.Sigma
+    Sigma, G, L, SG = post.law.Sigma, post.room.G, post.room.L, post.room.SG
     K = Sigma.shape[0]
-    multinomial_factor(post.root.s, G)
+    multinomial_factor(post.room.root.s, G)
+    # SG = Sigma G; G is 0 above its diagonal.
     for i in range(K):
         for c in range(K - 1):
             total = 0.0
             for k in range(c, K):
                 total += Sigma[i, k] * G[k, c]
             SG[i, c] = total
+    # L L' = I + w G' SG, row by row.
     for a in range(K - 1):
         for b in range(a + 1):
             total = 1.0 if a == b else 0.0
@@ -267,15 +311,25 @@ def core(post, w):
 @njit
 def learn_label(post, x, y, w):
     """One implicit step with weight w in (0, 1] on label y at x (d,)."""
-    M, Vt, Ft, L, G, VF = post.M, post.Vt, post.Ft, post.L, post.G, post.VF
-    K, d = M.shape
     logit_law(post, x)
     implicit_logits(post, w, y)
     core(post, w)
     cross_covariance(post)
+    move_mean(post, y, w)
+    wait(post, w)
+    post.law.fresh[0] = 0
+    if post.tally[WAITING] == post.Y.shape[1]:
+        subtract_waiting(post)
+
+
+@njit
+def move_mean(post, y, w):
+    """M' = M - V w (s - e_y); the last class's mean is what makes the classes sum to zero."""
+    M, Vt, s = post.M, post.law.Vt, post.room.root.s
+    K, d = M.shape
     n = K - 1
     for k in range(K):
-        g = w * (post.root.s[k] - (1.0 if k == y else 0.0))
+        g = w * (s[k] - (1.0 if k == y else 0.0))
         for l in range(n):
             for j in range(d):
                 M[l, j] -= g * Vt[k, l * d + j]
@@ -284,41 +338,48 @@ def learn_label(post, x, y, w):
     for l in range(n):
         for j in range(d):
             M[n, j] -= M[l, j]
+
+
+@njit
+def wait(post, w):
+    """Add the columns Y = V F of C' = C - Y Y' to those that wait."""
+    Ft, L, G, VF = post.room.Ft, post.room.L, post.room.G, post.room.VF
+    K, d = post.M.shape
+    n = K - 1
+    # F' = sqrt(w) L^{-1} G', by forward substitution.
     root = math.sqrt(w)
-    for k in range(K):  # F' = sqrt(w) L^{-1} G'
+    for k in range(K):
         for a in range(K - 1):
             total = root * G[k, a]
             for c in range(a):
                 total -= L[a, c] * Ft[c, k]
             Ft[a, k] = total / L[a, a]
-    np.dot(Ft, Vt, VF)
+    np.dot(Ft, post.law.Vt, VF)
     waiting = post.tally[WAITING]
     for j in range(n * d):
         for a in range(n):
             post.Y[j, waiting + a] = VF[a, j]
     post.tally[WAITING] = waiting + n
-    post.tally[FRESH] = 0
-    if post.tally[WAITING] == post.Y.shape[1]:
-        subtract_waiting(post)
 
 
 @njit
 def subtract_waiting(post):
     """Subtract Y Y' from the base, block row by block row, and empty Y."""
-    Y = post.Y
+    Y, JY = post.Y, post.law.JY
     K, d = post.M.shape
     n = K - 1
     for k in range(n):
         m = d * (n - k)
-        row, product = block_row(post.rows, n, d, k), post.tall[: d * m].reshape(d, m)
+        row, product = block_row(post.rows, n, d, k), post.room.tall[: d * m].reshape(d, m)
         np.dot(Y[k * d : (k + 1) * d], Y[k * d :].T, product)
         for i in range(d):
             for j in range(m):
                 row[i, j] -= product[i, j]
+    # Unused columns must be 0: products run over all of them.
     for i in range(n * d):
         for c in range(Y.shape[1]):
             Y[i, c] = 0.0
     for k in range(n):
         for c in range(Y.shape[1]):
-            post.JY[k, c] = 0.0
+            JY[k, c] = 0.0
     post.tally[WAITING] = 0

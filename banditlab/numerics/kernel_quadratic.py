@@ -21,15 +21,17 @@ from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.symmetric import dot
 
-FIRST = 64
+FIRST_ROOM = 64
 """Rounds there is room for at first; the room doubles whenever it is full."""
+LINEAR, GAUSSIAN, POLYNOMIAL = range(3)
+"""The kernels: x'y, exp(-||x - y||^2 / (2 parameter^2)), (1 + x'y)^parameter."""
 
 
 class Dual(NamedTuple):
-    """n (1,) rounds learnt, of `room`: X (room, d) contexts, s = sqrt(kappa), beta, r (room,), L packed by rows.
+    """The quadratic in its dual form, with room for so many rounds.
 
-    constants (5,) = lambda, the kernel's number (0 linear, 1 gaussian, 2 polynomial), its parameter, c, w. spent (1,) is
-    the certificate's sum. k, a (room,) are scratch.
+    n (1,): rounds learnt. X (room, d): their contexts; s = sqrt(kappa), beta, r (room,); L packed by rows. kernel and
+    parameter: see `kernel_value`. regularization: lambda. k, a (room,) are scratch.
     """
 
     n: NDArray[np.int64]
@@ -38,17 +40,18 @@ class Dual(NamedTuple):
     beta: NDArray[np.float64]
     r: NDArray[np.float64]
     L: NDArray[np.float64]
+    kernel: int
+    parameter: float
+    regularization: float
     k: NDArray[np.float64]
     a: NDArray[np.float64]
-    constants: NDArray[np.float64]
-    spent: NDArray[np.float64]
 
     @classmethod
-    def empty(cls, d: int, constants: NDArray[np.float64]) -> Dual:
+    def empty(cls, d: int, kernel: int, parameter: float, regularization: float) -> Dual:
         """Return the quadratic before any round."""
-        s, beta, r, k, a = np.zeros((5, FIRST))
-        L = np.zeros(FIRST * (FIRST + 1) // 2)
-        return cls(np.zeros(1, np.int64), np.zeros((FIRST, d)), s, beta, r, L, k, a, constants, np.zeros(1))
+        s, beta, r, k, a = np.zeros((5, FIRST_ROOM))
+        X, L = np.zeros((FIRST_ROOM, d)), np.zeros(FIRST_ROOM * (FIRST_ROOM + 1) // 2)
+        return cls(np.zeros(1, np.int64), X, s, beta, r, L, kernel, parameter, regularization, k, a)
 
     def roomy(self) -> Dual:
         """Return the same with room for one more round at least: itself, or a copy with twice the room."""
@@ -62,14 +65,14 @@ class Dual(NamedTuple):
 
 
 @njit
-def kernel_value(x, y, kind, parameter):
-    """Return k(x, y) for x, y (d,): x'y, exp(-||x - y||^2 / (2 bandwidth^2)) or (1 + x'y)^degree."""
-    if kind == 1.0:
+def kernel_value(x, y, kernel, parameter):
+    """Return k(x, y) for x, y (d,): LINEAR, GAUSSIAN with parameter = bandwidth, or POLYNOMIAL with parameter = degree."""
+    if kernel == GAUSSIAN:
         square = 0.0
         for j in range(x.shape[0]):
             square += (x[j] - y[j]) ** 2
         return math.exp(-0.5 * square / (parameter * parameter))
-    if kind == 2.0:
+    if kernel == POLYNOMIAL:
         return (1.0 + dot(x, y)) ** parameter
     return dot(x, y)
 
@@ -79,11 +82,12 @@ def dual_form(dual, x):
     """Return m = phi'A^{-1} b and q = phi'A^{-1} phi at x (d,); leaves k_x and a in the scratch."""
     dual, x = borrow(dual), borrow(x)
     k, a, s, L = dual.k, dual.a, dual.s, dual.L
-    lam, kind, parameter = dual.constants[0], dual.constants[1], dual.constants[2]
-    m, q = 0.0, kernel_value(x, x, kind, parameter)
+    lam, kernel, parameter = dual.regularization, dual.kernel, dual.parameter
+    m, q = 0.0, kernel_value(x, x, kernel, parameter)
+    # Row by row of L: k_x, a = L^{-1} D^{1/2} k_x, and the two sums k_x'beta - a'r and k(x, x) - a'a.
     start = 0
     for i in range(dual.n[0]):
-        k[i] = kernel_value(dual.X[i], x, kind, parameter)
+        k[i] = kernel_value(dual.X[i], x, kernel, parameter)
         row = L[start : start + i + 1]
         a[i] = (s[i] * k[i] - dot(row[:i], a[:i])) / row[i]
         start += i + 1
@@ -97,14 +101,16 @@ def dual_add(dual, x, q, kappa, beta):
     """A += kappa phi phi', b += beta phi for the x (d,) that `dual_form` has just been given, q its second answer."""
     dual, x = borrow(dual), borrow(x)
     n, k, a, r = dual.n[0], dual.k, dual.a, dual.r
-    lam, kind, parameter = dual.constants[0], dual.constants[1], dual.constants[2]
+    lam = dual.regularization
     root = math.sqrt(kappa)
+    # The new row of L is (sqrt(kappa) a, its diagonal entry); r += a beta.
     row = dual.L[n * (n + 1) // 2 : (n + 1) * (n + 2) // 2]
-    image = kernel_value(x, x, kind, parameter) * beta  # entry of G beta
+    image = kernel_value(x, x, dual.kernel, dual.parameter) * beta  # entry of G beta
     for i in range(n):
         row[i] = root * a[i]
         image += k[i] * dual.beta[i]
         r[i] += a[i] * beta
+    # The diagonal entry, and the new entry of r = L^{-1} D^{1/2} G beta.
     row[n] = math.sqrt(lam + kappa * lam * q)  # kappa k(x, x) + lambda - ||row||^2
     r[n] = (root * image - dot(row[:n], r[:n])) / row[n]
     overwrite(dual.X[n], x)

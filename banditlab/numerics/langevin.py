@@ -1,9 +1,12 @@
 """MALA: Metropolis-adjusted Langevin chains on the logistic posterior, its prior uniform on the row ball or Gaussian.
 
-The target is exp(-U(W)) on {W : ||W_k|| <= B}, U the sum of the losses so far (weighted, where the counts are sums of
-weights) plus (ridge/2) ||W||^2: with B infinite that is the Gaussian prior N(0, I/ridge). A proposal
-W - e grad U + sqrt(2 e) noise is accepted with the Metropolis-Hastings probability and rejected where it leaves the ball,
-which keeps the target exact. Nothing is clipped.
+The target is exp(-U(W)) on {W : ||W_k|| <= B}. U is the sum of the losses so far (weighted, where the counts are sums of
+weights) plus (ridge/2) ||W||^2. With B infinite that is the Gaussian prior N(0, I/ridge). One step of size e:
+
+    V = W - e grad U(W) + sqrt(2 e) noise                                                                     (proposal)
+    accept V with probability min(1, e^{U(W) - U(V)} q(W | V) / q(V | W)),  -ln q(V | W) = ||V - W + e grad U(W)||^2/(4 e)
+
+A proposal outside the ball is rejected, which keeps the target exact. Nothing is clipped.
 """
 
 from __future__ import annotations
@@ -19,18 +22,20 @@ from banditlab.numerics.jit import njit
 from banditlab.numerics.softmax import log_softmax
 from banditlab.numerics.symmetric import dot
 
-TARGET = 0.574
+ACCEPTANCE_RATE = 0.574
 """Acceptance rate the step size is steered to, the optimal one for smooth targets in many dimensions."""
 GAIN, DECAY = 0.5, 0.25
-"""The step's logarithm moves by GAIN (round)^-DECAY times (rate - TARGET) after each round."""
-LEAST, MOST = 1e-12, 1e2  # of the step, in units of B^2 (of the prior's variance where there is no ball)
+"""The step's logarithm moves by GAIN (round)^-DECAY times (rate - ACCEPTANCE_RATE) after each round."""
+LEAST_STEP, MOST_STEP = 1e-12, 1e2  # in units of B^2 (of the prior's variance where there is no ball)
+PROPOSALS, ACCEPTANCES = range(2)
+"""Slots of `Chains.tally`."""
 
 
 class Chains(NamedTuple):
     """W (c, K, d) positions; U (c,) potentials and G (c, K, d) their gradients there.
 
-    samples (S, c, K, d): positions after each of the last round's S steps. step (1,) = e; tally (2,) = proposals,
-    acceptances. V, H (K, d) and z (K,) are scratch.
+    samples (S, c, K, d): positions after each of the last round's S steps. step (1,) = e. tally (2,): PROPOSALS and
+    ACCEPTANCES. V, H (K, d) and z (K,) are scratch: a proposal, its gradient, the logits of a context.
     """
 
     W: NDArray[np.float64]
@@ -48,11 +53,13 @@ class Chains(NamedTuple):
 def potential(W, X, C, z, G, ridge=0.0):
     """Return U(W) over distinct contexts X (m, d) with label counts C (m, K); write its gradient into G (K, d)."""
     K, d = W.shape
+    # The prior: (ridge/2) ||W||^2.
     value = 0.0
     for k in range(K):
         value += 0.5 * ridge * dot(W[k], W[k])
         for j in range(d):
             G[k, j] = ridge * W[k, j]
+    # The losses of one distinct context after the other.
     for i in range(X.shape[0]):
         for k in range(K):
             z[k] = dot(W[k], X[i])
@@ -80,12 +87,14 @@ def move(chains, c, X, C, B, noise, u, ridge):
     """Try one step of chain c with standard normal noise (K, d) and uniform u; return whether it was accepted."""
     W, G, V, H, e = chains.W[c], chains.G[c], chains.V, chains.H, chains.step[0]
     K, d = W.shape
+    # The proposal V.
     for k in range(K):
         for j in range(d):
             V[k, j] = W[k, j] - e * G[k, j] + math.sqrt(2.0 * e) * noise[k, j]
     if not inside(V, B):
         return False
     there = potential(V, X, C, chains.z, H, ridge)
+    # back = ||W - V + e grad U(V)||^2, forth = ||V - W + e grad U(W)||^2 = 2 e ||noise||^2
     back, forth = 0.0, 0.0
     for k in range(K):
         for j in range(d):
@@ -93,6 +102,7 @@ def move(chains, c, X, C, B, noise, u, ridge):
             forth += 2.0 * e * noise[k, j] ** 2
     if math.log(u) >= chains.U[c] - there + (forth - back) / (4.0 * e):
         return False
+    # Accepted: the chain moves, and its potential and gradient are those computed for V.
     for k in range(K):
         overwrite(W[k], V[k])
         overwrite(G[k], H[k])
@@ -105,16 +115,18 @@ def advance(chains, X, C, B, noise, u, rounds, ridge):
     """Move every chain by S steps, noise (S, c, K, d), u (S, c), on the posterior after `rounds` rounds."""
     accepted = 0
     for c in range(chains.W.shape[0]):
+        # The posterior has changed since the last round: potential and gradient anew.
         chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c], ridge)
         for s in range(noise.shape[0]):
             accepted += move(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
             for k in range(chains.W.shape[1]):
                 overwrite(chains.samples[s, c, k], chains.W[c, k])
-    chains.tally[0] += u.size
-    chains.tally[1] += accepted
-    change = GAIN * rounds**-DECAY * (accepted / u.size - TARGET)
+    chains.tally[PROPOSALS] += u.size
+    chains.tally[ACCEPTANCES] += accepted
+    # ln e moves towards the acceptance rate wanted, less and less (Robbins and Monro).
+    change = GAIN * rounds**-DECAY * (accepted / u.size - ACCEPTANCE_RATE)
     unit = B * B if math.isfinite(B) else 1.0
-    chains.step[0] = min(MOST * unit, max(LEAST * unit, chains.step[0] * math.exp(change)))
+    chains.step[0] = min(MOST_STEP * unit, max(LEAST_STEP * unit, chains.step[0] * math.exp(change)))
 
 
 def effective_sample_size(draws: NDArray[np.float64]) -> float:

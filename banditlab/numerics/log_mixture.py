@@ -1,7 +1,8 @@
 """The aggregating algorithm at learning rate 1: forecasts mixed with weights proportional to e^{-loss}.
 
 With members' logits Z (N, K) and log weights w (N,), sum e^w = 1, the mixture predicts z_k = ln sum_i e^{w_i}
-softmax(Z_i)_k, and its loss is -ln sum_i e^{w_i - loss_i}: the logarithmic loss is 1-mixable, with equality.
+softmax(Z_i)_k. Its loss is -ln sum_i e^{w_i - loss_i}: the logarithmic loss is 1-mixable, with equality. The members are
+any forecasters, whose log softmax `mix` takes, or matrices, whose logits `mix_linear` computes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import math
 
 from banditlab.numerics.jit import njit
+from banditlab.numerics.softmax import log_softmax
+from banditlab.numerics.symmetric import dot
 
 
 @njit
@@ -16,6 +19,7 @@ def mix(w, Z, z):
     """Write the mixture's logits into z (K,), from log weights w (N,) and members' log softmax Z (N, K)."""
     N, K = Z.shape
     for k in range(K):
+        # z_k = ln sum_i e^{w_i + Z_ik}, its largest term taken out
         top = -math.inf
         for i in range(N):
             top = max(top, w[i] + Z[i, k])
@@ -26,12 +30,28 @@ def mix(w, Z, z):
 
 
 @njit
+def mix_linear(M, w, x, Z, z):
+    """Write ln sum_i e^{w_i} softmax(M_i x) into z (K,), and each ln softmax(M_i x) into Z (N, K).
+
+    M (N, K, d) are the members, w (N,) their log weights, x (d,) is the context.
+    """
+    N, K = Z.shape
+    for i in range(N):
+        for k in range(K):
+            Z[i, k] = dot(M[i, k], x)
+        log_softmax(Z[i])
+    mix(w, Z, z)
+
+
+@njit
 def reweigh(w, Z, y):
     """Add the members' Z[:, y] to the log weights w (N,), then normalise them."""
+    # w_i <- w_i - loss_i
     top = -math.inf
     for i in range(w.shape[0]):
         w[i] += Z[i, y]
         top = max(top, w[i])
+    # w_i <- w_i - ln sum_j e^{w_j}
     total = 0.0
     for i in range(w.shape[0]):
         total += math.exp(w[i] - top)

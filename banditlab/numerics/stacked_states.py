@@ -1,7 +1,8 @@
 """Equal states of several learners as one state whose arrays have a leading axis: one compilation for any number.
 
-`stack` and `member` work on the states as they are, whatever their fields: a learner's kernels run on `member(s, i)`
-as they run on a state of its own, and change the stack in place.
+`stack` and `member` work on the states as they are, whatever their fields. A learner's kernels run on `member(s, i)` as they
+run on a state of its own, and change the stack's arrays in place. Numbers of a state never change: a stack holds them as a
+vector.
 """
 
 from __future__ import annotations
@@ -17,22 +18,23 @@ from numba.np import arrayobj
 
 
 def stack(states: Sequence[Any]) -> Any:
-    """Return equal nested named tuples of arrays as one, every array with a leading axis over the states."""
-    if isinstance(states[0], np.ndarray):
+    """Return equal nested named tuples of arrays and numbers as one, every field with a leading axis over the states."""
+    if isinstance(states[0], np.ndarray | float | int):
         return np.stack(states)
     return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))
 
 
 def view(stacked: Any, i: int) -> Any:
-    """Return state i of a stack; its arrays are views."""
+    """Return state i of a stack; its arrays are views, its numbers copies."""
     if isinstance(stacked, np.ndarray):
-        return stacked[i]
+        return stacked[i] if stacked.ndim > 1 else stacked[i].item()
     return type(stacked)(*(view(field, i) for field in stacked))
 
 
 def _type_of_member(kind: Any) -> Any:
+    """Return the type of one state of a stack: named tuples alike, an axis less for arrays, numbers of vectors."""
     if isinstance(kind, nbtypes.Array):
-        return nbtypes.Array(kind.dtype, kind.ndim - 1, "C")
+        return nbtypes.Array(kind.dtype, kind.ndim - 1, "C") if kind.ndim > 1 else kind.dtype
     fields = tuple(map(_type_of_member, kind.types))
     if len(set(fields)) == 1:
         return nbtypes.NamedUniTuple(fields[0], len(fields), kind.instance_class)
@@ -45,6 +47,9 @@ def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i
         array = context.make_array(kind)(context, builder, value)
         strides, shape = (cgutils.unpack_tuple(builder, a, kind.ndim) for a in (array.strides, array.shape))
         start = cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]), array.data.type)
+        if kind.ndim == 1:
+            return arrayobj.load_item(context, builder, kind, start)
+        # A view: the remaining axes of the same memory, without a reference counter of its own.
         part = context.make_array(result)(context, builder)
         arrayobj.populate_array(
             part, data=start, shape=shape[1:], strides=strides[1:], itemsize=array.itemsize, meminfo=None

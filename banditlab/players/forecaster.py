@@ -24,10 +24,19 @@ Floats = NDArray[np.float64]
 class Forecaster(Player, ABC):
     """A full-information learner: it predicts logits, then sees the label.
 
-    softmax of the logits is the forecast; a binary learner returns (z, 0).
+    softmax of the logits is the forecast; a binary learner returns (z, 0). A class that can forecast whole blocks at compiled
+    speed defines `forecast_block(X, y, logits)` as well: X (n, d), y (n,) revealed after each round, fills logits (n, K).
     """
 
     feedback = "label"
+    forecasts_blocks: bool = False
+    """Whether `forecast_block` may be called. True for every class that defines it; where a setting decides, the
+    constructor sets it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "forecast_block" in vars(cls):
+            cls.forecasts_blocks = vars(cls).get("forecasts_blocks", True)
 
     @abstractmethod
     def predict(self, context: Floats) -> Floats:
@@ -62,7 +71,7 @@ class KernelForecaster(Forecaster):
       that is much cheaper than one at a time. The exploration reduction then predicts frozen stretches in batches.
 
     Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. A learner that grows
-    does so between their calls: it overrides `stretches`, and `kernels` where another form of it has others. Where they
+    does so between their calls: it overrides `play_in_parts`, and `kernels` where another form of it has others. Where they
     touch x through functions made by `banditlab.kernels.by_context` only, the class says `sparse = True`: blocks of sparse
     contexts then go through the same kernels, x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
     """
@@ -79,11 +88,19 @@ class KernelForecaster(Forecaster):
         """The kernels that go with `state` as it is now."""
         return _kernels(type(self))
 
-    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
-        """Cut rounds that are about to be played, at the n contexts X, where the state must grow between two updates.
+    def play_in_parts(
+        self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
+    ) -> None:
+        """Play the rounds at the n contexts X by calls of `play(part)`, part after part; the state may grow in between.
 
-        `learns()` (n,) says which of them may be updates. Take `kernels` and `state` anew for each slice.
+        `learns()` (n,) says which rounds may be updates. `play` takes `kernels` and `state` anew at each call. A learner
+        whose arrays have to grow overrides this: it makes room, plays as many rounds as fit, and goes on.
         """
+        for part in self.stretches(X, learns):
+            play(part)
+
+    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
+        """Yield the parts that `play_in_parts` plays, the state growing between two of them: its older form."""
         yield slice(0, n_rows(X))
 
     def predict(self, context: Floats) -> Floats:
@@ -107,8 +124,11 @@ class KernelForecaster(Forecaster):
         """Learn that `context` (d,) has the class `label`; a UsageError for another shape or a label out of range."""
         x = as_context(context, self.problem.n_features)
         y = as_class("the label", label, self.problem.n_classes)
-        for _ in self.stretches(x[None], lambda: np.ones(1, bool)):
+
+        def play(part: slice) -> None:
             self.kernels.update(self.state, x, y, np.empty(self.problem.n_classes))
+
+        self.play_in_parts(x[None], lambda: np.ones(1, bool), play)
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
         """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
@@ -120,8 +140,11 @@ class KernelForecaster(Forecaster):
         """
         X, y = checked_block(self.problem, X, y, logits, sparse=self.sparse)
         z = np.empty(self.problem.n_classes)
-        for part in self.stretches(X, lambda: np.ones(len(y), bool)):
+
+        def play(part: slice) -> None:
             _loop(self.kernels)(self.state, rows_of(X, part), y[part], z, logits[part])
+
+        self.play_in_parts(X, lambda: np.ones(len(y), bool), play)
 
 
 def checked_block(

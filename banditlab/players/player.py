@@ -20,7 +20,9 @@ import numpy as np
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-STATE_FORMAT = 4  # 2: inverses packed, running norms; 3: of per-class models in one piece; 4: weights by rows
+STATE_FORMAT = 5
+"""2: inverses packed, running norms; 3: of per-class models in one piece; 4: weights by rows; 5: scratch in tuples of its
+own (`room`), rates that never change as numbers."""
 
 
 class Player:
@@ -76,7 +78,7 @@ class Player:
 
         So it is where there are kernels, and none that take them. A class whose constructor decides overrides this.
         """
-        compiled = hasattr(cls, "forecast_block") or getattr(cls, "compiled", False)
+        compiled = getattr(cls, "forecasts_blocks", False) or getattr(cls, "compiled", False)
         return compiled and not getattr(cls, "sparse", False)
 
     def params(self) -> dict[str, Any]:
@@ -150,11 +152,14 @@ class Player:
             The file is not one of this class's, or was written in another format or version.
         """
         head, arrays = _read(Path(path))
-        found = (head["format"], head["id"], head["version"])
-        if found != (STATE_FORMAT, cls.id, cls.version):
+        if head["format"] != STATE_FORMAT:
             raise UsageError(
-                f"{Path(path)}: holds (format, id, version) {found}, expected {(STATE_FORMAT, cls.id, cls.version)}"
+                f"{Path(path)}: saved in format {head['format']}, but this version of banditlab reads and writes format "
+                f"{STATE_FORMAT}: play the run again, or load it with the version that saved it"
             )
+        found = (head["id"], head["version"])
+        if found != (cls.id, cls.version):
+            raise UsageError(f"{Path(path)}: holds (id, version) {found}, expected {(cls.id, cls.version)}")
         player = cls(Problem(**head["problem"]), np.random.default_rng(0), **head["settings"])
         player.set_state(_decode(head["state"], arrays))
         return player

@@ -14,7 +14,17 @@ from banditlab.agents.newtron import Newtron
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.frobenius_programme import EXCESS, add, ball_state, check_drift, refactor, solve
+from banditlab.numerics.frobenius_programme import (
+    EXCESS,
+    SOLUTION,
+    STALLED,
+    WORST_DRIFT,
+    add,
+    check_drift,
+    programme_state,
+    refactor,
+    solve,
+)
 from banditlab.numerics.packed_symmetric import dense
 from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
@@ -95,7 +105,7 @@ def test_equals_the_full_solve(K, d, settings, rounds):
         w, nu = ball_minimiser(A, b, D if agent.ball else math.inf)
         binding += nu > 0
         worst = max(worst, np.abs(agent.weights.ravel() - w).max() / max(1.0, np.linalg.norm(w)))
-        assert agent.state.ball.nu[1] == pytest.approx(nu, rel=1e-7, abs=1e-9)
+        assert agent.state.programme.nu[SOLUTION] == pytest.approx(nu, rel=1e-7, abs=1e-9)
     assert worst < 1e-9
     assert agent.diagnostics()["binding"] == binding
     if not agent.ball:
@@ -145,11 +155,11 @@ def kernel_estimate(K, d, p, played, action, correct, x):
     """Read dlt and kappa dlt dlt' off what one call of `learn` adds to the agent's quadratic."""
     beta = 1e-3
     agent = Newtron(problem(K, d), np.random.default_rng(0), gamma=0.5, beta=beta, ball=False)
-    before = dense(agent.state.ball.C, d)
+    before = dense(agent.state.programme.C, d)
     agent.learn(x, Decision(action, played, False, np.array([p[action], 0.0])), correct)
     centre = np.eye(K) - 1 / K  # the quadratic lives on matrices whose rows sum to zero: compare there
-    step = centre @ agent.state.ball.b[:, -d:]
-    blocks = (dense(agent.state.ball.C, d) - before) / beta
+    step = centre @ agent.state.programme.b[:, -d:]
+    blocks = (dense(agent.state.programme.C, d) - before) / beta
     P = np.kron(centre, np.eye(d))
     weight = np.zeros((K * d, K * d))
     for k in range(K):
@@ -161,58 +171,58 @@ def test_solution_satisfies_the_conditions_of_the_programme():
     """Stationarity on the true C_k, zero sums, the ball: with large b and ill-conditioned blocks."""
     rng = np.random.default_rng(5)
     K, d, D = 6, 12, 4.0
-    ball = ball_state(K, d, 1 / D, D)
+    qp = programme_state(K, d, 1 / D, D)
     C, b = np.tile(np.eye(d) / D, (K, 1, 1)), np.zeros((K, d))
     for _ in range(500):
         i, x = int(rng.integers(K)), rng.standard_normal(d) / math.sqrt(d)
         weight, step = 10.0 ** rng.uniform(-6, 2), 10.0 ** rng.uniform(0, 3) * rng.standard_normal()
-        add(ball, i, as_contexts(x), weight, step)
-        solve(ball)
+        add(qp, i, as_contexts(x), weight, step)
+        solve(qp)
         C[i] += weight * np.outer(x, x)
         b[i] += step * x
-        nu, W = ball.nu[1], ball.W[:, -d:]
+        nu, W = qp.nu[SOLUTION], qp.W[:, -d:]
         force = np.einsum("kij,kj->ki", C, W) + nu * W + b
         residual = force - force.mean(axis=0)
         assert np.abs(residual).max() < 1e-10 * np.abs(b).max()
         assert np.abs(W.sum(axis=0)).max() < 1e-13 * D
         assert np.linalg.norm(W) <= D * (1 + 1e-14)
         assert nu == 0.0 or np.linalg.norm(W) == pytest.approx(D, rel=1e-12)
-    assert ball.tally[4] == 0
+    assert qp.tally[STALLED] == 0
 
 
 def test_a_spoilt_inverse_is_found_and_repaired():
     rng = np.random.default_rng(6)
-    ball = ball_state(3, 5, 0.5, 2.0)
+    qp = programme_state(3, 5, 0.5, 2.0)
     for _ in range(50):
-        add(ball, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
-        solve(ball)
-    exact = ball.W.copy()
-    ball.tally[EXCESS] = 0  # no move of nu0 repairs it on the way
-    ball.N[1] *= 1.001
-    solve(ball)
-    assert np.abs(ball.W - exact).max() > 1e-6
-    check_drift(ball)
-    solve(ball)
-    np.testing.assert_allclose(ball.W, exact, atol=1e-11)
+        add(qp, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
+        solve(qp)
+    exact = qp.W.copy()
+    qp.tally[EXCESS] = 0  # no move of nu0 repairs it on the way
+    qp.N[1] *= 1.001
+    solve(qp)
+    assert np.abs(qp.W - exact).max() > 1e-6
+    check_drift(qp)
+    solve(qp)
+    np.testing.assert_allclose(qp.W, exact, atol=1e-11)
 
 
 @pytest.mark.parametrize("D", [2.0, 1e8, np.inf])
 def test_a_slightly_spoilt_inverse_is_repaired_however_large_the_ball(D):
     """An error is small beside W, not beside the radius of a ball that W is far from."""
     rng = np.random.default_rng(6)
-    ball = ball_state(3, 5, 0.5, D)
+    qp = programme_state(3, 5, 0.5, D)
     for _ in range(50):
-        add(ball, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
-        solve(ball)
-    exact = ball.W.copy()
-    ball.tally[EXCESS] = 0
-    ball.N[1] *= 1.0 + 1e-6
-    ball.h[1, -5:] = dense(ball.N[1], 5) @ ball.b[1, -5:]
-    solve(ball)
-    check_drift(ball)
-    assert ball.nu[2] > 1e-8
-    solve(ball)
-    np.testing.assert_allclose(ball.W, exact, atol=1e-11 * np.linalg.norm(exact))
+        add(qp, int(rng.integers(3)), as_contexts(rng.standard_normal(5)), 0.1, 1.0)
+        solve(qp)
+    exact = qp.W.copy()
+    qp.tally[EXCESS] = 0
+    qp.N[1] *= 1.0 + 1e-6
+    qp.h[1, -5:] = dense(qp.N[1], 5) @ qp.b[1, -5:]
+    solve(qp)
+    check_drift(qp)
+    assert qp.nu[WORST_DRIFT] > 1e-8
+    solve(qp)
+    np.testing.assert_allclose(qp.W, exact, atol=1e-11 * np.linalg.norm(exact))
 
 
 @pytest.mark.parametrize("beta", ["theory", 0.1])
@@ -223,11 +233,11 @@ def test_drift_over_many_rounds(beta):
     agent.play_block(X, y, Trace.empty(T))
     assert agent.diagnostics()["stalled"] == 0
     assert agent.diagnostics()["drift"] < 1e-11
-    ball = agent.state.ball
-    kept = ball.W.copy()
-    refactor(ball, ball.nu[1])
-    solve(ball)
-    np.testing.assert_allclose(kept, ball.W, atol=1e-11)
+    qp = agent.state.programme
+    kept = qp.W.copy()
+    refactor(qp, qp.nu[SOLUTION])
+    solve(qp)
+    np.testing.assert_allclose(kept, qp.W, atol=1e-11)
 
 
 SETTINGS = [{"gamma": 0.1}, {"gamma": 0.02, "beta": 0.1, "norm_bound": 3.0}, {"gamma": 0.1, "ball": False}]

@@ -18,6 +18,8 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.dense import cholesky_psd
 from banditlab.numerics.gaussian_posterior import (
     DELAYED,
+    UNSOLVED,
+    WAITING,
     covariance,
     learn_label,
     logit_law,
@@ -75,13 +77,13 @@ def test_equals_the_dense_filter(K, d, deviation):
         w = min(1.0, 10.0 ** rng.uniform(-3, 1)) if rng.random() < 0.8 else 1e-6
         logit_law(posterior, x)
         J = np.kron(np.eye(K), x)
-        np.testing.assert_allclose(posterior.z0, M @ x, atol=1e-8 * deviation)
-        np.testing.assert_allclose(posterior.Sigma, J @ C @ J.T, atol=1e-8 * deviation**2)
+        np.testing.assert_allclose(posterior.law.z0, M @ x, atol=1e-8 * deviation)
+        np.testing.assert_allclose(posterior.law.Sigma, J @ C @ J.T, atol=1e-8 * deviation**2)
         learn_label(posterior, x, label, w)
         M, C = dense_step(M, C, x, label, w)
         np.testing.assert_allclose(posterior.M, M, atol=1e-8 * deviation)
         np.testing.assert_allclose(covariance(posterior), C, atol=1e-8 * deviation**2)
-    assert posterior.tally[2] == 0
+    assert posterior.tally[UNSOLVED] == 0
 
 
 def test_first_step_of_two_classes_by_hand():
@@ -175,7 +177,7 @@ def test_weights_never_exceed_one(gamma):
 def test_without_exploration_the_weight_is_cut_and_counted():
     """gamma = 0: eta = e^{-2BR}/K; below it, which a Gaussian allows and the ball does not, the weight is 1."""
     agent = ObamaLite(problem(2, 1), np.random.default_rng(0), gamma=0.0)
-    assert agent.state.rates[1] == pytest.approx(math.exp(-2) / 2)
+    assert agent.state.eta == pytest.approx(math.exp(-2) / 2)
     x, rare = np.array([1.0]), math.exp(-2) / 4
     agent.learn(x, Decision(0, np.array([rare, 1 - rare])), True)
     assert agent.diagnostics()["cut"] == 1
@@ -244,7 +246,7 @@ def test_continues_after_a_round_trip(how, tmp_path):
     X, y = stream(4, 6, 600)
     agent = ObamaLite(problem(4, 6, 600), np.random.default_rng(2), norm_bound=3.0, gamma=0.2)
     agent.play_block(X[:300], y[:300], Trace.empty(300))
-    while agent.state.posterior.tally[1] == 0:
+    while agent.state.posterior.tally[WAITING] == 0:
         learn_label(agent.state.posterior, X[0], 1, 0.5)
     if how == "save":
         agent.save(tmp_path / "obama.npz")
@@ -317,7 +319,7 @@ def test_theory_settings_and_refusals():
     agent = ObamaLite(Problem(2, 3, 1.0, 1_000_000), np.random.default_rng(0), norm_bound=1.5)
     assert agent.gamma == obama_gamma(1_000_000, 2, 3, 1.5, 1.0)
     assert 0 < agent.gamma < 0.1
-    assert agent.state.rates[1] == agent.gamma / 3
+    assert agent.state.eta == agent.gamma / 3
     assert agent.bound(1000) is None
     np.testing.assert_allclose(covariance(agent.state.posterior), 1.5**2 / 2 * np.eye(6))
     with pytest.raises(HorizonRequiredError, match="gamma = 'theory'"):

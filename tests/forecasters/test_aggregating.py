@@ -238,7 +238,15 @@ def test_refusals() -> None:
     assert Aggregating(Problem(2, 2, 1.0, horizon=50), rng, smoothing="theory").smoothing == 1 / 50
     assert Aggregating(Problem(1, 2, 1.0, horizon=10**4), None, sampler="quadrature", norm_bound=5.0,
                        nodes="theory").nodes > 801  # fmt: skip
-    assert not hasattr(Aggregating(Problem(2, 2, 1.0), rng, sampler="mala"), "forecast_block")
+
+
+def test_chains_forecast_no_blocks() -> None:
+    rng = np.random.default_rng(0)
+    assert Aggregating(Problem(2, 2, 1.0), rng).forecasts_blocks
+    chains = Aggregating(Problem(2, 2, 1.0), rng, sampler="mala")
+    assert not chains.forecasts_blocks
+    with pytest.raises(UsageError, match="sampler = 'mala' forecasts no blocks: its chains draw in every round"):
+        chains.forecast_block(np.zeros((1, 2)), np.zeros(1, np.int64), np.empty((1, 2)))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from banditlab.errors import UsageError
+from banditlab.players import player as player_module
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 
@@ -194,8 +195,20 @@ def test_another_class_is_refused(problem: Problem, tmp_path: Any) -> None:
     make(problem).save(tmp_path / "player.npz")
     with pytest.raises(UsageError) as caught:
         Outer.load(tmp_path / "player.npz")
-    expected = "holds (format, id, version) (4, 'test-counter', 1), expected (4, 'test-outer', 1)"
+    expected = "holds (id, version) ('test-counter', 1), expected ('test-outer', 1)"
     assert str(caught.value) == f"{tmp_path / 'player.npz'}: {expected}"
+
+
+def test_another_format_is_refused(problem: Problem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as old:
+        old.setattr(player_module, "STATE_FORMAT", 4)
+        make(problem).save(tmp_path / "player.npz")
+    with pytest.raises(UsageError) as caught:
+        Counter.load(tmp_path / "player.npz")
+    assert str(caught.value) == (
+        f"{tmp_path / 'player.npz'}: saved in format 4, but this version of banditlab reads and writes format "
+        f"{player_module.STATE_FORMAT}: play the run again, or load it with the version that saved it"
+    )
 
 
 def test_another_version_is_refused(problem: Problem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,18 +17,19 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     """The posterior and the average over it.
 
-    nodes (samples/2, K); R (K, K), n, v, qbar (K,) scratch; rates (2,) = (gamma, eta); hits (2,): hits learnt from, and
-    those whose weight was cut to 1.
+    nodes (samples/2, K). gamma (mu in the paper) and eta: the rates. hits (2,): see `tempered`. R (K, K), n, v, qbar (K,)
+    are scratch.
     """
 
     posterior: Posterior
     nodes: NDArray[np.float64]
+    gamma: float
+    eta: float
+    hits: NDArray[np.int64]
     R: NDArray[np.float64]
     n: NDArray[np.float64]
     v: NDArray[np.float64]
     qbar: NDArray[np.float64]
-    rates: NDArray[np.float64]
-    hits: NDArray[np.int64]
 
 
 @njit
@@ -39,6 +40,7 @@ def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
     for k in range(K):
         qbar[k] = 0.0
     for i in range(nodes.shape[0]):
+        # R n_i, then the two mirror images
         for k in range(K):
             n[k] = 0.0
             for c in range(k + 1):
@@ -52,14 +54,15 @@ def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
 @njit
 def act_kernel(state, x, u, p, payload):
     logit_law(state.posterior, x)
-    mean_softmax(state.posterior.z0, state.posterior.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)
-    return answer(state.qbar, state.rates[0], u, p)
+    law = state.posterior.law
+    mean_softmax(law.z0, law.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)
+    return answer(state.qbar, state.gamma, u, p)
 
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
     if correct:  # L_t = 0 otherwise
-        learn_label(state.posterior, x, action, hit_weight(state.rates, state.hits, p[action]))
+        learn_label(state.posterior, x, action, hit_weight(state.eta, state.hits, p[action]))
 
 
 def initial_state(
@@ -70,10 +73,11 @@ def initial_state(
     return State(
         posterior=posterior_state(K, n_features, deviation),
         nodes=nodes,
+        gamma=gamma,
+        eta=eta,
+        hits=np.zeros(2, np.int64),
         R=np.zeros((K, K)),
         n=np.zeros(K),
         v=np.zeros(K),
         qbar=np.zeros(K),
-        rates=np.array([gamma, eta]),
-        hits=np.zeros(2, np.int64),
     )

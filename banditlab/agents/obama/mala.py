@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.obama.tempered import answer
+from banditlab.agents.obama.tempered import HITS, answer
 from banditlab.numerics.jit import njit
 from banditlab.numerics.langevin import Chains, advance
 from banditlab.numerics.softmax import add_softmax
@@ -22,14 +22,18 @@ Floats = NDArray[np.float64]
 
 
 class State(NamedTuple):
-    """The chains, whose last positions make the average; deviation (1,), v, qbar (K,) scratch; rates, hits as ever."""
+    """The chains, whose last positions make the average.
+
+    deviation of the prior; gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. v, qbar (K,) are scratch.
+    """
 
     chains: Chains
-    deviation: Floats
+    deviation: float
+    gamma: float
+    eta: float
+    hits: NDArray[np.int64]
     v: Floats
     qbar: Floats
-    rates: Floats
-    hits: NDArray[np.int64]
 
 
 @njit
@@ -38,14 +42,15 @@ def act_kernel(state, x, u, p, payload):
     S, n, K, _ = samples.shape
     for k in range(K):
         qbar[k] = 0.0
+    # qbar = average of softmax(W x) over all chains and positions
     for s in range(S):
         for c in range(n):
             for k in range(K):
-                z[k] = state.deviation[0] * dot(samples[s, c, k], x)
+                z[k] = state.deviation * dot(samples[s, c, k], x)
             add_softmax(z, z, 0.0, state.v, qbar)
     for k in range(K):
         qbar[k] /= S * n
-    return answer(qbar, state.rates[0], u, p)
+    return answer(qbar, state.gamma, u, p)
 
 
 def initial_state(
@@ -62,12 +67,11 @@ def initial_state(
     W, V = samples[-1].copy(), np.zeros((K, d))
     step = np.array([min(0.1, (deviation * radius) ** -2)])
     chains = Chains(W, np.zeros(c), np.zeros_like(W), samples, step, np.zeros(2, np.int64), V, V.copy(), np.zeros(K))
-    scratch = np.zeros(K), np.zeros(K)
-    return State(chains, np.array([deviation]), *scratch, np.array([gamma, eta]), np.zeros(2, np.int64))
+    return State(chains, deviation, gamma, eta, np.zeros(2, np.int64), v=np.zeros(K), qbar=np.zeros(K))
 
 
 def move_on(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
     """Move every chain on the posterior with contexts X (m, d) and summed weights of their labels C (m, K)."""
     noise = rng.standard_normal(state.chains.samples.shape)
     u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]
-    advance(state.chains, state.deviation * X, C, math.inf, noise, u, float(state.hits[0]), 1.0)
+    advance(state.chains, state.deviation * X, C, math.inf, noise, u, float(state.hits[HITS]), 1.0)

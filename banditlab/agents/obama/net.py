@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from banditlab.agents.obama.tempered import answer, hit_weight
-from banditlab.forecasters.aggregating import forecast
 from banditlab.numerics.jit import njit
-from banditlab.numerics.log_mixture import reweigh
+from banditlab.numerics.log_mixture import mix_linear, reweigh
 
 Floats = NDArray[np.float64]
 
@@ -21,31 +20,36 @@ REACH = 12.0
 
 
 class State(NamedTuple):
-    """Members M (N, K, d) with log weights w (N,); Z (N, K), qbar (K,) scratch; rates, hits as for every sampler."""
+    """Members M (N, K, d) with log weights w (N,).
+
+    gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. Z (N, K), qbar (K,) are scratch.
+    """
 
     M: Floats
     w: Floats
+    gamma: float
+    eta: float
+    hits: NDArray[np.int64]
     Z: Floats
     qbar: Floats
-    rates: Floats
-    hits: NDArray[np.int64]
 
 
 @njit
 def act_kernel(state, x, u, p, payload):
     qbar = state.qbar
-    forecast(state, x, 0.0, qbar)  # ln sum_i e^{w_i} softmax(W_i x)
+    mix_linear(state.M, state.w, x, state.Z, qbar)  # ln sum_i e^{w_i} softmax(W_i x)
     for k in range(p.shape[0]):
         qbar[k] = math.exp(qbar[k])
-    return answer(qbar, state.rates[0], u, p)
+    return answer(qbar, state.gamma, u, p)
 
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # L_t = 0
         return
-    w = hit_weight(state.rates, state.hits, p[action])
-    forecast(state, x, 0.0, state.qbar)  # leaves ln softmax(W_i x) in Z
+    w = hit_weight(state.eta, state.hits, p[action])
+    # w_i <- w_i + w ln softmax(W_i x)_y, normalised
+    mix_linear(state.M, state.w, x, state.Z, state.qbar)
     for i in range(state.Z.shape[0]):
         state.Z[i, action] *= w
     reweigh(state.w, state.Z, action)
@@ -54,7 +58,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 def initial_state(members: Floats, log_weights: Floats, gamma: float, eta: float) -> State:
     """Return the state of members (N, K, d) with prior log weights (N,)."""
     N, K, _ = members.shape
-    return State(members, log_weights, np.zeros((N, K)), np.zeros(K), np.array([gamma, eta]), np.zeros(2, np.int64))
+    hits = np.zeros(2, np.int64)
+    return State(members, log_weights, gamma, eta, hits, Z=np.zeros((N, K)), qbar=np.zeros(K))
 
 
 def net(n: int, n_classes: int, n_features: int, deviation: float, rng: np.random.Generator) -> tuple[Floats, Floats]:

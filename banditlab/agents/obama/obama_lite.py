@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.obama import laplace, mala, net
-from banditlab.agents.obama.tempered import hit_weight
+from banditlab.agents.obama.tempered import CUT, HITS, hit_weight
 from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.distinct_rows import Distinct
-from banditlab.numerics.langevin import worst_effective_sample_size
+from banditlab.numerics.gaussian_posterior import UNSOLVED
+from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, worst_effective_sample_size
 from banditlab.players.agent import Floats, KernelAgent, Trace
 from banditlab.players.inputs import as_block
 from banditlab.problem import Problem
@@ -192,7 +193,7 @@ class ObamaLite(KernelAgent):
     ) -> None:
         if not correct:  # L_t = 0
             return
-        self._past.count(x, action, hit_weight(state.rates, state.hits, p[action]))
+        self._past.count(x, action, hit_weight(state.eta, state.hits, p[action]))
         mala.move_on(state, self._past.X, self._past.C, self._stream)
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
@@ -226,11 +227,11 @@ class ObamaLite(KernelAgent):
         of the prior's variance.
         """
         state = self.state
-        found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[0]), "cut": int(state.hits[1])}
+        found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[HITS]), "cut": int(state.hits[CUT])}
         if self.sampler == "laplace":
-            return found | {"ess": float(self.samples), "unsolved": int(state.posterior.tally[2])}
+            return found | {"ess": float(self.samples), "unsolved": int(state.posterior.tally[UNSOLVED])}
         if self.sampler == "mala":
-            proposals, accepted = state.chains.tally
+            proposals, accepted = state.chains.tally[PROPOSALS], state.chains.tally[ACCEPTANCES]
             return found | {
                 "ess": worst_effective_sample_size(state.chains.samples),
                 "acceptance": float(accepted / proposals) if proposals else math.nan,

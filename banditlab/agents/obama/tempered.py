@@ -5,24 +5,29 @@ from __future__ import annotations
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline, njit
 
+HITS, CUT = range(2)
+"""Slots of a sampler's `hits`: hits learnt from, and those whose weight was cut to 1."""
+
 
 @inline
 def answer(qbar, gamma, u, p):
     """Write q_t = (1 - mu) qbar + mu/K into p (K,); return the action drawn from it, and whether the coin chose it."""
     K = p.shape[0]
+    # q_t = (1 - mu) qbar + mu/K, mu = gamma
     for k in range(K):
         p[k] = (1.0 - gamma) * qbar[k] + gamma / K
+    # The coin of probability mu chooses a uniform draw over one from the average.
     if u[0] < gamma:
         return draw_uniform(K, u[1]), True
     return draw(qbar, u[1]), False
 
 
 @njit
-def hit_weight(rates, hits, p_action):
-    """Return w = eta/q_t(y_t), cut to 1, and count the hit; rates (2,) = (gamma, eta), hits (2,) = (all, cut)."""
-    w = rates[1] / p_action  # eta L_t = w loss
-    hits[0] += 1
+def hit_weight(eta, hits, p_action):
+    """Return w = eta/q_t(y_t), cut to 1, and count the hit in hits (2,)."""
+    w = eta / p_action  # eta L_t = w loss
+    hits[HITS] += 1
     if w > 1.0:
-        hits[1] += w > 1.0 + 1e-12  # gamma = 0 only
+        hits[CUT] += w > 1.0 + 1e-12  # gamma = 0 only
         w = 1.0
     return w

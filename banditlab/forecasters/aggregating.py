@@ -198,11 +198,13 @@ class Aggregating(Forecaster):
         assert self._stream is not None
         shape = (n, self.problem.n_classes, self.problem.n_features)
         W = self._stream.standard_normal(shape)
+        # A direction of the sphere, and a radius B u^{1/d}.
         W /= np.linalg.norm(W, axis=2, keepdims=True)
         return W * (self.norm_bound * self._stream.random((*shape[:2], 1)) ** (1.0 / shape[2]))
 
     def _initial_net(self) -> Net:
         if self.sampler == "quadrature":
+            # Nodes of [-1, 1], whose weights sum to 2.
             points, weights = roots_legendre(self.nodes)
             M = np.zeros((self.nodes, 2, 1))
             M[:, 0, 0], M[:, 1, 0] = self.norm_bound * points, -self.norm_bound * points  # theta = 2 B point
@@ -228,6 +230,7 @@ class Aggregating(Forecaster):
         if self.sampler != "mala":
             forecast(self.state, x, self.smoothing, z)
             return z
+        # ln of the mean of softmax(W x) over all positions of the last round.
         Z = self.state.samples @ x
         Z = Z.reshape(-1, len(z))
         top = Z.max(axis=1, keepdims=True)
@@ -243,6 +246,7 @@ class Aggregating(Forecaster):
         if self.sampler != "mala":
             learn(self.state, x, y, self.smoothing, np.empty(self.problem.n_classes))
             return
+        # The posterior with this round, S steps of every chain.
         self._round += 1
         self._past.count(x, y)
         assert self._stream is not None
@@ -303,6 +307,7 @@ class Aggregating(Forecaster):
             return math.nan
         net: Net = self.state
         theta = net.M[:, 0, 0] - net.M[:, 1, 0]
+        # The least loss over theta in [-2 B, 2 B]: at a node, beyond the first or last, or between two.
         regret = net.w - net.w0  # the mixture's loss less each node's
         slope = net.slope[:, 0, 0]
         ends = 2.0 * self.norm_bound * np.array([-1.0, 1.0])

@@ -60,6 +60,7 @@ def surrogate(t, y, c):
 
 @njit
 def update_kernel(state, x, y, z):
+    # m = x'A^{-1} b, q = x'A^{-1} x, and the margin t that was forecast.
     v, h = state.v, state.h
     c, w = state.curvature, state.virtual_weight
     predict_kernel(state, x, z)  # leaves v = A^{-1} x
@@ -72,7 +73,7 @@ def update_kernel(state, x, y, z):
     # (5): A += kappa x x', b += beta x, so A^{-1} b and A^{-1} follow by Sherman and Morrison.
     for j in range(h.shape[0]):
         h[j] += (beta - kappa * m) * shrink * v[j]
-    rank_one_downdate(state.P, v, kappa * shrink)
+    rank_one_downdate(state.P, v, kappa * shrink)  # A^{-1} -= kappa v v' / (1 + kappa q)
 
 
 class AIOLI(KernelForecaster):

@@ -29,6 +29,7 @@ class State(NamedTuple):
 @njit
 def features(omega, x, phi):
     """Write sqrt(2/D) (cos omega x, sin omega x) into phi (D,): phi(x)'phi(y) = mean of cos omega'(x - y)."""
+    # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
     half = omega.shape[0]
     scale = math.sqrt(1.0 / half)
     for i in range(half):
@@ -41,6 +42,7 @@ def features(omega, x, phi):
 def predict_kernel(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
+    # AIOLI at phi(x), with the type of a context.
     aioli.predict_kernel(state.aioli, read_only(state.phi), z)
 
 
@@ -125,6 +127,7 @@ class FourierAIOLI(KernelForecaster):
         self.regularization = resolve("regularization", regularization, {"theory": 1.0 / self.margin_bound**2})
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.curvature = resolve("curvature", curvature, words)
+        # From a child stream: the caller's own draws are the same whatever D is.
         omega = rng.spawn(1)[0].standard_normal((D // 2, problem.n_features)) / self.bandwidth
         inner = aioli.State.initial(D, self.regularization, self.curvature, self.virtual_weight)
         self.state = State(omega, np.zeros(D), inner)

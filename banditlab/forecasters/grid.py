@@ -53,8 +53,8 @@ def predict_kernel(state, x, z):
             _aioli_predict(member(state.aioli, i), x, state.Z[i])
         else:
             _folklore_predict(member(state.folklore, i), x, state.Z[i])
-        log_softmax(state.Z[i])
-    mix(state.w, state.Z, z)
+        log_softmax(state.Z[i])  # ln q_i
+    mix(state.w, state.Z, z)  # ln sum_i w_i q_i
 
 
 @njit
@@ -177,6 +177,7 @@ class BGrid(KernelForecaster):
 
     def _refuse_size(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
+        # Bytes of a member: A^{-1} of AIOLI, or FOLKLORE's inverse.
         each = 8.0 * d * d if self.member == "aioli" else Blocks.size(K, d)
         fit = int(MOST * GIB / each)
         advice = f"give size as {fit} or less" if fit else "give fewer features"
@@ -227,6 +228,7 @@ class BGrid(KernelForecaster):
         states = self.state.aioli if self.member == "aioli" else self.state.folklore
         found = []
         for i in self._holding():
+            # Member i's own certificate, on its part of the stack, plus ln(N w_i).
             player = self._members[i]
             player.state = view(states, i)
             found.append(player.certificate() + float(self.state.w[i]) + math.log(self.size))

@@ -174,6 +174,7 @@ class KernelAIOLI(Forecaster):
 
     def bound(self, rounds: float) -> float | None:
         """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats; None where none holds."""
+        # Linear functions are in the space of the other two kernels.
         if self.kernel == "gaussian" or self.virtual_weight != 1.0 or not self._proved():
             return None
         d = self.problem.n_features

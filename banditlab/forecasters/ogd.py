@@ -76,15 +76,17 @@ def update_kernel(state, x, y, z):
 
 def _descend_in_rows(V, x, r, B, norms, s):
     """Take r x' off W and clip every row to norm B; r, s of `per_class` are scratch, r with zeros from K on."""
+    # W_k - r_k x = scale_k (V_k - (r_k/scale_k) x)
     for k in range(r.shape[0]):
         r[k] /= norms[k, SCALE]
-    descend_measured(V, x, r, s)
+    descend_measured(V, x, r, s)  # s_k = ||V_k||^2
     for k in range(r.shape[0]):
         measured(norms[k], s[k])
     clip(V, B, norms, s)
 
 
 def _sparse_descend_in_rows(V, x, r, B, norms, s):
+    # As above; s_k gathers what ||V_k||^2 gains: new^2 - old^2 = (new - old) (new + old).
     for k in range(r.shape[0]):
         r[k] /= norms[k, SCALE]
         s[k] = 0.0
@@ -94,6 +96,7 @@ def _sparse_descend_in_rows(V, x, r, B, norms, s):
             old = V[j, k]
             V[j, k] = old - r[k] * xj
             s[k] += (V[j, k] - old) * (V[j, k] + old)
+    # One row that must be measured has all of them measured.
     anew = False
     for k in range(r.shape[0]):
         anew |= note(norms[k], s[k], V.shape[0])

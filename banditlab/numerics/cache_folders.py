@@ -1,7 +1,7 @@
 """Where compiled kernels lie: a folder for every state of the sources, of which the ones long unused are cleared away.
 
-Nobody is asked and nothing is locked: whoever loses a folder that it still uses compiles again what it lacks, and keeps
-that in a new one, or keeps nothing. A folder leaves its place in one step before its files go.
+Nothing is locked. A process that loses a folder it still uses compiles again what it lacks, and keeps that in a new one, or
+keeps nothing. A folder leaves its place in one step before its files go.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEAVING = ".leaving-"
 def folder_for(root: Path, sources: str) -> Path:
     """Return the folder in `root` for this state of the sources, marked as used now.
 
-    A new one is the occasion to clear others away: nobody then waits for it who does not wait for the compiler anyway.
+    A new folder clears old ones away: the process is about to wait for the compiler anyway.
     """
     folder = root / sources
     with contextlib.suppress(

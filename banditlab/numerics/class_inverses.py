@@ -1,6 +1,6 @@
 """Models in a row, each a matrix P_i = A_i^{-1} and a vector h_i: what second-order agents keep of every class.
 
-A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`); a model that learns is asked for its own (`recall`) and
+A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`). A model that learns is asked for its own (`recall`) and
 moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context. Where the contexts
 to come are known and the models are large, `look` prepares a stretch of rounds, in which the three answer from m x m
 matrices (see `lookahead`): the same numbers but for rounding.
@@ -46,9 +46,9 @@ from banditlab.numerics.packed_symmetric import (
 LARGE = 3 * 2**19
 """Bytes of P from which on rounds are looked at ahead: about where they leave a core's own cache. Measured, with 2 MiB of it:
 even at 1.1 MiB, 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times from 10 on."""
-LONG, SHORT = 64, 32
+LONG_STRETCH, SHORT_STRETCH = 64, 32
 """Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
-DENSE, ENTRIES = 0.2, 64.0
+DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
 """Share of entries other than 0, and how many a context, below both of which a stretch is not looked at: context by context
 reads what they name alone. Measured at K = 10: even at a share of 0.25 for d = 256, at 0.04 (40 entries) for d = 1,024."""
 
@@ -69,7 +69,7 @@ class Inverses(NamedTuple):
 def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
     """Return models P_i = scales_i I of size d, h_i = 0."""
     M, P = len(scales), identities(scales, d)
-    room = ahead(M, d, LONG if d >= 512 else SHORT) if P.nbytes >= LARGE else None
+    room = ahead(M, d, LONG_STRETCH if d >= 512 else SHORT_STRETCH) if P.nbytes >= LARGE else None
     return Inverses(P, zeros(M, width(d)), point(d), zeros(width(d)), room)
 
 
@@ -88,6 +88,7 @@ def recall(inverses, x, i):
     looked, m, q = recall_ahead(inverses.ahead, i)
     if looked:
         return m, q
+    # v = P_i x, which `move` needs, too
     v, own = inverses.v, inverses.point.x
     lay(x, own)
     product(inverses.P[i], own, v)
@@ -116,11 +117,13 @@ def look_from(ahead, P, H, X, t, behind):
     if ahead is None:
         return
     place = ahead.place
+    # Within a stretch there is nothing to do but to count the round.
     place[AT] += 1
     if t < X.shape[0] and place[AT] < place[LENGTH]:
         return
+    # A new stretch, if its contexts are full enough; in any case the last one is brought to its end.
     part = X[t : t + ahead.G.shape[1]]
-    worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE * X.shape[1], ENTRIES)
+    worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
     if worth or place[ON] == 1:
         next_stretch(P, H, ahead, part if worth else X[t:t], behind)
     place[AT], place[LENGTH] = 0, part.shape[0]

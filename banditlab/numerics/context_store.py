@@ -1,7 +1,12 @@
-"""The contexts a learner keeps, an array (room, d) or sparse, and what it asks of them: functions of either.
+"""The contexts a learner keeps, an array (room, d) or sparse (`Stored`), and what it asks of them: functions of either.
 
-In the sparse ones v (d,) is scratch that is 0 between calls: a context is spread over it, so that its product with a row
-kept costs that row's entries, whichever kind of context it is.
+    products, products_many   X x, and X Y' for many contexts
+    begin, take, finish       v = x, then v -= X'w, then |v|^2: what is left of x beside the contexts kept
+    seen_by                   X v
+    keep                      one more row
+
+Each chooses between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A context is
+spread over it, so that its product with a row kept costs that row's entries, whichever kind of context it is.
 """
 
 from __future__ import annotations
@@ -80,6 +85,7 @@ spread, clear = by_context(_spread, _spread_sparse), by_context(_clear, _clear_s
 @njit
 def products_spread(X, r, v, out):
     """Write the products of the first r rows kept with v (d,) into out."""
+    # Row by row, over its entries only.
     for i in range(r):
         total = 0.0
         for e in range(X.length[i]):
@@ -94,6 +100,7 @@ def _products(X, x, r, v, out):
 
 
 def _products_sparse(X, x, r, v, out):
+    # v = x for the while.
     square = spread(x, v)
     products_spread(X, r, v, out)
     clear(x, v)
@@ -102,7 +109,7 @@ def _products_sparse(X, x, r, v, out):
 
 def _products_many(X, Y, r, v, out, W, squares):
     """Write X Y' into W (r, n) and the n |y|^2 into squares, Y n contexts."""
-    np.dot(X[:r], Y.T, W)
+    np.dot(X[:r], Y.T, W)  # one matrix product
     for t in range(Y.shape[0]):
         squares[t] = dot(Y[t], Y[t])
 
@@ -152,6 +159,7 @@ def _finish(X, x, r, v):
 
 
 def _finish_sparse(X, x, r, v):
+    # v is 0 but where a row kept or x has an entry; each place is counted once, then 0 again.
     square = 0.0
     for i in range(r):
         for e in range(X.length[i]):
@@ -209,6 +217,7 @@ def _copy_entries_sparse(x, places, values):
     return n
 
 
+# The choices: by the type of the context x, and by that of the contexts kept X.
 taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
 products = by_context(_products, _products_sparse, kind=Stored, name="X")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X")

@@ -1,4 +1,8 @@
-"""Contexts in kernels: one function for dense and for sparse ones, read-only arrays of one type."""
+"""Contexts in kernels: read-only arrays of one type, and one name for a dense and a sparse form of a function.
+
+`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`), `by_layout` by that of a
+matrix (by columns or by rows). The choice is made when a kernel is compiled and costs nothing when it runs.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +68,11 @@ def _choice(
     inlined: bool,
 ) -> Any:
     """Return one function that runs the second of two where its argument `name` says so, told by its value or its type."""
+    # Which argument decides, and the two functions; one of them may be such a choice itself.
     place = list(inspect.signature(functions[0]).parameters).index(name)
     forms = [form if hasattr(form, "form_for") else njit(form, forceinline=inlined) for form in functions]
 
+    # Called from Python: the argument's value decides.
     def either(*args: Any) -> Any:
         return forms[is_second(args[place])](*args)
 
@@ -82,9 +88,10 @@ def _choice(
 
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            self.chosen: dict[Any, Any] = {}
+            self.chosen: dict[Any, Any] = {}  # compiled code, by the types of the arguments
 
         def generic(self, args: Any, kws: Any) -> Any:
+            # Called from a kernel: the argument's type decides, while that kernel is compiled.
             form = nbtypes.Dispatcher(form_for(args))
             signature: Any = form.get_call_type(self.context, args, kws)
             self.chosen[signature.args] = form.get_overload(signature)
@@ -93,6 +100,7 @@ def _choice(
         def get_impl_key(self, sig: Any) -> Any:
             return self.chosen[sig.args]
 
+    # From here on numba knows `either` as a function with this typing rule.
     infer_global(either, nbtypes.Function(Choice))
     either.form_for = form_for  # type: ignore[attr-defined]
     either.__name__, either.__doc__ = functions[0].__name__, functions[0].__doc__

@@ -1,4 +1,7 @@
-"""Small dense linear algebra in plain loops, for kernels: one order of summation whatever the machine's BLAS."""
+"""Small dense linear algebra in plain loops: one order of summation, whatever the machine's BLAS.
+
+A multiple of a matrix, vector times matrix, an inverse, a Cholesky factor of a semidefinite matrix, a copy.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,14 @@ def row_times(x, A, out):
     d, m = A.shape
     for j in range(m):
         out[j] = 0.0
+    # Four rows a pass: `out` is read and written once for four.
     i = 0
     while i + 4 <= d:
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         for j in range(m):
             out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
         i += 4
+    # The one to three rows left over.
     while i < d:
         for j in range(m):
             out[j] += x[i] * A[i, j]
@@ -40,15 +45,18 @@ def invert(A):
     A = borrow(A)
     D = A.shape[0]
     for p in range(D):
+        # Row p divided by its pivot; column p of the identity takes the pivot's place.
         pivot = 1.0 / A[p, p]
         A[p, p] = 1.0
         for j in range(D):
             A[p, j] *= pivot
+        # Row p taken off all the others, so that column p is that of the identity.
         for i in range(D):
             if i != p:
                 f = A[i, p]
                 A[i, p] = 0.0
                 step_along(A[i], -f, A[p])
+    # Symmetric to the last bit.
     for i in range(D):
         for j in range(i):
             A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
@@ -59,10 +67,12 @@ def cholesky_psd(A, R):
     """Write R lower triangular with R R' = A (K, K); a direction without variance (to rounding) gets a zero column."""
     K = A.shape[0]
     for k in range(K):
+        # R_kk = sqrt(A_kk - sum_c R_kc^2)
         pivot = A[k, k]
         for c in range(k):
             pivot -= R[k, c] * R[k, c]
         R[k, k] = math.sqrt(pivot) if pivot > 1e-14 * A[k, k] else 0.0
+        # R_ik = (A_ik - sum_c R_ic R_kc) / R_kk
         for i in range(k + 1, K):
             total = A[i, k]
             for c in range(k):

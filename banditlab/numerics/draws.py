@@ -14,7 +14,7 @@ def draw(p: NDArray[np.float64], u: float) -> int:
     total = 0.0
     last = 0
     for k in range(p.shape[0]):
-        if p[k] > 0.0:
+        if p[k] > 0.0:  # a class of probability 0 is never drawn
             last = k
             total += p[k]
             if u < total:
@@ -25,7 +25,7 @@ def draw(p: NDArray[np.float64], u: float) -> int:
 @njit
 def draw_uniform(n_classes: int, u: float) -> int:
     """Return a uniform draw over 0 ... n_classes-1 from u in [0, 1)."""
-    k = int(u * n_classes)
+    k = int(u * n_classes)  # rounds up to n_classes where u is next to 1
     return min(k, n_classes - 1)
 
 
@@ -34,6 +34,7 @@ def is_answer(a, p):
     """Whether action a may come with probabilities p (K,): in range, a distribution (NaN is none), p[a] above 0."""
     if not 0 <= a < p.shape[0]:
         return False
+    # NaN fails both comparisons.
     total, signs = 0.0, True
     for k in range(p.shape[0]):
         signs &= p[k] >= 0.0
@@ -45,9 +46,11 @@ def is_answer(a, p):
 def greedy_or_uniform(best, gamma, u, p):
     """Write P = (1 - gamma) e_best + gamma/K into p and draw from it, by a coin and a uniform class; say whether explored."""
     K = p.shape[0]
+    # P_k = gamma/K, and 1 - gamma more for the best
     for k in range(K):
         p[k] = gamma / K
     p[best] += 1.0 - gamma
+    # The coin u_0, then a uniform class by u_1.
     if u[0] < gamma:
         return draw_uniform(K, u[1]), True
     return best, False

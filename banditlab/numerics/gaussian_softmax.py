@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import njit
 
-SMALL = 1e-280
+LEAST_MEAN = 1e-280
 """Below this a mean probability is summed again relative to its largest term: it may have lost digits or be 0."""
 
 
@@ -42,9 +42,11 @@ def cubature(K: int) -> Nodes:
 
 def gauss_hermite(K: int, per_axis: int) -> Nodes:
     """Return the product rule on the K - 1 directions that softmax sees: exact for degree 2 per_axis - 1 in each."""
+    # The rule on K - 1 axes, every combination of the one-dimensional nodes ...
     t, v = np.polynomial.hermite_e.hermegauss(per_axis)
     axes = np.stack(np.meshgrid(*[t] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1)
     weights = np.stack(np.meshgrid(*[v / v.sum()] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1).prod(axis=1)
+    # ... laid into the plane orthogonal to (1, ..., 1).
     basis = np.linalg.svd(np.eye(K) - 1.0 / K)[0][:, : K - 1]  # orthonormal, orthogonal to (1, ..., 1)
     return Nodes.of(np.ascontiguousarray(axes @ basis.T), weights)
 
@@ -52,11 +54,13 @@ def gauss_hermite(K: int, per_axis: int) -> Nodes:
 @njit
 def _rotate(C, V, i, j):
     """One Jacobi rotation: make C[i, j] zero; V collects the rotations."""
+    # The smaller angle with tan 2 theta = 2 C_ij / (C_jj - C_ii).
     tau = (C[j, j] - C[i, i]) / (2.0 * C[i, j])
     t = math.copysign(1.0, tau) / (abs(tau) + math.sqrt(1.0 + tau * tau))
     cos = 1.0 / math.sqrt(1.0 + t * t)
     sin = t * cos
     K = C.shape[0]
+    # Columns i and j of C and V, then rows i and j of C.
     for k in range(K):
         a, b = C[k, i], C[k, j]
         C[k, i], C[k, j] = cos * a - sin * b, sin * a + cos * b
@@ -80,6 +84,7 @@ def symmetric_root(C, V, root):
     for k in range(K):
         V[k, k] = 1.0
         size = max(size, abs(C[k, k]))
+    # Sweeps over all pairs until nothing is left off the diagonal: C becomes its eigenvalues, V their vectors.
     for _ in range(30):
         largest = 0.0
         for i in range(K):
@@ -91,6 +96,7 @@ def symmetric_root(C, V, root):
             for j in range(i + 1, K):
                 if C[i, j] != 0.0:
                     _rotate(C, V, i, j)
+    # root = V diag(sqrt(eigenvalues)) V'
     for i in range(K):
         for j in range(i + 1):
             total = 0.0
@@ -109,6 +115,7 @@ def log_mean_softmax(mean, C, nodes, mu, z):
     m, K = points.shape
     symmetric_root(C, vectors, root)
     z[:] = 0.0
+    # z = sum_i weights_i softmax(mean + root point_i); logs keeps every node's log-sum-exp
     for i in range(m):
         logs[i] = _shifted(mean, root, points[i], w)
         total = 0.0
@@ -118,10 +125,11 @@ def log_mean_softmax(mean, C, nodes, mu, z):
         logs[i] += math.log(total)
         for k in range(K):
             z[k] += weights[i] * (w[k] / total)
+    # ln((1 - mu) z + mu/K); tiny means are summed again in logarithms
     for k in range(K):
         if mu > 0.0:
             z[k] = math.log((1.0 - mu) * z[k] + mu / K)
-        elif z[k] > SMALL:
+        elif z[k] > LEAST_MEAN:
             z[k] = math.log(z[k])
         else:
             z[k] = _log_mean(mean, nodes, k)
@@ -148,6 +156,7 @@ def _log_mean(mean, nodes, k):
     """Return ln E softmax_k relative to its largest term; nodes.logs holds each node's log-sum-exp."""
     points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
     m = points.shape[0]
+    # ln sum_i weights_i e^{a_i}, its largest term taken out
     top = -math.inf
     for i in range(m):
         top = max(top, mean[k] + np.dot(root[k], points[i]) - logs[i])

@@ -1,4 +1,4 @@
-"""Compiling: `njit` with a disk cache that no edit makes stale, and `bind`, which gives a loop template its kernels.
+"""Compiling: `njit` with a disk cache that no edit makes stale, `bind`, which gives a loop template its kernels, `borrow`.
 
 Importing this module points numba's disk cache at a folder keyed by a digest of every kernel source, because numba stamps
 only the file that defines a function and would keep stale code when a helper in another file changes.
@@ -33,6 +33,7 @@ def kernel_sources() -> tuple[Path, ...]:
     A kernel holds the code of others and the values of constants, wherever they stand.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
+    # From the files that compile something, along their imports, until nothing is new.
     found: set[Path] = set()
     new = {file for file, text in texts.items() if _COMPILES.search(text)}
     while new:
@@ -116,6 +117,7 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
         A name unique to this binding, for instance the class's module and name.
     """
     code = template.__code__
+    # The template's code with other globals, under a name that says which.
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
     files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
     bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}{files}"
@@ -142,25 +144,17 @@ def _file_digest(kernel: Any) -> str:
     return loaded or hashlib.sha256(function.__code__.co_code).hexdigest()[:16]
 
 
-# ------------------------------------------------------------------- what callers hand over: compiled code checks no bounds
-
-
-# ------------------------------------------------------------------------------------------- draws shared by all agents
-
-
-# --------------------------------------------------------------------------------- one kernel for both kinds of contexts
-
-
-# ------------------------------------------------------------------------------------------------------- loop templates
+# ------------------------------------------------------------------------------------------- arrays without a counter
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Return a compiled array, or nested tuple of arrays, with its reference counter set to NULL."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
+        # No owner, no counting.
         array.meminfo = context.get_constant_null(nbtypes.MemInfoPointer(nbtypes.voidptr))
         return array._getvalue()
-    if isinstance(kind, nbtypes.BaseTuple):
+    if isinstance(kind, nbtypes.BaseTuple):  # field by field; numbers stay as they are
         kinds = kind.types  # type: ignore[attr-defined]
         items = [_without_owner(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kinds)]
         return context.make_tuple(builder, kind, items)

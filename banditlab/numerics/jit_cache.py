@@ -6,7 +6,7 @@ other's code. Here an entry is one file that says itself what it holds and is pu
 nothing to keep in step and nothing to lock, on any operating system.
 
 Only what numba hands to its cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
-Imported by `banditlab.kernels` alone, once numba's folder is set.
+Imported by `banditlab.numerics.jit` alone, once numba's folder is set.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EntryFiles:
         """Return what was saved under the key by these sources and this numba, or None."""
         for file in self._slots(key):
             found = self._read(file)
-            if found is None:
+            if found is None:  # slots fill from the first on
                 return None
             if found[:2] == (self.stamp, key):
                 return found[2]

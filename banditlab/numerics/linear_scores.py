@@ -1,9 +1,9 @@
-"""Scores W x of a linear learner at kernel speed, in one order of summation on both paths.
+"""Scores W x of a linear learner, and W + c e_k x', W - r x', in one order of summation for dense and sparse contexts.
 
 W is kept as V (d, K), its transpose, padded, in one of two layouts that kernels tell by the array's type
-(`banditlab.kernels.by_layout`):
+(`contexts.by_layout`):
 
-* rows: up to `SHORT` features, V is the transpose of W in C order. Eight features go at a time, whatever K is, and a row
+* rows: up to `MOST_BY_ROWS` features, V is the transpose of W in C order. Eight features go at a time, whatever K is, and a row
   of W is one piece of memory. d is padded to a multiple of eight; lane l of a sum has the features l, l + 8, ...
 * columns: above, V itself is in C order: a sparse context reads one place in memory for all classes. Kp classes are a
   multiple of four. Even features are summed on their own, and odd ones.
@@ -21,7 +21,7 @@ from banditlab.numerics.jit import borrow, inline
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, first, fma, halves, one_lane, put, put_folded, total, two
 
-SHORT = 1024
+MOST_BY_ROWS = 1024
 """Most features of a matrix that is kept by rows."""
 
 
@@ -36,8 +36,8 @@ def zero_weights(n_features: int, n_classes: int) -> NDArray[np.float64]:
 
 
 def matrix(n_features: int, n_classes: int, value: float = 0.0) -> NDArray[np.float64]:
-    """Return V, each entry `value`, by rows up to SHORT features: (D, Kp), D = d or d padded; padding never matters."""
-    if n_features > SHORT:
+    """Return V, each entry `value`, by rows up to MOST_BY_ROWS features: (D, Kp), D = d or d padded; padding never matters."""
+    if n_features > MOST_BY_ROWS:
         return np.full((n_features, padded(n_classes)), value)
     D = width(n_features)
     if D % 128 == 0:  # rows that lie parts of a page apart would share a few places of the cache
@@ -49,7 +49,7 @@ def matrix(n_features: int, n_classes: int, value: float = 0.0) -> NDArray[np.fl
 
 def per_class(n_features: int, n_classes: int) -> NDArray[np.float64]:
     """Return zeros as many as kernels score or move classes: K by rows, Kp by columns."""
-    return np.zeros(n_classes if n_features <= SHORT else padded(n_classes))
+    return np.zeros(n_classes if n_features <= MOST_BY_ROWS else padded(n_classes))
 
 
 @inline
@@ -69,6 +69,7 @@ def _scores(V, x, z):
     V, x, z = borrow(V), borrow(x), borrow(z)
     d, Kp = V.shape
     pairs = d - d % 2
+    # Eight classes a pass, even and odd features in two sums.
     for k in range(0, Kp - Kp % 8, 8):
         even = odd = all_lanes(0.0)
         for j in range(0, pairs, 2):
@@ -77,6 +78,7 @@ def _scores(V, x, z):
         if pairs < d:
             even = fma(eight(V, pairs * Kp + k), x[pairs], even)
         put(z, k, even + odd)
+    # The last four classes: even features in the first four lanes, odd ones in the others, added in the end.
     if Kp % 8 > 0:
         k, sums = Kp - 4, all_lanes(0.0)
         for j in range(0, pairs, 2):
@@ -89,6 +91,7 @@ def _scores(V, x, z):
 def _sparse_scores(V, x, z):
     V, z, places, a = borrow(V), borrow(z), x.indices, x.values
     Kp = V.shape[1]
+    # Four classes a pass; an entry at an even place goes to the first four lanes, at an odd one to the others.
     for k in range(0, Kp, 4):
         sums = all_lanes(0.0)
         for i in range(a.shape[0]):
@@ -113,6 +116,7 @@ def _row_scores(V, x, z):
     W, x, z = by_class(V), borrow(x), borrow(z)
     d, K, wide = x.shape[0], z.shape[0], W.shape[1]
     whole, zero = d - d % WIDTH, all_lanes(0.0)
+    # Four sums, so that an addition need not wait for the last.
     for k in range(0, K - K % 4, 4):
         a = b = c = e = zero
         for j in range(0, whole, WIDTH):
@@ -120,6 +124,7 @@ def _row_scores(V, x, z):
         if whole < d:
             a, b, c, e = _four_rows(W, k * wide + whole, first(x, whole, d - whole), a, b, c, e)
         z[k], z[k + 1], z[k + 2], z[k + 3] = total(a), total(b), total(c), total(e)
+    # The one to three classes left over.
     for k in range(K - K % 4, K):
         a = zero
         for j in range(0, whole, WIDTH):
@@ -131,6 +136,7 @@ def _row_scores(V, x, z):
 
 def _sparse_row_scores(V, x, z):
     j, a = x.indices, x.values
+    # Each entry goes into the lane in which the dense form sums its place.
     for k in range(z.shape[0]):
         sums = all_lanes(0.0)
         for i in range(j.shape[0]):
@@ -155,6 +161,7 @@ def _sparse_add(V, k, c, x):
 
 def _row_add(V, k, c, x):
     W, x = by_class(V), borrow(x)
+    # W_k += c x, eight features at a time
     w, d = k * W.shape[1], x.shape[0]
     whole = d - d % WIDTH
     for j in range(0, whole, WIDTH):
@@ -176,6 +183,7 @@ def _descend(V, x, r):
 
 def _row_descend(V, x, r):
     W, x, r = by_class(V), borrow(x), borrow(r)
+    # Eight features of every class, then the next eight: x is read once.
     for j in range(0, x.shape[0], WIDTH):
         xj, w = features(x, j), j
         for k in range(r.shape[0]):

@@ -1,22 +1,22 @@
 """A stretch of contexts looked at together: packed matrices P_i and vectors h_i read once for m rounds, not once a round.
 
-Problem. Models i = 1 ... M keep P_i = A_i^{-1} (`packed_symmetric`) and h_i. Round t reads m_i = h_i'x_t and
-q_i = x_t'P_i x_t of all of them, and moves a few: with v = P_i x_t
+Problem. Models i = 1 ... M keep P_i = A_i^{-1} (see `packed_symmetric`) and h_i. Round t reads m_i = h_i'x_t and q_i = x_t'P_i x_t of
+all of them, and moves a few: with v = P_i x_t
 
     h_i <- h_i + step v,        P_i <- P_i - s v v',    s >= 0.                                                      (1)
 
-Once the M d^2 / 2 numbers fit in no near cache a round waits for memory. The next n <= m contexts, the columns of X (d, n),
-are known, and nothing in these rounds leaves their span: what is read and moved is
+Once the M d^2 / 2 numbers fit in no near cache, a round waits for memory. The next n <= m contexts, the columns of X (d, n),
+are known, and nothing in these rounds leaves their span. What is read and moved is
 
     G_i = X'P_i X (n, n),       g_i = X'h_i (n,).                                                                    (2)
 
-Column t of G_i is c = X'v. So round t reads q_i = G_i[t, t] and m_i = g_i[t], and (1) is, times X' from the left and X from
-the right, with no d x d matrix in it,
+Column t of G_i is c = X'v. So round t reads q_i = G_i[t, t] and m_i = g_i[t]. Multiplied by X' from the left and X from the
+right, (1) has no d x d matrix in it:
 
     g_i <- g_i + step c,        G_i <- G_i - s c c',                                                                 (3)
 
-of which only the rounds to come are needed: row t stays as it was in round t. After the stretch model i, which has learnt
-in the rounds t_1 < ... < t_r, is brought up to date. The v_a of (1) follow from the P_i of the beginning,
+Only the rounds to come are needed of it: row t stays as it was in round t. After the stretch, model i, which has learnt in
+the rounds t_1 < ... < t_r, is brought up to date. The v_a of (1) follow from the P_i of the beginning,
 
     v_a = P_i x_{t_a} - sum_{b<a} s_b c_b[t_a] v_b,       c_b[t_a] = G_i[t_b, t_a] as it was left standing,            (4)
 
@@ -24,13 +24,13 @@ a product with r contexts at once. Then h_i += sum_a step_a v_a and, with f_a = 
 
     P_i <- P_i - sum_a f_a f_a',                                                                                     (5)
 
-eight rows of P_i at a time, which the next stretch's (2) reads while they are near: with L the lower block triangle,
+eight rows of P_i at a time, which the next stretch's (2) reads while they are near. With L the lower block triangle,
 G = X'L X + (X'L X)'.
 
 Exact but for rounding. q is a difference: where a context comes again it falls from ||x||^2/lambda to about 1, in (3) as in
-x'P x with P from (1), and either way the error is a few units of rounding of the q it fell from.
+x'P x with P from (1). Either way the error is a few units of rounding of the q it fell from.
 
-Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product; 3 d^2 a model that learns; and of memory, P_i
+Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product, and 3 d^2 a model that learns. Of memory, P_i is
 read once in n rounds, once more for every eight contexts that it learnt from (or one or two left over), and written once.
 """
 
@@ -50,22 +50,24 @@ TILE = 2 * WIDTH
 """Contexts that a pass over a matrix meets at a time: as many sums as registers hold, eight rows by two times eight."""
 SHORTEST = 8
 """Fewer contexts go one by one."""
-FEW, FOUR = 2, 4
-"""Contexts left over that take a sweep over the matrix each; vectors taken off a matrix at a time."""
-
+MOST_SINGLE = 2
+"""So many contexts left over, or fewer, take a sweep over the matrix each; more take one together."""
+GROUP = 4
+"""Vectors f_a of (5) that are taken off a matrix at a time."""
 
 ON, AT, LENGTH, HALF = range(4)
-"""Slots of `Ahead.place`."""
+"""Slots of `Ahead.place`: 1 in a stretch that was looked at, else 0; the round at hand, counted from the stretch's first; the
+stretch's length; which half of X is in use."""
 MEAN, STEP, WEIGHT = range(3)
-"""Rows of `Ahead.terms[i]`."""
+"""Rows of `Ahead.terms[i]`: g_i; the step_a and the s_a of the rounds learnt."""
 
 
 class Ahead(NamedTuple):
-    """place (4,): 1 in a stretch that was looked at, else 0; the round at hand in its stretch; its length; half of X.
+    """What is known of M models in a stretch of up to m contexts.
 
-    rounds (M, 1 + m): r and t_1 ... t_r of every model; terms (M, 3, m): g_i, the step_a and the s_a; G (M, m, m): of row t
+    place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and t_1 ... t_r of every model. G (M, m, m): of row t
     what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as columns, sixteen after sixteen,
-    of the last stretch and, in the other half, of the one before. V (m, D): v_a, then f_a, of one model. room: scratch.
+    of the last stretch and, in the other half, of the one before. Scratch: V (m, D), the v_a, then the f_a, of one model; room.
     """
 
     place: NDArray[np.int64]
@@ -135,8 +137,10 @@ def note(ahead, i, step, s):
     t, n = ahead.place[AT], ahead.place[LENGTH]
     rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
     c, m = borrow(G[t]), G.shape[0]
+    # What (4) and (5) need of this round after the stretch.
     a = rounds[0]
     rounds[0], rounds[1 + a], terms[STEP, a], terms[WEIGHT, a] = a + 1, t, step, s
+    # g <- g + step c, and G <- G - s c c' row by row, both right of t.
     for b in range((t + 1) // WIDTH * WIDTH, n, WIDTH):  # eight at a time: g up to t is read no more
         put(terms, b, eight(terms, b) + eight(c, b) * step)
     for a in range(t + 1, n):
@@ -153,13 +157,14 @@ def next_stretch(P, H, ahead, X, behind):
     """Bring P (M, S) and H (M, D) up to date, then look at the contexts X (n, d - e), `behind` (e,) under each; n may be 0."""
     P, H, ahead = borrow(P), borrow(H), borrow(ahead)
     n, half = X.shape[0], ahead.place[HALF]
+    # The old contexts are still needed, for (4): the new ones take the other half.
     old, new = ahead.X[half], ahead.X[1 - half]
     ahead.place[ON], ahead.place[AT], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
     lay_contexts(new, X, behind)
     for i in range(P.shape[0]):
-        complete(P[i], H[i], old, ahead, i)
-        take_off_and_look(P[i], new, ahead, i, n)
-        means(H[i], new, ahead.terms[i, MEAN], n)
+        complete(P[i], H[i], old, ahead, i)  # (4), and h_i
+        take_off_and_look(P[i], new, ahead, i, n)  # (5), then (2)
+        means(H[i], new, ahead.terms[i, MEAN], n)  # g_i = X'h_i
         ahead.rounds[i, 0] = 0
 
 
@@ -171,6 +176,7 @@ def lay_contexts(own, X, behind):
     for tile in range(-(-n // TILE)):
         for place in range(TILE):
             t = tile * TILE + place
+            # Columns after the last context are zeros.
             for j in range(d):
                 own[tile, first + j, place] = X[t, j] if t < n else 0.0
             for j in range(behind.shape[0]):
@@ -183,20 +189,23 @@ def complete(P, h, X, ahead, i):
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
     t = ahead.rounds[i, 1 : 1 + r]
+    # V_a = P x_{t_a}, eight contexts a sweep over P, or one.
     for a in range(0, r, WIDTH):
-        if r - a <= FEW:
+        if r - a <= MOST_SINGLE:
             for b in range(a, r):
                 column(X, t[b], ahead.room[:D])
                 product(P, ahead.room[:D], V[b])
         else:
             products(P, X, t[a : min(a + WIDTH, r)], ahead.room, V[a:])
+    # (4): v_a = V_a - sum_b s_b G[t_b, t_a] v_b; h += step_a v_a
     for a in range(r):
         for b in range(a):
             step_along(V[a], -s[b] * G[t[b], t[a]], V[b])
         step_along(h, steps[a], V[a])
+    # f_a = sqrt(s_a) v_a
     for a in range(r):
         scale(V[a], math.sqrt(s[a]))
-    for a in range(r, -(-r // FOUR) * FOUR):
+    for a in range(r, -(-r // GROUP) * GROUP):
         clear(V[a])
 
 
@@ -225,6 +234,7 @@ def column(X, t, x):
 def products(P, X, rounds, room, V):
     """Write P x_t for the contexts of up to eight `rounds` into as many rows of V (m, D): one sweep over P."""
     D = V.shape[1]
+    # The contexts as lanes: eight columns, zeros where there are fewer.
     few, Pfew = room[: D * WIDTH].reshape(D, WIDTH), room[D * WIDTH : 2 * D * WIDTH].reshape(D, WIDTH)
     for j in range(D):
         for a in range(WIDTH):
@@ -242,10 +252,12 @@ def product_of_eight(P, X, out):
     i = 0
     for I in range(0, X.shape[0], WIDTH):
         y, a = eight_rows(X, WIDTH * I, WIDTH), no_rows()
+        # Columns left of the diagonal block: P_Ij x_j is added to rows I, P_Ij'x_I to row j.
         for j in range(I):
             a = plus_outer(a, P, i, eight(X, WIDTH * j))
             put(out, WIDTH * j, eight(out, WIDTH * j) + combined(y, P, i, 1))
             i += WIDTH
+        # The diagonal block, kept halved.
         b = no_rows()
         for j in range(I, I + WIDTH):
             b = plus_outer(b, P, i, eight(X, WIDTH * j))
@@ -259,14 +271,18 @@ def take_off_and_look(P, X, ahead, i, n):
     P, X, ahead = borrow(P), borrow(X), borrow(ahead)
     V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]
     strip = ahead.room[: WIDTH * m].reshape(WIDTH, m)  # eight rows of L X
+    # G = 0
     for o in range(0, TILE * tiles * m, WIDTH):
         put(G, o, all_lanes(0.0))
     start = 0
     for I in range(0, X.shape[1] if r + n > 0 else 0, WIDTH):
-        for a in range(0, r, FOUR):
+        # (5) in these eight rows, four f_a at a time
+        for a in range(0, r, GROUP):
             take_off(P, start, I, V, a)
+        # the strip L X of these eight rows, sixteen contexts at a time
         for tile in range(tiles):
             strip_times(P, start, I + WIDTH, X, tile, strip)
+        # G += X_I'(L X)_I, eight by sixteen at a time
         for t in range(0, TILE * tiles, WIDTH):
             y = eight_rows(strip, t, m)
             for tile in range(tiles):
@@ -304,6 +320,7 @@ def take_off(P, i, I, V, a):
 def strip_times(P, i, columns, X, tile, strip):
     """Write eight rows of L, which begin at i of P, times sixteen contexts into their place in strip (8, m)."""
     m = strip.shape[1]
+    # Eight rows by two times eight contexts in registers, one column of P after the other.
     a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
     for _ in range(columns):
         a = plus_outer(a, P, i, eight(X, o))
@@ -330,6 +347,7 @@ def means(h, X, g, n):
 
 @inline
 def no_rows():
+    """Return eight rows of zeros."""
     zero = all_lanes(0.0)
     return (zero, zero, zero, zero, zero, zero, zero, zero)
 

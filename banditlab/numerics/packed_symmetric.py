@@ -1,10 +1,14 @@
 """Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `simd`).
 
-A d x d matrix is padded in front to D x D, D the next multiple of eight, and kept as its rows of 8 x 8 blocks up to the
-diagonal, one block row after the other, each block by columns: what a column of a block holds are eight numbers in a row.
-Diagonal blocks are kept halved. So with L the lower block triangle, A = L + L', and x'A x = 2 x'L x is one sweep.
+A d x d matrix is padded in front to D x D, D the next multiple of eight. Kept are its 8 x 8 blocks up to the diagonal, one
+block row after the other, each block by columns, so that a column of a block is eight numbers in a row. For D = 24:
 
-A sweep reads only the columns that the context names, and no block row of a context that is zero in it.
+    block 0                   rows 0 ... 7
+    block 1   block 2         rows 8 ... 15
+    block 3   block 4   block 5
+
+Diagonal blocks are kept halved. So with L the lower block triangle, A = L + L', and x'A x = 2 x'L x is one sweep. A sweep
+reads only the columns in which the context is not zero, and no block row in which it is zero throughout.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ def width(d: int) -> int:
 def zeros(*shape: int) -> Floats:
     """Return zeros that start on a cache line, so that no eight numbers lie across two."""
     size = int(np.prod(shape))
+    # Eight numbers more than needed, of which those before the first cache line are left out.
     room = np.zeros(size + WIDTH)
     first = -room.ctypes.data // room.itemsize % WIDTH
     return room[first : first + size].reshape(shape)
@@ -40,6 +45,7 @@ def identities(scales: Floats, d: int) -> Floats:
     j = np.arange(D - d, D)
     block_row = j // WIDTH
     P = zeros(len(scales), D * (D + WIDTH) // 2)
+    # Entry (j, j) in its diagonal block, which is kept halved.
     P[:, BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * np.asarray(scales)[:, None]
     return P
 
@@ -60,6 +66,7 @@ def unpack(P, A):
     i = 0
     for I in range(-pad, d, WIDTH):
         for j in range(-pad, I + WIDTH):
+            # Column j of block row I ... I + 7; what stands in the padding (j, r < 0) is left out.
             for r in range(max(I, 0), I + WIDTH):
                 if j >= 0:
                     A[r, j] = A[j, r] = P[i + r - I] * (1.0 if j < I else 2.0)
@@ -74,14 +81,18 @@ def pack(A, P):
     i = 0
     for I in range(-pad, d, WIDTH):
         for j in range(-pad, I + WIDTH):
+            # Zeros in the padding, halves in the diagonal block (j >= I).
             for r in range(I, I + WIDTH):
                 P[i + r - I] = A[r, j] * (1.0 if j < I else 0.5) if j >= 0 and r >= 0 else 0.0
             i += WIDTH
 
 
 class Point(NamedTuple):
-    """A context as sweeps read it: x (D,), its zeros in front included; value, place (D,): its nonzero entries and
-    eight times where in x they stand; upto (D/8,): how many of them stand before the end of each eight."""
+    """A context as sweeps read it: x (D,), its zeros in front included.
+
+    value, place (D,): its nonzero entries, and eight times where in x they stand. upto (D/8,): how many of them stand before
+    the end of each eight.
+    """
 
     x: Floats
     value: Floats
@@ -99,6 +110,7 @@ def point(d: int) -> Point:
 def lay(x, own):
     """Copy x (d,) behind the zeros of own (D,)."""
     x, own = borrow(x), borrow(own)
+    # The first eight hold the padding and begin entry by entry, the others go eight at a time.
     first = own.shape[0] - x.shape[0]
     for j in range(first % WIDTH, WIDTH):
         own[j] = x[j - first]
@@ -114,6 +126,7 @@ def see(point, x):
     first, n = own.shape[0] - x.shape[0], 0
     for b in range(upto.shape[0]):
         for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
+            # Without a branch: written over by the next entry where this one is 0.
             value[n], place[n] = x[j - first], WIDTH * j
             n += x[j - first] != 0.0  # NaN is not 0: it stays in
         upto[b] = n
@@ -128,6 +141,7 @@ def forms(P, point, q):
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape
+    # Four matrices share a sweep, then two, the last one alone with itself.
     whole = K // 4 * 4
     for k in range(0, whole, 4):
         a, b, c, e = _four_sweeps(P, k * S, S, point)
@@ -147,6 +161,7 @@ def _four_sweeps(P, i, S, point):
     for I in range(point.upto.shape[0]):
         stop = point.upto[I]
         if stop > start:  # else x is 0 in these eight rows
+            # (L x) in these eight rows, of each matrix
             a = b = c = e = zero
             for s in range(stop):
                 x, j = point.value[s], i + point.place[s]
@@ -154,6 +169,7 @@ def _four_sweeps(P, i, S, point):
                 b = b + eight(P, j + S) * x
                 c = c + eight(P, j + 2 * S) * x
                 e = e + eight(P, j + 3 * S) * x
+            # times x there
             y = eight(point.x, WIDTH * I)
             qa, qb, qc, qe = qa + a * y, qb + b * y, qc + c * y, qe + e * y
         start = stop
@@ -170,6 +186,7 @@ def _two_sweeps(P, i, k, point):
     for I in range(point.upto.shape[0]):
         stop = point.upto[I]
         if stop > start:
+            # (L x) in these eight rows: a + c of the first matrix, b + e of the second
             a = b = c = e = zero
             for s in range(0, stop - 1, 2):
                 x, j = point.value[s], point.place[s]
@@ -200,6 +217,7 @@ def product(P, x, out):
     i = 0
     for I in range(0, x.shape[0], WIDTH):
         y = eight(x, I)
+        # Blocks left of the diagonal, eight columns each: B x_J is added to rows I, B'x_I to rows J.
         a = all_lanes(0.0)
         for J in range(0, I, WIDTH):
             p0, p1, p2, p3 = eight(P, i), eight(P, i + 8), eight(P, i + 16), eight(P, i + 24)
@@ -209,6 +227,7 @@ def product(P, x, out):
             a = a + (low + high)
             put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
             i += BLOCK
+        # The diagonal block, kept halved.
         b = all_lanes(0.0)
         for j in range(WIDTH):
             b = b + eight(P, i + WIDTH * j) * x[I + j]
@@ -223,6 +242,7 @@ def downdate(P, v, s):
     i = 0
     for I in range(0, v.shape[0], WIDTH):
         y = eight(v, I)
+        # Columns left of the diagonal block, then the block itself, kept halved.
         for j in range(I):
             put(P, i, eight(P, i) - y * v[j] * s)
             i += WIDTH

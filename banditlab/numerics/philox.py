@@ -12,6 +12,7 @@ import numpy as np
 
 from banditlab.numerics.jit import inline, njit
 
+# The constants of Philox4x32 (multipliers, Weyl increments), and an odd multiplier for `digest`.
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -24,8 +25,10 @@ _FIVE, _SIX, _SHIFT = np.uint64(5), np.uint64(6), np.uint64(29)
 def philox(c0, c1, c2, c3, k0, k1):
     """Return four 32-bit words for a counter of four and a key of two, each word in a uint64."""
     for _ in range(10):
+        # A round: two 32 x 32 bit products, their halves crossed with the other words and the key.
         p0, p1 = _M0 * c0, _M1 * c2
         c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _LOW, (p0 >> _HALF) ^ c3 ^ k1, p0 & _LOW
+        # The key's next value (a Weyl sequence).
         k0, k1 = (k0 + _W0) & _LOW, (k1 + _W1) & _LOW
     return c0, c1, c2, c3
 
@@ -33,6 +36,7 @@ def philox(c0, c1, c2, c3, k0, k1):
 @njit
 def digest(x):
     """Return 64 bits that tell contexts x (d,) apart."""
+    # Multiply and shift, word by word.
     bits = x.view(np.uint64)
     h = _ODD
     for j in range(bits.shape[0]):
@@ -52,6 +56,7 @@ def normals(key, round_, word, out):
     k, t = np.uint64(key), np.uint64(round_) & _LOW
     n = out.shape[0]
     for i in range(0, n, 2):
+        # Two uniforms give two normals.
         a, b, c, d = philox(np.uint64(i), t, word & _LOW, word >> _HALF, k & _LOW, k >> _HALF)
         radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(a, b)))  # Box and Muller
         angle = 2.0 * math.pi * _uniform(c, d)

@@ -1,9 +1,9 @@
-"""Norms of weights that updates keep up to date, so that a projection costs one number.
+"""Norms of weights that updates keep up to date, so that a projection onto a ball costs one number.
 
 W = scale V: a projection changes the scale, an update the entries of V and the square of its norm. A dense update measures
-the square on its way, a sparse one adds what its entries' squares gained. Rounding gathers in that gain, so the square is
+the square on its way, a sparse one adds what its entries' squares gained. Rounding gathers in that gain. So the square is
 measured anew after as many updates as there are features, or once it has fallen to a small part of what it was: O(K) a
-round in the mean.
+round in the mean. V is in the layouts of `linear_scores`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def running_norm(radius: float = math.inf) -> NDArray[np.float64]:
 def note(norm, gain, most):
     """Add an update's gain to the square; whether it must now be measured, `most` the updates after which it must."""
     norm[SQUARE] += gain
+    # The error of the sum is relative to the largest it has been.
     norm[LARGEST] = max(norm[LARGEST], norm[SQUARE])
     norm[UPDATES] += 1.0
     return norm[UPDATES] >= most or norm[SQUARE] < FALL * norm[LARGEST]
@@ -55,6 +56,7 @@ def _squared_norm(x):
     whole = d - d % WIDTH
     for j in range(0, whole, WIDTH):
         squares = fma(eight(x, j), eight(x, j), squares)
+    # The features left over, in the lanes they would have.
     if whole < d:
         rest = first(x, whole, d - whole)
         squares = fma(rest, rest, squares)
@@ -77,6 +79,7 @@ def _squares(V, column):
     for k in range(Kp):
         column[k] = 0.0
     whole = d - d % 8
+    # Eight features a pass, added pairwise, for all classes side by side.
     for j in range(0, whole, 8):
         for k in range(Kp):
             low = V[j, k] ** 2 + V[j + 1, k] ** 2 + V[j + 2, k] ** 2 + V[j + 3, k] ** 2
@@ -141,6 +144,7 @@ def fold(V, norm):
         for k in range(V.shape[1]):
             V[j, k] *= norm[SCALE]
             square += V[j, k] * V[j, k]
+    # ||V|| is now ||W||
     norm[SCALE] = 1.0
     measured(norm, square)
 
@@ -148,6 +152,7 @@ def fold(V, norm):
 @njit
 def shrink(V, norm):
     """Rescale W = scale V into the norm's ball, by its scale."""
+    # ||W|| = scale ||V||, brought to D by the scale alone
     size, D = norm[SCALE] * math.sqrt(norm[SQUARE]), norm[RADIUS]
     if size > D:
         norm[SCALE] *= D / size
@@ -160,9 +165,11 @@ def _descend_in_ball(V, x, r, norm):
     if math.isinf(norm[RADIUS]):
         descend(V, x, r)
         return
+    # scale V - r x' = scale (V - (r/scale) x')
     for k in range(r.shape[0]):
         r[k] /= norm[SCALE]
     descend_measured(V, x, r, r)
+    # r now holds the ||V_k||^2, whose sum is ||V||^2
     square = 0.0
     for k in range(r.shape[0]):
         square += r[k]
@@ -174,6 +181,7 @@ def _sparse_descend_in_ball(V, x, r, norm):
     if math.isinf(norm[RADIUS]):
         descend(V, x, r)
         return
+    # new^2 - old^2 = (new - old) (new + old), entry by entry
     gain = 0.0
     for i in range(x.indices.shape[0]):
         j, xj = x.indices[i], x.values[i] / norm[SCALE]

@@ -1,8 +1,17 @@
 """Eight numbers at a time, for kernels: `eight(A, i)` and + - * / on what it returns, lane by lane.
 
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
-an order that the source fixes: a lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
+an order that the source fixes. A lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
 but what `fma` fuses. LLVM splits the eight where registers are narrower.
+
+    eight, first, halves, two, all_lanes, one_lane     eight lanes from memory or from numbers
+    put, put_first, put_folded                         back to memory
+    total, totals, largest, place, how_many, lane      a number from lanes
+    smaller, larger, only, unless_below, any_above     choices, lane by lane
+    plus_outer, combined                               matrix products of eight rows
+    fma, power_of_two, mantissa, exponent, *_guess     what `simd_math` is made of
+
+Every intrinsic below is a pair: the types it takes and returns, and `generate`, which emits its LLVM instructions.
 """
 
 from __future__ import annotations
@@ -39,6 +48,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def _spread(builder: Any, x: Any) -> Any:
+    """Return a number in every lane."""
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, _I32(0))
     return builder.shuffle_vector(
         one, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(_I32, WIDTH), None)
@@ -52,6 +62,7 @@ def _pick(builder: Any, v: Any, w: Any, places: list[int]) -> Any:
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    """Return the address of entry i of an array, counted flat, as that of eight numbers."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
 
@@ -173,6 +184,7 @@ def _largest(typingctx, v):
     """Return the largest lane, where none is NaN."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # The larger of each lane and the one half the width away, three times.
         v, n = args[0], WIDTH
         while n > 1:
             n //= 2
@@ -188,6 +200,7 @@ def _place(typingctx, v, x):
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), ir.IntType(WIDTH))
+        # One bit a lane, and one more after them that is always found.
         bits = builder.or_(builder.zext(equal, _I64), _I64(1 << WIDTH))
         count = get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64, ir.IntType(1)]), "llvm.cttz.i64")
         return builder.call(count, [bits, ir.IntType(1)(1)])
@@ -220,6 +233,7 @@ def _one_lane(typingctx, i, x):
     """Return x in lane i and zeros in the others."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # True in the first i lanes, and in the first i + 1: they differ in lane i.
         here, following = _before(builder, args[0]), _before(builder, builder.add(args[0], _I64(1)))
         return builder.select(builder.xor(here, following), _spread(builder, args[1]), _ZERO)
 
@@ -235,6 +249,7 @@ def _total(typingctx, v):
     """Return the sum of the lanes: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # Each lane plus the one half the width away, three times.
         v, n = args[0], WIDTH
         while n > 1:
             n //= 2
@@ -253,6 +268,7 @@ def _totals(typingctx, a, b, c, e, f, g, h, k):
             order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
             return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
+        # Eight rows become four, two, one: sums of one run of lanes and the next, of length 1, 2, 4.
         rows = list(args)
         for run in (1, 2, 4):
             rows = [halve(rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
@@ -262,6 +278,7 @@ def _totals(typingctx, a, b, c, e, f, g, h, k):
 
 
 def _times_entry(context: Any, builder: Any, kind: Any, array: Any, i: Any, v: Any) -> Any:
+    """Return lanes v times entry i of an array, counted flat."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.fmul(_spread(builder, builder.load(builder.gep(data, [i]))), v)
 
@@ -271,6 +288,7 @@ def _plus_outer(typingctx, a, A, i, v):
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, v = args
+        # Row r: a_r + A[i + r] v.
         for r in range(WIDTH):
             term = _times_entry(context, builder, signature.args[1], A, builder.add(i, i.type(r)), v)
             a = builder.insert_value(a, builder.fadd(builder.extract_value(a, r), term), r)
@@ -284,6 +302,7 @@ def _combined(typingctx, a, A, i, step):
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, step = args
+        # The terms A[i + r step] a_r, then their sum pairwise.
         terms = []
         for r in range(signature.args[0].count):
             terms.append(_times_entry(context, builder, signature.args[1], A, i, builder.extract_value(a, r)))
@@ -327,6 +346,7 @@ def _power_of_two(typingctx, v):
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = ir.VectorType(_I64, WIDTH)
         shift, bias = (ir.Constant(whole, [_I64(number)] * WIDTH) for number in (52, 1023 << 52))
+        # n stands in the last bits of n + ROUNDER: shifted to the exponent's place, the bias added.
         exponent = builder.add(builder.shl(builder.bitcast(args[0], whole), shift), bias)
         return builder.bitcast(exponent, _VECTOR)
 
@@ -344,6 +364,7 @@ def _split(part: str) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             whole = ir.VectorType(_I64, WIDTH)
             start, width, low = (ir.Constant(whole, [_I64(n)] * WIDTH) for n in (_ROOT_HALF, 52, (1 << 52) - 1))
+            # Less the bits of sqrt(1/2), the exponent's field is n and the rest is how far m lies above sqrt(1/2).
             bits = builder.sub(builder.bitcast(args[0], whole), start)
             if part == "exponent":
                 return builder.sitofp(builder.ashr(bits, width), _VECTOR)
@@ -369,6 +390,7 @@ def _fma(typingctx, a, b, c):
     shape, name = (_VECTOR, "llvm.fma.v8f64") if kind == LANES else (ir.DoubleType(), "llvm.fma.f64")
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # Numbers among lanes are spread first.
         fused = get_or_insert_function(builder.module, ir.FunctionType(shape, [shape] * 3), name)
         same = [arg if arg.type == shape else _spread(builder, arg) for arg in args]
         return builder.call(fused, same)
@@ -393,6 +415,7 @@ def _guess(magic: int, shift: int) -> Any:
     return intrinsic(guess)
 
 
+# The intrinsics by the names that kernels call.
 eight: Any = intrinsic(_eight)
 put: Any = intrinsic(_put)
 first: Any = intrinsic(_first)

@@ -1,4 +1,8 @@
-"""Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked."""
+"""Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked.
+
+    expm1, near_exp, exp, log, exponentials     by reduction to a short interval and a polynomial
+    inverse_root, inverse                       by a guess from the number's bits and two corrections
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from banditlab.numerics.simd import (
 _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts; the first has so few bits that its multiples by integers below 2^20 are exact."""
-LEAST = -600.0
+LEAST_EXPONENT = -600.0
 """e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
 
@@ -41,7 +45,7 @@ _LOG = (
     1.531383769920937332e-01,
     1.479819860511658591e-01,
 )
-"""Of s^2, s^4, ... s^14 in ln((1 + s)/(1 - s))/s - 2."""
+"""Coefficients of s^2, s^4, ... s^14 in ln((1 + s)/(1 - s))/s - 2."""
 
 
 @inline
@@ -50,12 +54,14 @@ def expm1(z):
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
     r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # z = n ln 2 + r with |r| <= (ln 2)/2
+    # e^r by its Taylor series to r^13, even and odd powers apart
     square = r * r
     even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
     for power in (10, 8, 6, 4, 2):  # two chains of half the length
         even = even * square + all_lanes(_TAYLOR[power])
         odd = odd * square + all_lanes(_TAYLOR[power + 1])
     small = r + (even + odd * r) * square  # e^r - 1
+    # e^z - 1 = 2^n (e^r - 1) + (2^n - 1)
     scale = power_of_two(shifted)
     return scale * small + (scale - all_lanes(1.0))
 
@@ -65,7 +71,7 @@ def near_exp(z):
     """Return e^z of lanes |z| <= 700, to a unit or two in the last place."""
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
-    r = (z - n * _LN2_HIGH) - n * _LN2_LOW
+    r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # as in `expm1`
     square = r * r
     even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
     for power in (10, 8, 6, 4, 2):
@@ -76,8 +82,8 @@ def near_exp(z):
 
 @inline
 def exp(z):
-    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST, NaN where z is."""
-    return unless_below(z, all_lanes(LEAST), near_exp(larger(all_lanes(LEAST), z)))
+    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST_EXPONENT, NaN where z is."""
+    return unless_below(z, all_lanes(LEAST_EXPONENT), near_exp(larger(all_lanes(LEAST_EXPONENT), z)))
 
 
 @inline
@@ -93,6 +99,7 @@ def log(v):
     fourth = square * square
     odd = fma(fourth, fma(fourth, fma(fourth, _LOG[6], _LOG[4]), _LOG[2]), _LOG[0]) * square
     even = fma(fourth, fma(fourth, _LOG[5], _LOG[3]), _LOG[1]) * fourth
+    # ln(1 + f) = f - (f^2/2 - s (f^2/2 + R)), R the series' rest; n ln 2 is added in two parts.
     half = f * f * 0.5
     return n * _LN2_HIGH - ((half - fma(s, half + odd + even, n * _LN2_LOW)) - f)
 
@@ -105,6 +112,7 @@ def exponentials(z, scale, top, K, e):
         v = exp((eight(z, k) - all_lanes(top)) * scale)
         put(e, k, v)
         sums = sums + v
+    # The one to seven numbers left over, the other lanes left alone.
     k, n = K - K % WIDTH, K % WIDTH
     if n > 0:
         v = exp((first(z, k, n) - all_lanes(top)) * scale)
@@ -117,12 +125,13 @@ def exponentials(z, scale, top, K, e):
 def inverse_root(v):
     """Return 1/sqrt(v) of lanes or a number, 2^-1022 <= v finite, to a unit in the last place: no root, no quotient.
 
-    Of NaN and +-infinity it is no finite number. Of 0, numbers below 2^-1022 and negative ones it may be one, below 2^514,
-    that means nothing: callers keep v above, as AdaGrad's sums are from the start.
+    Of NaN and +-infinity it is no finite number. Of 0, numbers below 2^-1022 and negative ones it may be a number below
+    2^514 that means nothing: callers keep v above, as AdaGrad's sums are from the start.
 
-    From a guess y with v y^2 = 1 - h, |h| <= 0.07, 1/sqrt(v) = y (1 - h)^(-1/2): the cubic through Chebyshev's nodes leaves
+    A guess y has v y^2 = 1 - h with |h| <= 0.07, and 1/sqrt(v) = y (1 - h)^(-1/2). The cubic through Chebyshev's nodes leaves
     |h| <= 2e-6, for which three terms of the series do. v y goes first: it neither overflows nor loses bits.
     """
+    # The guess, the cubic, the series.
     y = root_guess(v)
     h = fma(v * y, y * -1.0, 1.0)
     y = y * fma(h, fma(h, fma(h, 0.31279807, 0.37627814), 0.50000132), 0.99999925)
@@ -138,6 +147,7 @@ def inverse(v):
 
     From a guess y with v y = 1 - e, |e| <= 0.051, 1/v = y / (1 - e): a cubic, then three terms of the series.
     """
+    # The guess, the cubic, the series.
     y = inverse_guess(v)
     e = fma(v, y * -1.0, 1.0)
     y = y * fma(e, fma(e, fma(e, 1.00255699, 1.00255699), 0.99999918), 0.99999918)

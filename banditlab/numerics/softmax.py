@@ -1,4 +1,7 @@
-"""Softmax in kernels: from logits, into logarithms, added to a sum."""
+"""Softmax in kernels: of logits, its logarithm, and added to a running sum.
+
+The largest logit is subtracted first, so that no exponential overflows and the largest is 1.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ def softmax_into(z, s):
     top = z[0]
     for k in range(1, z.shape[0]):
         top = max(top, z[k])
+    # s_k = e^{z_k - top} and their sum
     total = 0.0
     for k in range(z.shape[0]):
         s[k] = math.exp(z[k] - top)
@@ -27,6 +31,7 @@ def log_softmax(z):
     top = z[0]
     for k in range(1, z.shape[0]):
         top = max(top, z[k])
+    # ln sum_k e^{z_k} = top + ln sum_k e^{z_k - top}
     total = 0.0
     for k in range(z.shape[0]):
         total += math.exp(z[k] - top)
@@ -39,10 +44,12 @@ def log_softmax(z):
 def add_softmax(z, n, sign, v, total):
     """total += softmax(z + sign n), (K,) each; v is overwritten."""
     K = z.shape[0]
+    # v = z + sign n
     top = -math.inf
     for k in range(K):
         v[k] = z[k] + sign * n[k]
         top = max(top, v[k])
+    # v = e^{v - top}, added in proportion
     whole = 0.0
     for k in range(K):
         v[k] = math.exp(v[k] - top)

@@ -1,7 +1,7 @@
-"""Sparse contexts: rows in CSR form, checked once, as compiled loops take them. No row is ever made dense here unasked.
+"""Sparse contexts: rows in CSR form, checked once, as compiled loops take them. No row is made dense unasked.
 
 A kernel that takes both kinds of contexts is written once: it touches x only through functions made by
-`banditlab.kernels.by_context`, which run one form where x is an array and another where it is a `SparseRow`.
+`banditlab.numerics.contexts.by_context`. They run one form where x is an array and another where it is a `SparseRow`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CSR(NamedTuple):
     indptr: NDArray[np.int64]
 
     def row(self, t: int) -> SparseRow:
-        """Return context t (outside kernels; inside, it is `banditlab.kernels.row(X, t)`)."""
+        """Return context t (outside kernels; inside, it is `banditlab.numerics.contexts.row(X, t)`)."""
         start, stop = self.indptr[t], self.indptr[t + 1]
         return SparseRow(self.indices[start:stop], self.values[start:stop])
 
@@ -138,11 +138,13 @@ def refuse_dense(d: int) -> None:
 def _as_csr(found: Any, d: int) -> CSR | None:
     """Return a scipy.sparse CSR array as kernels take it, None where an entry lies outside its shape."""
     indptr = np.asarray(found.indptr, dtype=np.int64)
+    # Pointers that rise from row to row and stay within the arrays.
     whole = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(found.data), len(found.indices))
     if not whole or (np.diff(indptr) < 0).any():
         return None
     places = np.ascontiguousarray(found.indices)
     used = places[indptr[0] : indptr[-1]]
+    # Places within 0 ... d-1, which 32 bits hold.
     if len(used) and (used.min() < 0 or used.max() >= min(d, 2**32)):
         return None
     indices = places.view(np.uint32) if places.dtype == np.int32 else places.astype(np.uint32)
@@ -154,6 +156,7 @@ def _is_ordered(csr: CSR) -> bool:
     """Return whether the places of every row increase strictly."""
     first, last = csr.indptr[0], csr.indptr[-1]
     used = csr.indices[first:last]
+    # Between two neighbours of one row the place must rise; where a row begins it may fall.
     rises = used[1:] > used[:-1]
     starts = csr.indptr[1:-1] - first
     rises[starts[(starts > 0) & (starts < len(used))] - 1] = True

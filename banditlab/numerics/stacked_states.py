@@ -55,6 +55,7 @@ def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i
             part, data=start, shape=shape[1:], strides=strides[1:], itemsize=array.itemsize, meminfo=None
         )
         return part._getvalue()
+    # A named tuple: field by field.
     items = [
         _member_of(context, builder, k, r, builder.extract_value(value, n), i)
         for n, (k, r) in enumerate(zip(kind.types, result.types, strict=True))

@@ -1,10 +1,10 @@
-"""Kernels shared by learners that keep a model as a quadratic: softmax, AIOLI's root, P = A^{-1} (d, d) symmetric.
+"""Symmetric matrices P (d, d) kept whole: P x, P - s v v', and x'y.
 
-Laid out so that the inner loops vectorise without fastmath: four rows at a time, added into a row of scratch.
+The inner loops vectorise without fastmath: four rows at a time are added into a row of scratch.
 
-Where contexts have zeros, a round lists the others once, `n = support(x, index)`, and passes the list to the functions
-named ..._on, which read what it names only and go over to the dense forms where it is long. Which way they go depends on
-n and d alone, so whoever calls them at the same context gets the same bits.
+Where contexts have zeros, a round lists the other entries once, `n = support(x, index)`. The functions named ..._on take
+that list and read what it names only; where it is long they go over to the dense forms. Which way they go depends on n and
+d alone, so whoever calls them at the same context gets the same bits.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def dot(x, y):
     """Return x'y for x, y (d,), in four partial sums so that the additions need not wait for each other."""
     d = x.shape[0]
     whole = d // 4 * 4
+    # Sums over j = 0, 1, 2, 3 modulo 4; the one to three entries left over join the first.
     s0 = s1 = s2 = s3 = 0.0
     for j in range(0, whole, 4):
         s0 += x[j] * y[j]
@@ -42,6 +43,7 @@ def symmetric_matvec(P, x, out):
     whole = d // 4 * 4
     for j in range(d):
         out[j] = 0.0
+    # out = sum_i x_i P_i, four rows a pass
     for i in range(0, whole, 4):
         _add_four_rows(x[i], x[i + 1], x[i + 2], x[i + 3], P[i], P[i + 1], P[i + 2], P[i + 3], out)
     for i in range(whole, d):
@@ -58,7 +60,7 @@ def support(x, index):
     """Write the j with x_j != 0 in increasing order into index (d,) int64 and return how many there are, for x (d,)."""
     n = 0
     for j in range(x.shape[0]):
-        index[n] = j
+        index[n] = j  # written over by the next one where x_j is 0
         n += x[j] != 0.0  # NaN is not 0: it stays in
     return n
 
@@ -67,7 +69,7 @@ def support(x, index):
 def symmetric_matvec_on(P, x, index, n, out):
     """Write P x into out (d,) for a symmetric P (d, d), n = support(x, index)."""
     P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
-    if 4 * n > 3 * x.shape[0]:
+    if 4 * n > 3 * x.shape[0]:  # reading all rows in order is faster than most of them by a list
         symmetric_matvec(P, x, out)
         return
     for j in range(out.shape[0]):
@@ -78,6 +80,7 @@ def symmetric_matvec_on(P, x, index, n, out):
 @inline
 def _add_rows(P, x, index, start, stop, first, out):
     """Add the rows index[start:stop] of P, from column `first` on, times their x into out (d - first,)."""
+    # Four of the listed rows a pass, then the rest one by one.
     whole = start + (stop - start) // 4 * 4
     for s in range(start, whole, 4):
         i, j, k, l = index[s], index[s + 1], index[s + 2], index[s + 3]

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from banditlab.errors import IncompatibleError
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.linear_scores import SHORT, matrix, padded, per_class, scores, zero_weights
+from banditlab.numerics.linear_scores import MOST_BY_ROWS, matrix, padded, per_class, scores, zero_weights
 from banditlab.numerics.running_norm import fold, measured, note, running_norm
 from banditlab.numerics.sparse_rows import MOST_DENSE, SparseRows
 from banditlab.players.agent import Trace
@@ -185,7 +185,7 @@ def test_a_block_of_sparse_contexts_allocates_no_dense_row():
 
 
 @pytest.mark.parametrize("classes", [2, 4, 5, 9])
-@pytest.mark.parametrize("d", [1, 7, 8, 64, 403, SHORT + 1])
+@pytest.mark.parametrize("d", [1, 7, 8, 64, 403, MOST_BY_ROWS + 1])
 def test_scores_are_summed_in_the_same_order(d, classes):
     rng = np.random.default_rng(d)
     X = as_contexts(rng.standard_normal((60, d)) * (rng.random((60, d)) < rng.random((60, 1))))
@@ -213,7 +213,7 @@ def test_scores_are_summed_in_the_same_order(d, classes):
 def test_weights_by_columns_learn_what_weights_by_rows_do(id_, settings):
     """The same contexts, behind them features that are always 0: as many as make the weights go by columns."""
     X, y = documents()
-    wide = np.hstack([X, np.zeros((T, SHORT))])
+    wide = np.hstack([X, np.zeros((T, MOST_BY_ROWS))])
     short, short_trace = play(build(id_, settings), X, y)
     long, long_trace = play(build(id_, settings, wide.shape[1]), wide, y)
     sparse, sparse_trace = play(build(id_, settings, wide.shape[1]), in_csr(wide), y)

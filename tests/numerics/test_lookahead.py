@@ -55,8 +55,8 @@ class Direct:
 def made(monkeypatch, scales, d, room):
     """Models with room for stretches of `room` contexts, 0: none."""
     monkeypatch.setattr(module, "LARGE", 0 if room else 2**60)
-    monkeypatch.setattr(module, "LONG", room)
-    monkeypatch.setattr(module, "SHORT", room)
+    monkeypatch.setattr(module, "LONG_STRETCH", room)
+    monkeypatch.setattr(module, "SHORT_STRETCH", room)
     models = module.inverses(scales, d)
     assert (models.ahead is None) == (room == 0)
     return models
@@ -185,8 +185,8 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
 
 def test_room_is_for_large_problems():
     assert module.inverses(np.ones(10), 65).ahead is None
-    assert module.inverses(np.ones(10), 256).ahead.G.shape[1] == module.SHORT
-    assert module.inverses(np.ones(2), 1024).ahead.G.shape[1] == module.LONG
+    assert module.inverses(np.ones(10), 256).ahead.G.shape[1] == module.SHORT_STRETCH
+    assert module.inverses(np.ones(2), 1024).ahead.G.shape[1] == module.LONG_STRETCH
     large = module.inverses(np.ones(10), 1024)
     assert sum(array.nbytes for array in large.ahead) < 0.06 * large.P.nbytes
 

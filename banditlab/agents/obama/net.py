@@ -47,6 +47,7 @@ def act_kernel(state, x, u, p, payload):
 def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # L_t = 0
         return
+    # eta L_t = w loss: a tempered factor softmax(W x)_y^w of every member
     w = hit_weight(state.eta, state.hits, p[action])
     # w_i <- w_i + w ln softmax(W_i x)_y, normalised
     mix_linear(state.M, state.w, x, state.Z, state.qbar)
@@ -75,6 +76,7 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     rule's error falls faster than any power of the spacing, once that is below the posterior's deviation.
     """
     size = (n_classes - 1) * n_features
+    # Every combination of the nodes of the axes, and the prior's density there.
     axis = deviation * np.linspace(-REACH, REACH, per_axis(n, size))
     theta = np.stack(np.meshgrid(*[axis] * size, indexing="ij"), axis=-1).reshape(-1, n_classes - 1, n_features)
     w = -0.5 * (theta**2).sum(axis=(1, 2)) / deviation**2
@@ -96,6 +98,7 @@ def resolution(state: State, deviation: float) -> float:
     """Return the posterior's least standard deviation along an axis of the grid in units of its spacing."""
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
+    # The posterior's variance along each coordinate.
     weights = np.exp(state.w)
     variance = weights @ theta**2 - (weights @ theta) ** 2
     spacing = 2.0 * REACH * deviation / (round(N ** (1.0 / theta.shape[1])) - 1)

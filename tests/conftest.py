@@ -30,12 +30,45 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
+@pytest.fixture(scope="session")
+def dense_step() -> Any:
+    """Return `step(M, C, x, y, w)`: a Gaussian posterior's implicit step in Kd dimensions, slowly, by scipy.
+
+    The mean by a proximal step on the objective, then the covariance by inverting the precision.
+    """
+    import numpy as np
+    from scipy.optimize import minimize
+
+    from banditlab.losses import logistic_gradient, logistic_loss, softmax
+
+    def step(M: Any, C: Any, x: Any, y: int, w: float) -> Any:
+        K, d = M.shape
+        precision = np.linalg.inv(C)
+
+        def objective(v: Any) -> Any:
+            W, e = v.reshape(K, d), v - M.ravel()
+            return e @ precision @ e / 2 + w * logistic_loss(W @ x, y)
+
+        def gradient(v: Any) -> Any:
+            return precision @ (v - M.ravel()) + w * logistic_gradient(v.reshape(K, d), x, y).ravel()
+
+        def hessian(v: Any) -> Any:
+            s = softmax(v.reshape(K, d) @ x)
+            return precision + w * np.kron(np.diag(s) - np.outer(s, s), np.outer(x, x))
+
+        found = minimize(objective, M.ravel(), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9})
+        v = found.x - np.linalg.solve(hessian(found.x), gradient(found.x))  # scipy stops at rounding of the objective
+        return v.reshape(K, d), np.linalg.inv(hessian(v))
+
+    return step
+
+
 FAMILIES = {
-    "obama": "obama",
-    "newtron": "newtron",
+    "obama": "obama|gaussian_posterior",
+    "newtron": "newtron|frobenius_programme",
     "inverse gap": "fastcb|squarecb",
     "ridge": "confidit|linucb|lints|ridge",
-    "gaf": "gaf",
+    "gaf": "gaf|gaussian_softmax",
     "grid": "b-grid|test_grid",
     "ons": "[^a-z]ons[^a-z]",
     "folklore": "folklore",
@@ -50,7 +83,7 @@ def group_of(nodeid: str) -> str:
     their fixtures, some of which play sweeps, are made once.
     """
     file = nodeid.partition("::")[0]
-    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "record")
+    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "numerics", "record")
     return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
 
 

@@ -1,7 +1,7 @@
 """A stretch of contexts looked at together: packed matrices P_i and vectors h_i read once for m rounds, not once a round.
 
-Problem. Models i = 1 ... M keep P_i = A_i^{-1} (see `packed_symmetric`) and h_i. Round t reads m_i = h_i'x_t and q_i = x_t'P_i x_t of
-all of them, and moves a few: with v = P_i x_t
+Problem. Models i = 1 ... M keep P_i = A_i^{-1} (see `packed_symmetric`) and h_i. Round t reads m_i = h_i'x_t and
+q_i = x_t'P_i x_t of all of them, and moves a few: with v = P_i x_t
 
     h_i <- h_i + step v,        P_i <- P_i - s v v',    s >= 0.                                                      (1)
 

@@ -1,7 +1,7 @@
 """Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked.
 
-    expm1, near_exp, exp, log, exponentials     by reduction to a short interval and a polynomial
-    inverse_root, inverse                       by a guess from the number's bits and two corrections
+* expm1, near_exp, exp, log, exponentials: by reduction to a short interval and a polynomial.
+* inverse_root, inverse: by a guess from the number's bits and two corrections.
 """
 
 from __future__ import annotations

@@ -7,23 +7,17 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from banditlab.agents.obama.laplace import mean_softmax
 from banditlab.agents.obama.obama_lite import ObamaLite
 from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import HorizonRequiredError, UsageError
-from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.losses import logistic_gradient, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.dense import cholesky_psd
 from banditlab.numerics.gaussian_posterior import (
-    DELAYED,
-    UNSOLVED,
     WAITING,
     covariance,
     learn_label,
-    logit_law,
-    multinomial_factor,
     posterior_state,
 )
 from banditlab.players.agent import Trace
@@ -41,90 +35,6 @@ def stream(K, d, T, seed=0, noise=0.2):
 
 def problem(K, d, T=None):
     return Problem(n_features=d, n_classes=K, radius=1.0, horizon=T)
-
-
-def dense_step(M, C, x, y, w):
-    """The proximal step by scipy on the Kd-dimensional objective, then the covariance by inverting the precision."""
-    K, d = M.shape
-    precision = np.linalg.inv(C)
-
-    def objective(v):
-        W, e = v.reshape(K, d), v - M.ravel()
-        return e @ precision @ e / 2 + w * logistic_loss(W @ x, y)
-
-    def gradient(v):
-        return precision @ (v - M.ravel()) + w * logistic_gradient(v.reshape(K, d), x, y).ravel()
-
-    def hessian(v):
-        s = softmax(v.reshape(K, d) @ x)
-        return precision + w * np.kron(np.diag(s) - np.outer(s, s), np.outer(x, x))
-
-    found = minimize(objective, M.ravel(), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9})
-    v = found.x - np.linalg.solve(hessian(found.x), gradient(found.x))  # scipy stops at rounding of the objective
-    return v.reshape(K, d), np.linalg.inv(hessian(v))
-
-
-@pytest.mark.parametrize(
-    ("K", "d", "deviation"), [(2, 1, 1.0), (2, 4, 10.0), (3, 2, 0.3), (3, 3, 5.0), (5, 4, 2.0), (7, 2, 30.0)]
-)
-def test_equals_the_dense_filter(K, d, deviation):
-    """Through several subtractions of the waiting columns, weights from 1e-6 to 1, confident wrong predictions."""
-    rng = np.random.default_rng(K * d)
-    X, y = stream(K, d, 3 * DELAYED + 2, seed=K)
-    posterior = posterior_state(K, d, deviation)
-    M, C = np.zeros((K, d)), deviation**2 * np.eye(K * d)
-    for x, label in zip(X, y):
-        w = min(1.0, 10.0 ** rng.uniform(-3, 1)) if rng.random() < 0.8 else 1e-6
-        logit_law(posterior, x)
-        J = np.kron(np.eye(K), x)
-        np.testing.assert_allclose(posterior.law.z0, M @ x, atol=1e-8 * deviation)
-        np.testing.assert_allclose(posterior.law.Sigma, J @ C @ J.T, atol=1e-8 * deviation**2)
-        learn_label(posterior, x, label, w)
-        M, C = dense_step(M, C, x, label, w)
-        np.testing.assert_allclose(posterior.M, M, atol=1e-8 * deviation)
-        np.testing.assert_allclose(covariance(posterior), C, atol=1e-8 * deviation**2)
-    assert posterior.tally[UNSOLVED] == 0
-
-
-def test_first_step_of_two_classes_by_hand():
-    """K = 2, d = 1, x = 1: the margin m = z_0 - z_1 solves m = 2 v w (1 - sigmoid(m)), v the prior's variance."""
-    posterior = posterior_state(2, 1, 1.5)
-    learn_label(posterior, as_contexts([1.0]), 0, 0.7)
-    margin = 2 * posterior.M[0, 0]
-    assert posterior.M[1, 0] == -posterior.M[0, 0]
-    sigmoid = 1 / (1 + math.exp(-margin))
-    assert margin == pytest.approx(2 * 1.5**2 * 0.7 * (1 - sigmoid), abs=1e-12)
-    C = covariance(posterior)
-    variance = 2 * 1.5**2 / (1 + 2 * 1.5**2 * 0.7 * sigmoid * (1 - sigmoid))
-    assert C[0, 0] + C[1, 1] - 2 * C[0, 1] == pytest.approx(variance, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    "s",
-    [
-        [0.25, 0.25, 0.5],
-        [1.0, 0.0, 0.0],
-        [0.0, 0.0, 1.0],
-        [0.0, 1.0, 0.0],
-        [1e-300, 1.0, 1e-310],
-        [1 - 1e-15, 9e-16, 1e-16],
-        [0.5, 0.5],
-    ],
-)
-def test_multinomial_factor(s):
-    s = np.array(s)
-    G = np.full((len(s), len(s) - 1), np.nan)
-    multinomial_factor(s, G)
-    np.testing.assert_allclose(G @ G.T, np.diag(s) - np.outer(s, s), atol=3e-16)
-
-
-def test_cholesky_of_a_singular_covariance():
-    A = np.array([[4.0, 2.0, -2.0], [2.0, 1.0, -1.0], [-2.0, -1.0, 5.0]])
-    R = np.full((3, 3), np.nan)
-    cholesky_psd(A, R)
-    np.testing.assert_allclose(R @ R.T, A, atol=1e-14)
-    cholesky_psd(np.zeros((3, 3)), R)
-    np.testing.assert_array_equal(R, np.zeros((3, 3)))
 
 
 def test_mean_softmax_is_the_average_over_the_mirrored_nodes():
@@ -261,7 +171,7 @@ def test_continues_after_a_round_trip(how, tmp_path):
     np.testing.assert_array_equal(agent.state.posterior.M, again.state.posterior.M)
 
 
-def test_feedback_may_come_late_or_never():
+def test_feedback_may_come_late_or_never(dense_step):
     """The weight is that of the decision; the step is taken at the posterior of the moment."""
     K, d = 3, 2
     X, y = stream(K, d, 60)

@@ -9,9 +9,7 @@ import pytest
 import scipy.sparse
 
 from banditlab.errors import IncompatibleError
-from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.linear_scores import MOST_BY_ROWS, matrix, padded, per_class, scores, zero_weights
-from banditlab.numerics.running_norm import fold, measured, note, running_norm
+from banditlab.numerics.linear_scores import MOST_BY_ROWS
 from banditlab.numerics.sparse_rows import MOST_DENSE, SparseRows
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
@@ -138,20 +136,6 @@ def test_forms_may_alternate(id_, settings):
     np.testing.assert_allclose(by_dense.p_true, np.concatenate([part.p_true for part in parts]), rtol=1e-12, atol=1e-12)
 
 
-def test_a_square_that_falls_far_is_measured_anew():
-    norm = running_norm()
-    measured(norm, 1e8)
-    assert not note(norm, -0.5e8, 100)
-    assert note(norm, -0.5e8 + 1e-3, 100)  # what is left holds few digits
-    measured(norm, 1e-3)
-    assert [note(norm, 0.0, 3) for _ in range(3)] == [False, False, True]
-    V = np.array([[3.0, 0.0], [0.0, 4.0]])
-    norm[:4] = [0.5, 1.0, 1.0, 7.0]
-    fold(V, norm)
-    assert V.tolist() == [[1.5, 0.0], [0.0, 2.0]]
-    assert norm[:4].tolist() == [1.0, 6.25, 6.25, 0.0]
-
-
 def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long_ones():
     X, y = documents(d=20, T=50, most=6)
     assert not registry().load("agents", "linucb").sparse
@@ -182,27 +166,6 @@ def test_a_block_of_sparse_contexts_allocates_no_dense_row():
     tracemalloc.stop()
     assert peak < 8 * d  # of one row
     assert np.linalg.norm(agent.weights) == pytest.approx(0.01 * np.sqrt(K))  # the ball binds
-
-
-@pytest.mark.parametrize("classes", [2, 4, 5, 9])
-@pytest.mark.parametrize("d", [1, 7, 8, 64, 403, MOST_BY_ROWS + 1])
-def test_scores_are_summed_in_the_same_order(d, classes):
-    rng = np.random.default_rng(d)
-    X = as_contexts(rng.standard_normal((60, d)) * (rng.random((60, d)) < rng.random((60, 1))))
-    csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
-    W = rng.standard_normal((classes, d)) * 10.0 ** rng.integers(-8, 8, (classes, d))
-    for V, one, other in (
-        (matrix(d, classes), per_class(d, classes), per_class(d, classes)),
-        (zero_weights(d, classes), np.zeros(padded(classes)), np.zeros(padded(classes))),
-    ):
-        V[:d, :classes] = W.T
-        one[:] = other[:] = 1.0
-        for t in range(60):
-            scores(V, X[t], one)
-            scores(V, csr.row(t), other)
-            assert np.array_equal(one, other)
-            np.testing.assert_allclose(one[:classes], W @ X[t], rtol=1e-9, atol=1e-6)
-            assert not one[classes:].any()
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from banditlab.bounds.aggregating import aggregating_net
 from banditlab.comparators import best_in_ball
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
 from banditlab.forecasters.aggregating import Aggregating
-from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.losses import logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.langevin import effective_sample_size, potential
 from banditlab.problem import Problem
 
 
@@ -158,14 +157,6 @@ def test_the_net_is_uniform_in_the_ball_and_the_predictions_block_alike() -> Non
 # ------------------------------------------------------------------------------------------------------------- Langevin
 
 
-def test_potential_against_the_losses() -> None:
-    X, y = plane(1, 30, 2, 3)
-    W, G = np.random.default_rng(0).standard_normal((3, 2)), np.empty((3, 2))
-    value = potential(W, X, np.eye(3)[y], np.empty(3), G)
-    assert value == pytest.approx(logistic_loss(X @ W.T, y).sum())
-    np.testing.assert_allclose(G, sum(logistic_gradient(W, x, k) for x, k in zip(X, y, strict=True)))
-
-
 def test_chains_agree_with_the_posterior_by_importance_sampling() -> None:
     """After 60 rounds, forecasts against 50,000 draws of the prior weighted by the likelihood."""
     d, K, n, B = 2, 2, 60, 3.0
@@ -212,17 +203,6 @@ def test_saved_chains_continue(tmp_path) -> None:
         np.testing.assert_array_equal(player.predict(x), again.predict(x))
         player.update(x, label)
         again.update(x, label)
-
-
-def test_effective_sample_size() -> None:
-    rng = np.random.default_rng(0)
-    assert effective_sample_size(rng.standard_normal((500, 8))) > 3000
-    walk = np.zeros((500, 8))
-    for t in range(1, 500):  # AR(1) at .9: n (1 - .9)/(1 + .9) = 210
-        walk[t] = 0.9 * walk[t - 1] + rng.standard_normal(8)
-    assert 120 < effective_sample_size(walk) < 320
-    stuck = np.repeat(rng.standard_normal((1, 8)), 500, axis=0)
-    assert effective_sample_size(stuck + 1e-6 * rng.standard_normal((500, 8))) < 12
 
 
 def test_refusals() -> None:

@@ -12,8 +12,6 @@ from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.symmetric import rank_one_downdate, symmetric_matvec
-from banditlab.numerics.tanh_root import aioli_root
 from banditlab.problem import Problem
 
 
@@ -78,28 +76,6 @@ def test_objective_gradient_against_finite_differences() -> None:
     numeric = [(direct.objective(theta + h * e, X[5])[0] - direct.objective(theta - h * e, X[5])[0]) / (2 * h)
                for e in np.eye(3)]  # fmt: skip
     np.testing.assert_allclose(direct.objective(theta, X[5])[1], numeric, atol=1e-8)
-
-
-@pytest.mark.parametrize("w", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("q", [0.0, 0.1, 3.0, 100.0, 1e6])
-@pytest.mark.parametrize("m", [-80.0, -3.0, -1e-7, 0.0, 1e-3, 0.4, 12.0, 1e5])
-def test_root(m: float, q: float, w: float) -> None:
-    z = aioli_root(m, q, w)
-    slope = 1 + 0.25 * w * q / math.cosh(min(abs(z), 600) / 2) ** 2
-    assert abs(z - m + 0.5 * w * q * math.tanh(z / 2)) <= 1e-14 * slope * abs(z) + 4e-16 * (abs(m) + w * q * abs(z))
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 65])
-def test_symmetric_kernels(d: int) -> None:
-    rng = np.random.default_rng(d)
-    A, x, v = rng.standard_normal((d, d)), rng.standard_normal(d), rng.standard_normal(d)
-    P, out = A @ A.T + np.eye(d), np.empty(d)
-    symmetric_matvec(P, x, out)
-    np.testing.assert_allclose(out, P @ x, rtol=1e-12, atol=1e-12)
-    expected = P - 0.3 * np.outer(v, v)
-    rank_one_downdate(P, v, 0.3)
-    np.testing.assert_allclose(P, expected, atol=1e-12)
-    np.testing.assert_array_equal(P, P.T)
 
 
 @pytest.mark.parametrize("labels", ["noise", "separable", "adversarial"])

@@ -14,7 +14,6 @@ from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.forecasters.ftrl import FTRL
 from banditlab.losses import log_sum_exp, logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.distinct_rows import Distinct
 from banditlab.problem import Problem
 
 
@@ -129,20 +128,6 @@ def test_permuting_the_labels_permutes_the_forecast() -> None:
         np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-8)
         one.update(x, label)
         other.update(x, new[label])
-
-
-def test_distinct_contexts() -> None:
-    past = Distinct(2, 3)
-    rows = [past.row(as_contexts(x)) for x in ([0.0, 1.0], [-0.0, 1.0], [1.0, 0.0])]
-    assert rows == [0, 0, 1]
-    for i in range(40):
-        assert past.count(as_contexts([float(i), 2.0]), i % 3) == i + 2
-    other = Distinct(2, 3)
-    other.restore(past.arrays())
-    assert past.C.sum() == 40
-    np.testing.assert_array_equal(other.X, past.X)
-    np.testing.assert_array_equal(other.C, past.C)
-    assert other.row(as_contexts([39.0, 2.0])) == 41
 
 
 def test_theory_regularization() -> None:

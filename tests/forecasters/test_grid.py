@@ -16,8 +16,6 @@ from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.grid import BATCH, BGrid
 from banditlab.losses import log_sum_exp, logistic_loss
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.jit import njit
-from banditlab.numerics.stacked_states import member, stack, view
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
@@ -163,14 +161,6 @@ def test_inside_the_exploration_reduction() -> None:
     assert one.bound(n) is not None
 
 
-def test_views_of_a_stack_share_its_memory() -> None:
-    states = [FOLKLORE(Problem(2, 3, 1.0), None, norm_bound=B).state for B in (1.0, 2.0)]
-    stacked = stack(states)
-    view(stacked, 1).blocks.M[0, 0, 0] = 7.0
-    assert stacked.blocks.M[1, 0, 0, 0] == 7.0
-    assert type(stacked) is type(states[0])
-
-
 def test_refusals() -> None:
     with pytest.raises(IncompatibleError, match="n_classes = 2"):
         BGrid(Problem(2, 3, 1.0), None, member="aioli")
@@ -185,22 +175,3 @@ def test_refusals() -> None:
 def test_settings_out_of_range(wrong: dict) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         BGrid(Problem(2, 2, 1.0), None, **wrong)
-
-
-def test_numbers_of_a_stack_are_copies_of_its_vectors() -> None:
-    states = [AIOLI(Problem(2, 2, 1.0), None, norm_bound=B).state for B in (1.0, 2.0)]
-    stacked = stack(states)
-    assert stacked.curvature.tolist() == [state.curvature for state in states]
-    found = view(stacked, 1).curvature
-    assert type(found) is float
-    assert found == states[1].curvature
-
-
-@njit(cache=False)
-def curvature_of(stacked, i):  # type: ignore[no-untyped-def]
-    return member(stacked, i).curvature
-
-
-def test_a_kernel_sees_a_members_numbers() -> None:
-    states = [AIOLI(Problem(2, 2, 1.0), None, norm_bound=B).state for B in (1.0, 2.0, 4.0)]
-    assert [curvature_of(stack(states), i) for i in range(3)] == [state.curvature for state in states]

@@ -10,7 +10,6 @@ from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
 from banditlab.numerics.lookahead import next_stretch
-from banditlab.numerics.simd import all_lanes, combined, eight, plus_outer, put
 
 
 @njit
@@ -181,39 +180,3 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
     assert np.isnan(packed.dense(models.P, d)[0]).any()
     assert_near(models._replace(P=models.P[1:], H=models.H[1:]), (packed.dense(alone.P, d)[1:], alone.H[1:, -d:]), d)
     assert np.isfinite(packed.dense(models.P, d)[1:]).all()
-
-
-def test_room_is_for_large_problems():
-    assert module.inverses(np.ones(10), 65).ahead is None
-    assert module.inverses(np.ones(10), 256).ahead.G.shape[1] == module.SHORT_STRETCH
-    assert module.inverses(np.ones(2), 1024).ahead.G.shape[1] == module.LONG_STRETCH
-    large = module.inverses(np.ones(10), 1024)
-    assert sum(array.nbytes for array in large.ahead) < 0.06 * large.P.nbytes
-
-
-# ------------------------------------------------------------------------------------------------------ eight rows of eight
-
-
-@njit
-def tile(A, B, out):
-    zero = all_lanes(0.0)
-    a = (zero, zero, zero, zero, zero, zero, zero, zero)
-    for j in range(A.shape[0]):
-        a = plus_outer(a, A, 8 * j, eight(B, 8 * j))
-    for r in range(8):
-        put(out, 8 * r, a[r])
-
-
-@njit
-def mixed(A, B, i, step, out):
-    put(out, 0, combined((eight(B, 0), eight(B, 8), eight(B, 16), eight(B, 24)), A, i, step))
-
-
-def test_tiles():
-    rng = np.random.default_rng(0)
-    A, B = rng.integers(-9, 9, (5, 8)).astype(float), rng.integers(-9, 9, (5, 8)).astype(float)
-    out = np.zeros((8, 8))
-    tile(A, B, out)
-    np.testing.assert_array_equal(out, A.T @ B)
-    mixed(A, B, 3, 8, out[0])
-    np.testing.assert_array_equal(out[0], A[:4, 3] @ B[:4])

@@ -7,7 +7,7 @@ import pytest
 
 from banditlab.numerics.jit import njit
 from banditlab.numerics.simd import eight, put
-from banditlab.numerics.simd_math import exp, exponentials, inverse, inverse_root, log
+from banditlab.numerics.simd_math import exp, expm1, exponentials, inverse, inverse_root, log
 
 
 @njit(cache=False)
@@ -111,3 +111,17 @@ def test_logarithms_are_within_a_unit():
     edges = np.array([0.0, np.inf] * 4)
     logarithms(edges, found[:8])
     np.testing.assert_allclose(found[:2], [-1023.0 * np.log(2.0), 1024.0 * np.log(2.0)])
+
+
+@njit
+def expm1_of(z, out):  # type: ignore[no-untyped-def]
+    for i in range(0, z.shape[0], 8):
+        put(out, i, expm1(eight(z, i)))
+
+
+def test_the_exponential_is_numpys_to_two_units():
+    tiny = np.logspace(-300, 2.8, 4000)
+    z = np.concatenate([np.linspace(-700.0, 700.0, 8000), tiny, -tiny])
+    out = np.empty_like(z)
+    expm1_of(z, out)
+    np.testing.assert_allclose(out, np.expm1(z), rtol=4.5e-16)

@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse
 
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.numerics.contexts import by_context, row, stretch
-from banditlab.numerics.jit import njit
-from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRow, SparseRows, is_sparse, n_rows
+from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRows, is_sparse, n_rows
 from banditlab.players.inputs import as_block, as_rows
 
 X = np.array([[0.0, 2.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 5.0]])
@@ -117,41 +115,6 @@ def test_long_rows_are_not_made_dense():
     with pytest.raises(IncompatibleError, match="d = 8,193 are too long to be made dense") as refusal:
         as_rows(long, MOST_DENSE + 1)
     assert "\n" not in str(refusal.value)
-
-
-def dense_form(x, a):
-    return a * x.sum()
-
-
-def sparse_form(x, a):
-    return -a * x.values.sum()
-
-
-form = by_context(dense_form, sparse_form)
-
-
-@njit(cache=False)
-def over_rows(X, n, out):
-    for t in range(n):
-        out[t] = form(row(X, t), 2.0)
-    return form(row(stretch(X, n - 1, n), 0), 1.0)
-
-
-def test_compiled_code_holds_the_form_of_its_contexts():
-    out = np.zeros(4)
-    assert over_rows(as_rows(X, 4), 4, out) == 5.0
-    assert out.tolist() == [10.0, 0.0, -6.0, 10.0]
-    assert over_rows(SparseRows.of(scipy.sparse.csr_array(X)).csr, 4, out) == -5.0
-    assert out.tolist() == [-10.0, 0.0, 6.0, -10.0]
-
-
-def test_both_forms_can_be_called_outside_kernels():
-    csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
-    assert form(X[0], 1.0) == 5.0
-    assert form(csr.row(0), 1.0) == -5.0
-    assert isinstance(csr.row(2), SparseRow)
-    assert csr.row(2).indices.tolist() == [0, 2]
-    assert csr.row(2).values.tolist() == [1.0, -4.0]
 
 
 def test_sums_of_places_given_twice_are_exact_and_finite():

@@ -1,0 +1,150 @@
+"""Compiling: templates bound to kernels, and a disk cache that never serves stale code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditlab import kernels
+from banditlab.numerics.draws import draw_uniform
+from banditlab.numerics.jit import bind, njit
+
+
+def _twice(x):  # type: ignore[no-untyped-def]
+    return inner(x) * 2  # type: ignore[name-defined]  # noqa: F821
+
+
+@njit
+def plus_one(x):  # type: ignore[no-untyped-def]
+    return x + 1
+
+
+@njit
+def plus_two(x):  # type: ignore[no-untyped-def]
+    return x + 2
+
+
+def test_a_template_is_bound_to_each_kernel() -> None:
+    one, two = bind(_twice, "one", inner=plus_one), bind(_twice, "two", inner=plus_two)
+    assert (one(1), two(1), one(1)) == (4, 6, 4)
+
+
+def test_the_bound_name_holds_owner_and_sources() -> None:
+    name = bind(_twice, "me", inner=plus_one).py_func.__qualname__
+    assert name.startswith(f"_twice@me@{kernels.source_digest()}@inner=")
+    assert len(name.rpartition("=")[2]) == 16  # this test's file is no part of the package's digest
+
+
+def test_package_kernels_are_covered_by_the_package_digest() -> None:
+    assert bind(_twice, "me", inner=draw_uniform).py_func.__qualname__.endswith("@inner=")
+
+
+def test_a_bound_kernel_passes_its_files_on() -> None:
+    """A reduction binds a lab's forecaster and is bound to the loop itself: the lab's file must show there."""
+    one, two = (bind(draw_uniform.py_func, "me", helper=kernel) for kernel in (plus_one, _plus_elsewhere()))
+    names = [bind(_twice, "outer", inner=kernel).py_func.__qualname__ for kernel in (one, two, one)]
+    assert names[0] == names[2] != names[1]
+
+
+def _plus_elsewhere() -> Any:
+    """Return a kernel without a file, as a notebook's cell defines one."""
+    namespace: dict[str, Any] = {"njit": njit, "__name__": "elsewhere"}
+    exec(compile("def plus(x):\n    return x + 3\n", "<cell>", "exec"), namespace)
+    return njit(namespace["plus"], cache=False)
+
+
+def test_the_digest_sees_every_kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "kernels.py").write_text("a = 1\n")
+    monkeypatch.setattr(kernels, "PACKAGE", tmp_path)
+    digests = []
+    for name, text in (("kernels.py", "a = 2\n"), ("agents/x.py", ""), ("agents/x.py", "b"), ("agents/y.py", "b")):
+        (tmp_path / name).write_text(text)
+        digests.append(kernels.source_digest.__wrapped__())
+    (tmp_path / "agents" / "y.py").rename(tmp_path / "agents" / "z.py")
+    digests.append(kernels.source_digest.__wrapped__())
+    assert len(set(digests)) == 5
+    (tmp_path / "unrelated.txt").write_text("c")
+    assert kernels.source_digest.__wrapped__() == digests[-1]
+
+
+LAB_AGENT = """
+from typing import NamedTuple
+import numpy as np
+from banditlab.agents import KernelAgent
+from banditlab.kernels import njit
+
+class State(NamedTuple):
+    n: np.ndarray
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    p[:] = 0.0
+    p[{action}] = 1.0
+    return {action}, False
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    state.n[0] += 1
+
+class Constant(KernelAgent):
+    id = "test-constant"
+    explores = False
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+    def __init__(self, problem, rng):
+        super().__init__(problem, rng)
+        self.state = State(np.zeros(1))
+"""
+
+PLAY = """
+import sys
+import numpy as np
+from banditlab.agents import Trace
+from banditlab.kernels import as_contexts
+from banditlab.problem import Problem
+from banditlab.registry import classes_of, load_file
+cls = classes_of(load_file(sys.argv[1]))[0][1]
+trace = Trace.empty(3)
+agent = cls(Problem(2, 3, 1.0), np.random.default_rng(0))
+agent.play_block(as_contexts(np.zeros((3, 2))), np.zeros(3, np.int64), trace)
+print(*trace.action)
+"""
+
+
+def test_an_edited_lab_kernel_is_played_as_it_is_now(tmp_path: Path) -> None:
+    """The compiled loop stands in the package's file, which has not changed: only its name can tell the cache."""
+    file = tmp_path / "constant.py"
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    played = []
+    for action in (1, 2, 1):
+        file.write_text(LAB_AGENT.format(action=action))
+        out = subprocess.run(
+            [sys.executable, "-c", PLAY, str(file)], env=env, capture_output=True, text=True, check=True
+        )
+        played.append(out.stdout.split())
+    assert played == [["1"] * 3, ["2"] * 3, ["1"] * 3]
+
+
+def cache_dir_of(env: dict[str, str]) -> list[str]:
+    """Return numba's folder and the digest, as a fresh process sees them."""
+    code = "from banditlab.kernels import source_digest; import numba; print(numba.config.CACHE_DIR, source_digest())"
+    return subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_the_cache_lies_in_a_folder_of_these_sources(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    place, digest = cache_dir_of(env | {"XDG_CACHE_HOME": str(tmp_path)})
+    assert Path(place).name == digest
+    assert Path(place).is_relative_to(tmp_path)
+
+
+def test_a_users_cache_folder_is_respected(tmp_path: Path) -> None:
+    assert cache_dir_of(os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)})[0] == str(tmp_path)

@@ -1,0 +1,55 @@
+"""AIOLI's root, one at a time and eight at a time: the equation itself and scipy's root finder."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from banditlab.numerics.tanh_root import aioli_root, aioli_roots
+
+
+@pytest.mark.parametrize("w", [0.0, 1.0, 2.0])
+def test_eight_roots_are_the_roots(w):
+    """At margins and variances of all sizes: the equation itself, scipy's root, and the root found one at a time."""
+    rng = np.random.default_rng(3)
+    m = np.concatenate([10.0 ** rng.uniform(-8, 3, 80) * rng.choice([-1, 1], 80), np.zeros(8)])
+    q = np.concatenate([10.0 ** rng.uniform(-8, 4, 80), [0.0, 1.0, 5.0, -1e-20, 0.0, 1e4, 1.0, 1.0]])
+    z = np.empty_like(m)
+    aioli_roots(m, q, w, z)
+    assert np.all(z[80:] == 0.0)
+    for mk, qk, zk in zip(m[:80], q[:80], z[:80]):
+        assert zk == pytest.approx(aioli_root(mk, qk, w), rel=1e-11)
+        if w * qk < 1e3:
+            f = lambda s, mk=mk, qk=qk: s - mk + 0.5 * w * qk * math.tanh(0.5 * s)  # noqa: E731
+            assert zk == pytest.approx(
+                brentq(f, -abs(mk) - 1, abs(mk) + 1, xtol=1e-15, rtol=1e-14), rel=1e-9, abs=1e-13
+            )
+
+
+def test_an_infinite_margin_is_its_own_root():
+    m = np.array([np.inf, -np.inf, 1e300, -1e200, 1e160, 50.0, np.nan, 3.0])
+    z = np.empty(8)
+    aioli_roots(m, np.full(8, 20.0), 1.0, z)
+    expected = [aioli_root(margin, 20.0, 1.0) for margin in m]
+    assert expected[:2] == [np.inf, -np.inf]
+    np.testing.assert_allclose(z, expected, rtol=1e-12)
+
+
+def test_roots_do_not_depend_on_their_neighbours_beyond_rounding():
+    m, q, z = np.array([0.3, *[50.0] * 7]), np.array([4.0, *[1e4] * 7]), np.empty(8)
+    aioli_roots(m, q, 2.0, z)
+    first = z[0]
+    aioli_roots(np.array([0.3, *[0.0] * 7]), q, 2.0, z)
+    assert z[0] == pytest.approx(first, rel=4e-16)
+
+
+@pytest.mark.parametrize("w", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("q", [0.0, 0.1, 3.0, 100.0, 1e6])
+@pytest.mark.parametrize("m", [-80.0, -3.0, -1e-7, 0.0, 1e-3, 0.4, 12.0, 1e5])
+def test_root(m: float, q: float, w: float) -> None:
+    z = aioli_root(m, q, w)
+    slope = 1 + 0.25 * w * q / math.cosh(min(abs(z), 600) / 2) ** 2
+    assert abs(z - m + 0.5 * w * q * math.tanh(z / 2)) <= 1e-14 * slope * abs(z) + 4e-16 * (abs(m) + w * q * abs(z))

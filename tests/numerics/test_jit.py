@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from banditlab import kernels
+from banditlab.numerics import jit
 from banditlab.numerics.draws import draw_uniform
 from banditlab.numerics.jit import bind, njit
 
@@ -36,7 +37,7 @@ def test_a_template_is_bound_to_each_kernel() -> None:
 
 def test_the_bound_name_holds_owner_and_sources() -> None:
     name = bind(_twice, "me", inner=plus_one).py_func.__qualname__
-    assert name.startswith(f"_twice@me@{kernels.source_digest()}@inner=")
+    assert name.startswith(f"_twice@me@{jit.source_digest()}@inner=")
     assert len(name.rpartition("=")[2]) == 16  # this test's file is no part of the package's digest
 
 
@@ -58,19 +59,49 @@ def _plus_elsewhere() -> Any:
     return njit(namespace["plus"], cache=False)
 
 
-def test_the_digest_sees_every_kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """Return a function that writes a module of a package in `tmp_path` and returns the digest of the package's sources."""
+    monkeypatch.setattr(jit, "PACKAGE", tmp_path)
     (tmp_path / "agents").mkdir()
-    (tmp_path / "kernels.py").write_text("a = 1\n")
-    monkeypatch.setattr(kernels, "PACKAGE", tmp_path)
-    digests = []
-    for name, text in (("kernels.py", "a = 2\n"), ("agents/x.py", ""), ("agents/x.py", "b"), ("agents/y.py", "b")):
+
+    def after(name: str, text: str) -> str:
         (tmp_path / name).write_text(text)
-        digests.append(kernels.source_digest.__wrapped__())
+        jit.kernel_sources.cache_clear()
+        return jit.source_digest.__wrapped__()
+
+    yield after
+    jit.kernel_sources.cache_clear()
+
+
+def test_the_digest_sees_every_kernel_source(digest: Callable[..., str], tmp_path: Path) -> None:
+    """Modules that compile something, and all that they import, wherever they stand."""
+    imports = "from banditlab.kernels import njit\n"
+    digests = [
+        digest("kernels.py", "import numba\n"),
+        digest("agents/x.py", imports),
+        digest("agents/x.py", imports + "a = 1\n"),
+        digest("agents/y.py", imports + "from banditlab.constants import c\n"),
+        digest("constants.py", "c = 1\n"),
+        digest("constants.py", "c = 2\n"),
+    ]
     (tmp_path / "agents" / "y.py").rename(tmp_path / "agents" / "z.py")
-    digests.append(kernels.source_digest.__wrapped__())
-    assert len(set(digests)) == 5
-    (tmp_path / "unrelated.txt").write_text("c")
-    assert kernels.source_digest.__wrapped__() == digests[-1]
+    digests.append(digest("constants.py", "c = 2\n"))
+    assert len(set(digests)) == 7
+    assert digest("unrelated.txt", "c") == digests[-1]
+    assert digest("agents/tables.py", "nothing = 'compiled'\n") == digests[-1]
+
+
+def test_every_module_that_compiles_is_a_source() -> None:
+    found = {str(file.relative_to(jit.PACKAGE)) for file in jit.kernel_sources()}
+    assert {
+        "numerics/simd.py",
+        "numerics/jit.py",
+        "agents/banditron.py",
+        "forecasters/ogd.py",
+        "players/rounds.py",
+    } <= found
+    assert not {"cli/main.py", "engine/sweep.py"} & found
 
 
 LAB_AGENT = """
@@ -133,7 +164,9 @@ def test_an_edited_lab_kernel_is_played_as_it_is_now(tmp_path: Path) -> None:
 
 def cache_dir_of(env: dict[str, str]) -> list[str]:
     """Return numba's folder and the digest, as a fresh process sees them."""
-    code = "from banditlab.kernels import source_digest; import numba; print(numba.config.CACHE_DIR, source_digest())"
+    code = (
+        "from banditlab.numerics.jit import source_digest; import numba; print(numba.config.CACHE_DIR, source_digest())"
+    )
     return subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     ).stdout.split()

@@ -14,7 +14,7 @@ import numba
 import pytest
 from numba.core.caching import _CacheLocator
 
-from banditlab import kernels
+from banditlab.numerics import draws, jit
 from banditlab.numerics.jit_cache import SLOTS, EntryFiles, SharedCache
 
 
@@ -145,7 +145,7 @@ def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch: pytest.
         raise PermissionError(13, "read-only")
 
     monkeypatch.setattr(_CacheLocator, "ensure_cache_path", refused)
-    compiled = kernels.njit(_plain)
+    compiled = jit.njit(_plain)
     assert compiled(3) == 3
     assert compiled._cache.cache_path is None
     compiled.recompile()
@@ -156,8 +156,8 @@ def test_an_edit_of_any_kernel_makes_entries_stale(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     hits = []
     for digest in ("before", "before", "after"):
-        monkeypatch.setattr(kernels, "source_digest", lambda digest=digest: digest)
-        compiled = kernels.njit(_plain)
+        monkeypatch.setattr(jit, "source_digest", lambda digest=digest: digest)
+        compiled = jit.njit(_plain)
         compiled(3)
         hits.append(sum(compiled.stats.cache_hits.values()))
     assert hits == [0, 1, 0]
@@ -182,10 +182,10 @@ def test_flush_forgets_this_function_only(tmp_path: Path) -> None:
 
 
 def test_every_kernel_has_the_cache_and_none_asked_for_has_none() -> None:
-    assert isinstance(kernels.draw._cache, SharedCache)
-    assert isinstance(kernels.is_answer._cache, SharedCache)
-    assert isinstance(kernels.bind(_plain, "test")._cache, SharedCache)
-    assert not isinstance(kernels.njit(_plain, cache=False)._cache, SharedCache)
+    assert isinstance(draws.draw._cache, SharedCache)
+    assert isinstance(draws.is_answer._cache, SharedCache)
+    assert isinstance(jit.bind(_plain, "test")._cache, SharedCache)
+    assert not isinstance(jit.njit(_plain, cache=False)._cache, SharedCache)
 
 
 def _plain(x):  # type: ignore[no-untyped-def]
@@ -194,7 +194,7 @@ def _plain(x):  # type: ignore[no-untyped-def]
 
 def test_without_numbas_compiler_a_kernel_is_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert kernels.njit(_plain) is _plain
+    assert jit.njit(_plain) is _plain
 
 
 MODULE = """

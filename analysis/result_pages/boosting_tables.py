@@ -26,12 +26,15 @@ def parts(results: Path) -> dict[str, str]:
         **{name: accuracies(table, measure) for name, measure in MEASURES.items()},
         "best-edge": best_edges(first),
         "seconds": seconds(table),
+        "olm-plus-sum": summed_up(compared),
         "olm-plus": against(compared),
         **shares(table),
         "exact-ahead-balance-scale": behind(compared, "balance-scale", "all", "AdaOLM, exact"),
         "exact-ahead-car": behind(compared, "car", "all", "AdaOLM, exact"),
         "coded-behind-last-fifth": ahead(compared, "balance-scale", "last fifth", "AdaOLM"),
         "coded-behind-all": ahead(compared, "balance-scale", "all", "AdaOLM"),
+        "oza-ahead-balance-scale": behind(compared, "balance-scale", "all", "OLB"),
+        "tree-ahead-mice": behind(compared, "mice", "all", LIGHT),
         **errors_by_learners(learners),
     }
 
@@ -105,16 +108,26 @@ def best_edges(first: pd.DataFrame) -> str:
 
 
 def against(compared: pd.DataFrame) -> str:
-    """Return AdaBoost.OLM++ against AdaBoost.OLM, order by order."""
+    """Return AdaBoost.OLM++ against every rival, order by order; bold where its interval is below 0."""
     rows = []
-    for row in compared[compared["against"].str.startswith("AdaOLM")].to_dict("records"):
+    for row in compared.to_dict("records"):
         interval = "" if pd.isna(row["low"]) else f" ({row['low']:+.3f} to {row['high']:+.3f})"
         means = [bare(row["OLM++"]), bare(row["rival"])]
         gap = f"{row['difference']:+.3f}{interval}"
+        gap = f"**{gap}**" if row["high"] < 0.0 else gap
         rows.append([row["data"], row["measure"], row["against"], *means, gap, f"{row['won']}, {row['lost']}"])
     return markdown_table(
         ["set", "rows", "against", "OLM++", "rival", "difference (95 %)", "won, lost"], rows, align="lllr"
     )
+
+
+def summed_up(compared: pd.DataFrame) -> str:
+    """Return in how many comparisons AdaBoost.OLM++ is surely behind and ahead, in all and of each rival."""
+    rows = []
+    for name, mine in [*compared.groupby("against", sort=False), ("all of them", compared)]:
+        behind, ahead = int((mine["high"] < 0.0).sum()), int((mine["low"] > 0.0).sum())
+        rows.append([name, str(len(mine)), str(behind), str(ahead), str(len(mine) - behind - ahead)])
+    return markdown_table(["against", "comparisons", "OLM++ behind", "OLM++ ahead", "neither"], rows)
 
 
 # ------------------------------------------------------------------------------------------------------- in its sentences

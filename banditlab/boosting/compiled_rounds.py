@@ -1,11 +1,14 @@
-"""The rounds of an expert booster, from the estimates of its learners or over compiled trees whole, in one kernel.
+"""The rounds of an expert booster in kernels: whole over compiled trees, from estimates, or one learner at a time.
 
-The numbers are those of the learners' protocol.
+A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: six step kernels (`Steps`). The loops here are bound to a rule's
+kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
 
 What the booster's own share of a round is made of. What a learner answers decides what the next one is asked: a chain of N
-steps, each kept short, in registers of eight classes and without branches that depend on data, so that the processor goes on
-to the next tree meanwhile. For that a tree learns a round's example and is asked the next one's at once, while it is at
-hand. Beside the answer a step writes down what any label will need; e^{-M} of a count of mistakes is looked up.
+steps. Each is kept short, in registers of eight classes and without branches that depend on data, so that the processor
+goes on to the next tree meanwhile. For that a tree learns a round's example and is asked the next one's at once, while it
+is at hand. Beside the answer a step writes down what any label will need.
+
+In these kernels `room` is scratch of a round, `state` and `rule` are what lasts.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from banditlab.boosting.hedge import fading_weights, mix_experts
 from banditlab.boosting.losses import gradient
 from banditlab.boosting.trees.forest import estimate, prepare, teach_one, uniform
 from banditlab.boosting.weak.weak_learner import Floats, most_probable
@@ -24,8 +29,9 @@ from banditlab.numerics.jit import bind, borrow, inline, njit
 from banditlab.numerics.simd import WIDTH, first, how_many, largest, only, place, put, put_first
 
 DONE, FULL, WRONG = range(3)
-NEVER = 746
-"""Mistakes behind the best expert after which e^{-M} is 0."""
+"""How a block ends: after its last round, at a tree whose arrays are too small, at probabilities that are none."""
+ROUND, TREE = range(2)
+"""Slots of a block's cursor: the round that is learnt, and the first tree that has not learnt it."""
 
 
 def lines(rows: int, columns: int) -> Floats:
@@ -36,67 +42,65 @@ def lines(rows: int, columns: int) -> Floats:
 
 
 class Room(NamedTuple):
-    """What a round of N learners and K classes is written into; P is K made a multiple of eight, padded with zeros.
+    """Scratch of a round of N learners and K classes; P is K made a multiple of eight, padded with zeros.
 
-    payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K)
+    payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is s^{i+1}
     mass (N + 1, P)         -C^i(r, r) of every label r, at s^0 ... s^N
     before, after (N, P)    C^i(r, l) and C^{i+1}(r, l) of every label r != l, l being learner i's prediction
-    votes, odds (P,)        what the rule keeps of s^i
-    pairs (K, P)            what it keeps of the costs there
-    unit, others (K, P)     row k is 1 at k and 0 elsewhere; 0 at k and 1 elsewhere
+    unit, others (K, P)     constants: row k is 1 at k and 0 elsewhere; 0 at k and 1 elsewhere
+    gain, next (P,)         less the expected cost of each class; what the rule needs of class l if l is answered
     estimates (N, K)        the learners' estimates
-    p (K,), gain, next (P,) what is played; scratch
-    v, w (N,)               experts' weights; uniforms for the learners' ties, then their examples' weights
-    fading (NEVER,)         e^{-M} of M = 0, 1, ...
+    uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
+    experts (N,)            hedge's weights
+    fading (NEVER,)         a constant, see `hedge`
+    p (K,)                  what is played
+    kept                    what the rule keeps of s^i, in a named tuple of its own
     """
 
     payload: Floats
     mass: Floats
     before: Floats
     after: Floats
-    votes: Floats
-    odds: Floats
-    pairs: Floats
     unit: Floats
     others: Floats
-    estimates: Floats
-    p: Floats
     gain: Floats
     next: Floats
-    v: Floats
-    w: Floats
+    estimates: Floats
+    uniforms: Floats
+    weights: Floats
+    experts: Floats
     fading: Floats
+    p: Floats
+    kept: Any
 
     @classmethod
-    def of(cls, N: int, K: int) -> Room:
-        """Return the room of N learners and K classes."""
+    def of(cls, N: int, K: int, kept: Any) -> Room:
+        """Return the room of N learners and K classes; `kept.of(N, K, P)` is the rule's part."""
         P = -(-K // WIDTH) * WIDTH
-        rows, fading, unit = lines(3 * N + 3 * K + 5, P), np.zeros(NEVER), np.eye(K, P)
+        rows, unit = lines(3 * N + 2 * K + 3, P), np.eye(K, P)
         small = rows[3 * N + 1 :]
-        fade(fading)
         small[: 2 * K] = np.concatenate([unit, 1.0 - unit])
         return cls(
             payload=np.zeros(N * (K + 2)),
             mass=rows[: N + 1],
             before=rows[N + 1 : 2 * N + 1],
             after=rows[2 * N + 1 : 3 * N + 1],
-            votes=small[3 * K],
-            odds=small[3 * K + 1],
-            pairs=small[2 * K : 3 * K],
             unit=small[:K],
             others=small[K : 2 * K],
+            gain=small[2 * K],
+            next=small[2 * K + 1],
             estimates=np.zeros((N, K)),
+            uniforms=np.zeros(N),
+            weights=np.zeros(N),
+            experts=np.zeros(N),
+            fading=fading_weights(),
             p=np.zeros(K),
-            gain=small[3 * K + 2],
-            next=small[3 * K + 3],
-            v=np.zeros(N),
-            w=np.zeros(N),
-            fading=fading,
+            kept=kept.of(N, K, P),
         )
 
 
-class Counts(NamedTuple):
-    """The booster's own arrays (N,): sums of the edges, mistakes of the experts; tops and scales of the weights."""
+class State(NamedTuple):
+    """The booster's own arrays (N,): sums of the edges, mistakes of the experts; the weights' tops and scales stay."""
 
     got: Floats
     best: Floats
@@ -105,11 +109,15 @@ class Counts(NamedTuple):
     scales: Floats
 
 
-@njit
-def fade(fading):
-    """Write e^{-M} into fading, as `expert_weights` has it."""
-    for i in range(fading.shape[0]):
-        fading[i] = np.exp(-float(i))
+class Block(NamedTuple):
+    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); action, correct, p_true (n,) are written."""
+
+    V: Floats
+    y: NDArray[np.int64]
+    U: Floats
+    action: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    p_true: Floats
 
 
 @inline
@@ -141,52 +149,57 @@ def put_votes(S, i, b, v):
         put_first(S, i * K + b, v, K - b)
 
 
+@inline
+def draw_ties(forest, room):
+    """Draw the uniforms for the experts' ties."""
+    N = room.uniforms.shape[0]
+    for i in range(N):
+        room.uniforms[i] = uniform(forest, N)
+
+
 @njit
-def follow(forest, S, choices, mistakes, fading, v, p):
-    """Write each expert's label into choices (N,) and hedge's mix of them into p (K,), as `follow_experts` does."""
+def follow(room, mistakes):
+    """Write each expert's label argmax_l s^i_l into the payload and hedge's mix of them into p: Algorithm 2, lines 8, 10."""
+    room, mistakes = borrow(room), borrow(mistakes)
+    _, choices, S = parts(room.payload, room.p.shape[0])
     N, K = S.shape
-    least, total = mistakes.min(), 0.0
     for i in range(N):
-        choices[i] = best_of(S, i * K, K, uniform(forest, N))
-        behind = mistakes[i] - least
-        v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # no number stays none
-        total += v[i]
-    for k in range(K):
-        p[k] = 0.0
-    again = 0.0
-    for i in range(N):
-        if v[i] > 0.0:
-            v[i] /= total
-            p[int(choices[i])] += v[i]
-            again += v[i]
-    for k in range(K):
-        p[k] /= again
+        choices[i] = best_of(S, i * K, K, room.uniforms[i])
+    mix_experts(mistakes, choices, room.fading, room.experts, room.p)
+
+
+# ----------------------------------------------------------------------------- a round, all learners asked in one kernel
 
 
 def respond_template(forest, rule, room, mistakes, x):
     """Ask every learner at x: fills the room."""
     forest, rule, room, mistakes, x = borrow(forest), borrow(rule), borrow(room), borrow(mistakes), borrow(x)
-    votes, choices, S = parts(room.payload, room.p.shape[0])
-    prepare(forest, x, room.estimates, room.w)
+    votes, _, S = parts(room.payload, room.p.shape[0])
+    prepare(forest, x, room.estimates, room.uniforms)
     begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
     for i in range(votes.shape[0]):
-        l = choose_kernel(rule, room, i, room.estimates[i], room.w[i])  # type: ignore[name-defined]  # noqa: F821
+        l = choose_kernel(rule, room, i, room.estimates[i], room.uniforms[i])  # type: ignore[name-defined]  # noqa: F821
         votes[i] = l
         step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
-    follow(forest, S, choices, mistakes, room.fading, room.v, room.p)
+    draw_ties(forest, room)
+    follow(room, mistakes)
 
 
-def absorb_template(rule, room, counts, y, rounds):
-    """Count edges and mistakes, adapt the votes, and write the weights of the example into room.w."""
-    rule, room, counts = borrow(rule), borrow(room), borrow(counts)
+def absorb_template(rule, room, state, y, rounds):
+    """Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the room.
+
+    The weight of learner i is -C^i(y, y) / tops[i], at most 1, times scales[i]. Line 14 prints -C^i(y, l), which is
+    negative where l != y; the text has it right.
+    """
+    rule, room, state = borrow(rule), borrow(room), borrow(state)
     votes, choices, S = parts(room.payload, room.p.shape[0])
     root = math.sqrt(rounds)
     for i in range(votes.shape[0]):
         l, own, other = int(votes[i]), -room.mass[i, y], room.before[i, y]
-        counts.got[i] += own if l == y else other
-        counts.best[i] += own
-        room.w[i] = min(1.0, -own / counts.tops[i]) * counts.scales[i]
-        counts.mistakes[i] += choices[i] != y
+        state.got[i] += own if l == y else other
+        state.best[i] += own
+        room.weights[i] = min(1.0, -own / state.tops[i]) * state.scales[i]
+        state.mistakes[i] += choices[i] != y
         adapt_kernel(rule, room, i, l, y, root, S)  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -203,74 +216,155 @@ def recall_template(rule, room, loss, zero, y):
             room.after[i - 1, y] = g[int(votes[i - 1])]
         if i < N:
             room.before[i, y] = g[int(votes[i])]
-            recall_kernel(rule, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
+            recall_kernel(rule, room, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
 
 
-def play_template(forest, rule, room, counts, V, y, U, rounds, cursor, action, correct, p_true):
-    """Play rounds: V (n, columns) are the contexts as trees read them, `rounds` those before the block.
+# -------------------------------------------------------------- a round, learners asked one by one in Python (lines 4 to 7)
 
-    Learner i answers round t + 1 as soon as its trees have learnt round t; cursor (2,) is t and a tree, (-1, 0) at the
-    start. Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, which then goes on there; or
+
+def begin_template(rule, room, costs):
+    """Start a round at s^0; the first learner's costs go into costs (K, K)."""
+    rule, room, costs = borrow(rule), borrow(room), borrow(costs)
+    begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+    costs_kernel(rule, room, 0, costs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def step_template(rule, room, i, l, costs):
+    """Take learner i's prediction l: s^{i+1}, and the next learner's costs into costs (K, K)."""
+    rule, room, costs = borrow(rule), borrow(room), borrow(costs)
+    votes, _, S = parts(room.payload, room.p.shape[0])
+    votes[i] = l
+    step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
+    if i + 1 < votes.shape[0]:
+        costs_kernel(rule, room, i + 1, costs)  # type: ignore[name-defined]  # noqa: F821
+
+
+# ------------------------------------------------------------------------------ a block of rounds over compiled trees
+
+
+def pass_template(forest, rule, room, block, cursor):
+    """Take every learner from round t, t = cursor[ROUND], to round t + 1: its trees learn t, then it is asked t + 1.
+
+    Returns False where a tree's arrays are too small, cursor[TREE]: it has learnt nothing yet, and the pass goes on there
+    when it is called again. Else the cursor stands at (t + 1, 0) and the votes of round t + 1 are complete.
+    """
+    forest, rule, room, block = borrow(forest), borrow(rule), borrow(room), borrow(block)
+    votes, _, S = parts(room.payload, room.p.shape[0])
+    N, n = votes.shape[0], block.y.shape[0]
+    members = forest.trees.shape[0] // N
+    t, j = cursor[ROUND], cursor[TREE]
+    if j == 0:
+        begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(j // members, N):
+        while t >= 0 and j < (i + 1) * members:
+            if not teach_one(forest, j, j - i * members, block.V[t], block.y[t], room.weights[i]):
+                cursor[ROUND], cursor[TREE] = t, j
+                return False
+            j += 1
+        if t + 1 < n:
+            if i > 0:
+                step_kernel(rule, room, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+            estimate(forest, i, block.V[t + 1], room.estimates[i])
+            u = uniform(forest, i)
+            votes[i] = choose_kernel(rule, room, i, room.estimates[i], u)  # type: ignore[name-defined]  # noqa: F821
+    if t + 1 < n:
+        step_kernel(rule, room, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+    cursor[ROUND], cursor[TREE] = t + 1, 0
+    return True
+
+
+@inline
+def answer(forest, room, mistakes, block, t):
+    """Follow an expert in round t and write the answer into the block; False where p is no distribution."""
+    draw_ties(forest, room)
+    follow(room, mistakes)
+    a = draw(room.p, block.U[t, 1])
+    if not is_answer(a, room.p):
+        return False
+    block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], room.p[block.y[t]]
+    return True
+
+
+def play_template(forest, rule, room, state, block, rounds, cursor):
+    """Play a block; `rounds` are those before it, the cursor is (-1, 0) at the start.
+
+    A learner answers round t + 1 as soon as its trees have learnt round t, while they are at hand in the cache. So two
+    rounds run through one another, in passes over the learners:
+
+        pass         learner 0         learner 1        ...   learner N - 1      then, all votes being there
+        t = -1       ask 0             ask 0                  ask 0              answer 0, absorb 0
+        t = 0        teach 0, ask 1    teach 0, ask 1         teach 0, ask 1     answer 1, absorb 1
+        ...
+        t = n - 1    teach n - 1       teach n - 1            teach n - 1        done
+
+    What learner i is asked needs the votes of learners 0 ... i - 1 in the same round, which are there; what it is taught,
+    its weight, was written when the round before was absorbed.
+
+    Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, which then goes on there; or
     WRONG where room.p of the cursor's round is no distribution.
     """
-    forest, rule, room, counts = borrow(forest), borrow(rule), borrow(room), borrow(counts)
-    V, y, U = borrow(V), borrow(y), borrow(U)
-    votes, choices, S = parts(room.payload, room.p.shape[0])
-    N, n = votes.shape[0], y.shape[0]
-    members = forest.trees.shape[0] // N
-    t, j = cursor[0], cursor[1]
-    while n > 0:
-        if j == 0:
-            begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
-        for i in range(j // members, N):
-            while t >= 0 and j < (i + 1) * members:
-                if not teach_one(forest, j, j - i * members, V[t], y[t], room.w[i]):
-                    cursor[0], cursor[1] = t, j
-                    return FULL
-                j += 1
-            if t + 1 < n:
-                if i > 0:
-                    step_kernel(rule, room, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
-                estimate(forest, i, V[t + 1], room.estimates[i])
-                u = uniform(forest, i)
-                votes[i] = choose_kernel(rule, room, i, room.estimates[i], u)  # type: ignore[name-defined]  # noqa: F821
-        t, j = t + 1, 0
+    forest, rule, room, state, block = borrow(forest), borrow(rule), borrow(room), borrow(state), borrow(block)
+    n = block.y.shape[0]
+    while cursor[ROUND] < n:
+        if not pass_kernel(forest, rule, room, block, cursor):  # type: ignore[name-defined]  # noqa: F821
+            return FULL
+        t = cursor[ROUND]
         if t == n:
             break
-        step_kernel(rule, room, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
-        follow(forest, S, choices, counts.mistakes, room.fading, room.v, room.p)
-        a = draw(room.p, U[t, 1])
-        if not is_answer(a, room.p):
-            cursor[0] = t
+        if not answer(forest, room, state.mistakes, block, t):
             return WRONG
-        action[t], correct[t], p_true[t] = a, a == y[t], room.p[y[t]]
-        absorb_kernel(rule, room, counts, y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
+        absorb_kernel(rule, room, state, block.y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
     return DONE
 
 
-class Loops(NamedTuple):
-    """The compiled templates of one rule."""
+# ------------------------------------------------------------------------------------------------------ bound to a rule
 
+
+class Steps(NamedTuple):
+    """A rule's kernels, and the class of what it keeps of s^i in the room.
+
+    begin(rule, room)                   writes what is kept of s^0, its mass too
+    choose(rule, room, i, q, u)         returns learner i's prediction l from its estimate q (K,) and the uniform u, as
+                                        `least_costly` has it; readies the step
+    costs(rule, room, i, C)             writes learner i's costs into C (K, K); readies the step
+    step(rule, room, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
+    adapt(rule, room, i, l, y, root, S) learns the label y; root is sqrt(rounds)
+    recall(rule, room, i, l, s)         does again what the others did that `adapt` reads in `room.kept`, s being s^i
+    """
+
+    kept: Any
+    begin: Any
+    choose: Any
+    costs: Any
+    step: Any
+    adapt: Any
+    recall: Any
+
+
+class Loops(NamedTuple):
+    """The compiled templates of one rule, and the class of what it keeps in the room."""
+
+    kept: Any
     respond: Any
     absorb: Any
     recall: Any
+    begin: Any
+    step: Any
     play: Any
 
 
 @cache
-def loops(owner: str, begin: Any, choose: Any, step: Any, adapt: Any, recall: Any) -> Loops:
-    """Return the templates bound to a rule's kernels; `owner` names them.
-
-    begin(rule, room) writes what is kept of s^0, its mass too; choose(rule, room, i, q, u) returns learner i's prediction l
-    from its estimate q (K,) and the uniform u, as `least_costly` has it; step(rule, room, i, l, S) writes s^{i+1} into S[i],
-    its mass, and what was before and is after; adapt(rule, room, i, l, y, sqrt(rounds), S) learns; recall(rule, i, l, s) does
-    what the two did that `adapt` reads in `rule`.
-    """
-    respond = bind(respond_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step)
-    absorb = bind(absorb_template, owner, adapt_kernel=adapt)
+def loops(owner: str, steps: Steps) -> Loops:
+    """Return the templates bound to a rule's kernels; `owner` names them."""
+    begin, choose, costs, step = steps.begin, steps.choose, steps.costs, steps.step
+    absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
+    passing = bind(pass_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step)
     return Loops(
-        respond,
-        absorb,
-        bind(recall_template, owner, recall_kernel=recall),
-        bind(play_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step, absorb_kernel=absorb),
+        steps.kept,
+        respond=bind(respond_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step),
+        absorb=absorb,
+        recall=bind(recall_template, owner, recall_kernel=steps.recall),
+        begin=bind(begin_template, owner, begin_kernel=begin, costs_kernel=costs),
+        step=bind(step_template, owner, step_kernel=step, costs_kernel=costs),
+        play=bind(play_template, owner, pass_kernel=passing, absorb_kernel=absorb),
     )

@@ -10,47 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.boosting.booster import Booster
-from banditlab.boosting.compiled_rounds import FULL, WRONG, Counts, Loops, Room
+from banditlab.boosting.compiled_rounds import FULL, ROUND, TREE, WRONG, Block, Loops, Room, State, follow
 from banditlab.boosting.edges import Edges
-from banditlab.boosting.hedge import mix_experts, weights_of
-from banditlab.boosting.losses import gradient
-from banditlab.boosting.trees.forest import Forest
-from banditlab.boosting.weak.weak_learner import Floats, tied
+from banditlab.boosting.hedge import weights_of
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.numerics.draws import draw
-from banditlab.numerics.jit import njit
 from banditlab.players.agent import Trace, checked
-from banditlab.players.inputs import as_block
+from banditlab.players.inputs import as_block, as_class
 from banditlab.problem import Decision, Problem
-
-
-@njit
-def follow_experts(S, ties, mistakes, v, choices, p):
-    """Write each expert's label argmax_l S[i, l] into choices (N,), ties drawn with `ties` (N,), and hedge's mix into p."""
-    N, K = S.shape
-    for i in range(N):
-        best, count = S[i, 0], 0
-        for l in range(1, K):
-            best = max(best, S[i, l])
-        for l in range(K):
-            count += S[i, l] == best
-        choices[i] = tied(S[i], best, count, ties[i])
-    mix_experts(mistakes, choices, v, p)
-
-
-@njit
-def judge(loss, zero, S, votes, choices, y, tops, got, best, mistakes, w, g):
-    """Count the learners' edges and the experts' mistakes of a round; write the learners' weights into w (N,).
-
-    The weight of learner i is -C^i(y, y) / tops[i], at most 1 (the paper's line 14 prints -C^i(y, l), which is negative
-    where l != y: the text has it right). zero (K,) is s^0; g (K,) is scratch.
-    """
-    for i in range(S.shape[0]):
-        l = int(votes[i])
-        gradient(loss, S[i - 1] if i > 0 else zero, y, g)
-        got[i] += g[l]
-        best[i] += g[y]
-        w[i] = min(1.0, -g[y] / tops[i])
-        mistakes[i] += choices[i] != y
 
 
 class Played(NamedTuple):
@@ -59,7 +26,7 @@ class Played(NamedTuple):
     loops: Loops
     rule: Any
     room: Room
-    counts: Counts
+    state: State
 
 
 @cache
@@ -71,11 +38,12 @@ def _owners(cls: type, *names: str) -> set[type]:
 class ExpertBooster(Booster):
     """A booster whose learner i is asked at costs made of the votes s^{i-1} of those before it.
 
-    Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass turns a prediction into votes
-    and costs (`_start`, `_step`), and learns what it learns beside the edges (`_adapt`); it may keep the votes in any form
-    that grows with them, such as their softmax, that its `loss_code` reads. `_rule` is the same for learners that choose by
-    their estimates: all of them choose in one kernel, with the same numbers, and where they are compiled trees a block of
-    rounds is one kernel.
+    Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass says by `_rule` how predictions
+    become votes and costs, and what it learns beside the edges: six kernels, see `compiled_rounds.Steps`. It may keep the
+    votes in any form that grows with them, such as their softmax, that its `loss_code` reads.
+
+    Whoever the learners are, those kernels are called. Learners that choose by their estimates all choose in one kernel;
+    others are asked one by one; and where they are compiled trees a block of rounds is one kernel. The numbers are the same.
     """
 
     loss_code: int
@@ -100,87 +68,50 @@ class ExpertBooster(Booster):
         self.rounds = 0
         self.edges = Edges.zero(N)
         self.mistakes = np.zeros(N)
-        self._costs = np.zeros((K, K))
-        self._zero, self._g = np.zeros(K), np.zeros(K)  # s^0
-        self._w, self._v = np.zeros((2, N))
+        self._zero = np.zeros(K)  # s^0
 
     @abstractmethod
     def _rule(self) -> tuple[Loops, Any]:
-        """Return the compiled loops, and what they read and write of this booster, by reference.
+        """Return the rule's loops, and what they read and write of this booster, by reference."""
 
-        They are what `_start`, `_step` and `_adapt` do: a subclass that overrides one of these and not `_rule` does without.
-        """
-
-    @abstractmethod
-    def _start(self, C: Floats) -> None:
-        """Write the first learner's costs into C (K, K)."""
-
-    @abstractmethod
-    def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
-        """Write the votes s^{i+1} after learner i's prediction l into S[i], and the next learner's costs into C."""
-
-    @abstractmethod
-    def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
-        """Learn how to turn predictions into votes from S (N, K), the votes of the round, and predictions (N,)."""
-
-    def _forest(self) -> Forest | None:
-        return super()._forest() if len(_owners(type(self), "_rule", "_start", "_step", "_adapt")) == 1 else None
-
-    def _parts(self, payload: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return predictions (N,), experts' labels (N,) and votes S (N, K), as views of a payload."""
-        N, K = self.n_learners, self.problem.n_classes
-        return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
-
-    def _played(self, forest: Forest) -> Played:
-        """Return what the compiled loops take of this booster beside the trees; the room is kept for the next round."""
-        if self._grove.room is None:
-            self._grove.room = Room.of(self.n_learners, self.problem.n_classes)
+    def _played(self) -> Played:
+        """Return what the loops take of this booster beside the trees; the room is kept for the next round."""
         loops, rule = self._rule()
-        counts = Counts(*self.edges, self.mistakes, self._tops, self._scales)
-        return Played(loops, rule, self._grove.room, counts)
+        if self._grove.room is None:
+            self._grove.room = Room.of(self.n_learners, self.problem.n_classes, loops.kept)
+        return Played(loops, rule, self._grove.room, State(*self.edges, self.mistakes, self._tops, self._scales))
 
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
         forest = self._forest()
+        loops, rule, room, state = self._played()
         if forest is not None:
-            loops, rule, room, counts = self._played(forest)
-            loops.respond(forest, rule, room, counts.mistakes, self._grove.ask(view, room.estimates))
-            return room.p.copy(), room.payload.copy()
-        payload, p, C = np.empty(self.payload_size), np.empty(self.problem.n_classes), self._costs
-        votes, choices, S = self._parts(payload)
-        self._start(C)
+            loops.respond(forest, rule, room, state.mistakes, self._grove.ask(view, room.estimates))
+        else:
+            self._ask_one_by_one(view)
+        return room.p.copy(), room.payload.copy()
+
+    def _ask_one_by_one(self, view: Any) -> None:
+        """Hand every learner its costs and take its prediction (lines 4 to 10 of Algorithm 2): fills the room."""
+        loops, rule, room, state = self._played()
+        C = np.empty((self.problem.n_classes, self.problem.n_classes))
+        loops.begin(rule, room, C)
         for i, learner in enumerate(self.learners):
-            l = learner.predict(view, C)
-            votes[i] = l
-            self._step(i, l, S, C)
-        follow_experts(S, self._ties.random(self.n_learners), self.mistakes, self._v, choices, p)
-        return p, payload
+            l = as_class(f"the prediction of weak learner {i + 1}", learner.predict(view, C), len(C))
+            loops.step(rule, room, i, l, C)
+        room.uniforms[:] = self._ties.random(self.n_learners)
+        follow(room, state.mistakes)
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
         forest = self._forest()
         self.rounds += 1
+        loops, rule, room, state = self._played()
+        room.payload[:] = payload
+        loops.recall(rule, room, self.loss_code, self._zero, label)
+        loops.absorb(rule, room, state, label, self.rounds)
         if forest is not None:
-            loops, rule, room, counts = self._played(forest)
-            room.payload[:] = payload
-            loops.recall(rule, room, self.loss_code, self._zero, label)
-            loops.absorb(rule, room, counts, label, self.rounds)
-            self._grove.teach(forest, view, label, room.w)
+            self._grove.teach(forest, view, label, room.weights)
             return
-        votes, choices, S = self._parts(payload)
-        judge(
-            self.loss_code,
-            self._zero,
-            S,
-            votes,
-            choices,
-            label,
-            self._tops,
-            *self.edges,
-            self.mistakes,
-            self._w,
-            self._g,
-        )
-        self._adapt(S, votes, label)
-        for learner, w in zip(self.learners, (self._w * self._scales).tolist(), strict=True):
+        for learner, w in zip(self.learners, room.weights.tolist(), strict=True):
             learner.update(view, label, w)
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
@@ -203,18 +134,20 @@ class ExpertBooster(Booster):
         trace.holds(len(y))
         U = self.rng.random((len(y), 2))
         trace.explored[:] = False
-        loops, rule, room, counts = self._played(forest)
-        V, cursor = self._grove.views(X), np.array([-1, 0])
-        columns = trace.action, trace.correct, trace.p_true
-        while True:
-            code = loops.play(forest, rule, room, counts, V, y, U, self.rounds, cursor, *columns)
-            if code != FULL:
-                break
-            self._grove.grow(int(cursor[1]))
+        loops, rule, room, state = self._played()
+        block = Block(self._grove.views(X), y, U, trace.action, trace.correct, trace.p_true)
+        cursor = np.array([-1, 0])
+        while (code := loops.play(forest, rule, room, state, block, self.rounds, cursor)) == FULL:
+            self._grove.grow(int(cursor[TREE]))
         if code == WRONG:
-            self.rounds += int(cursor[0])
+            self.rounds += int(cursor[ROUND])
             checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), self.problem.n_classes, self)
         self.rounds += len(y)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        # files of earlier versions hold scratch as well
+        super().set_state({name: value for name, value in state.items() if name not in ("_costs", "_g", "_w", "_v")})
 
     def diagnostics(self) -> dict[str, Any]:
         """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""

@@ -1,47 +1,75 @@
 """Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
 Expert i's weight is exp(-M_i), M_i its mistakes so far: the mistakes are kept, and weights are taken relative to the
-best expert's, so that nothing underflows before it is negligible.
+best expert's, so that nothing underflows before it is negligible. e^{-M} of a count of mistakes is looked up.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import inline, njit
+
+NEVER = 746
+"""Mistakes behind the best expert after which e^{-M} is 0."""
 
 
 @njit
-def expert_weights(mistakes, v):
+def fade(fading):
+    """Write e^{-M} of M = 0, 1, ... into fading."""
+    for i in range(fading.shape[0]):
+        fading[i] = np.exp(-float(i))
+
+
+@cache
+def fading_weights() -> NDArray[np.float64]:
+    """Return e^{-M} of M = 0 ... NEVER - 1, one array for all who ask; nobody writes into it."""
+    fading = np.zeros(NEVER)
+    fade(fading)
+    return fading
+
+
+@inline
+def expert_weights(mistakes, fading, v):
     """Write exp(-M_i) / sum_j exp(-M_j) into v (N,)."""
-    least = mistakes.min()
-    total = 0.0
+    least, total = mistakes.min(), 0.0
     for i in range(mistakes.shape[0]):
-        v[i] = np.exp(least - mistakes[i])
+        behind = mistakes[i] - least
+        v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # no number stays none
         total += v[i]
     for i in range(mistakes.shape[0]):
         v[i] /= total
 
 
-@njit
-def mix_experts(mistakes, choices, v, p):
+@inline
+def mix_experts(mistakes, choices, fading, v, p):
     """Write the distribution of the label of an expert drawn by its weight into p (K,).
 
     choices (N,) are the experts' labels; v (N,) gets their weights.
     """
-    expert_weights(mistakes, v)
-    p[:] = 0.0
+    expert_weights(mistakes, fading, v)
+    for k in range(p.shape[0]):
+        p[k] = 0.0
     total = 0.0
     for i in range(choices.shape[0]):
-        p[int(choices[i])] += v[i]
-        total += v[i]
+        if v[i] > 0.0:
+            p[int(choices[i])] += v[i]
+            total += v[i]
     for k in range(p.shape[0]):
         p[k] /= total
+
+
+@njit
+def write_weights(mistakes, fading, v):
+    """`expert_weights`, for callers in Python."""
+    expert_weights(mistakes, fading, v)
 
 
 def weights_of(mistakes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the experts' weights (N,), their sum 1."""
     v = np.empty(len(mistakes))
-    expert_weights(mistakes, v)
+    write_weights(mistakes, fading_weights(), v)
     return v

@@ -74,25 +74,3 @@ def gradient(loss, s, r, g):
                 g[l] = slope(loss, s[l], s[r])
                 total += g[l]
     g[r] = -total
-
-
-@njit
-def cost_matrix(loss, s, C):
-    """Write the gradients of L^0 ... L^{K-1} at s into the rows of C (K, K)."""
-    for r in range(s.shape[0]):
-        gradient(loss, s, r, C[r])
-
-
-@njit
-def class_costs(loss, s, C):
-    """Write the costs of (C.1) into C (K, K): the gradient's rows shifted to 0 at the label and divided by K.
-
-    Each row is 0 or above and its sum at most 1, the class that FOLKLORE's paper restricts weak learners' costs to.
-    """
-    K = s.shape[0]
-    share = 1.0 / K
-    for r in range(K):
-        gradient(loss, s, r, C[r])
-        own = C[r, r]
-        for l in range(K):
-            C[r, l] = (C[r, l] - own) * share

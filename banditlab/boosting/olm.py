@@ -7,9 +7,8 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import Loops, best_of, loops, put_votes
+from banditlab.boosting.compiled_rounds import Loops, Steps, best_of, lines, loops, put_votes
 from banditlab.boosting.expert_booster import ExpertBooster
 from banditlab.boosting.losses import (
     CODES,
@@ -17,7 +16,6 @@ from banditlab.boosting.losses import (
     FARTHEST,
     LOGISTIC,
     SQUARE_HINGE,
-    cost_matrix,
     gradient,
     slope,
 )
@@ -34,15 +32,6 @@ EXACT, PRINTED, CODED = range(3)
 
 
 @njit
-def step_kernel(loss, alpha, i, l, S, C):
-    """Write s^{i+1} = s^i + alpha_i e_l into S[i] and the costs at it into C."""
-    for k in range(S.shape[1]):
-        S[i, k] = S[i - 1, k] if i > 0 else 0.0
-    S[i, l] += alpha[i]
-    cost_matrix(loss, S[i], C)
-
-
-@njit
 def derivative(loss, how, s, step, l, y, g):
     """Return f'(alpha) of f(alpha) = L^y(s^{i-1} + alpha e_l), s = s^{i-1} + step e_l being the votes at alpha = step."""
     if how == EXACT or l != y:  # (10), (38), (41): the gradient's entry l, at the votes after the step
@@ -56,26 +45,38 @@ def derivative(loss, how, s, step, l, y, g):
     return -total
 
 
-@njit
-def descend(loss, how, rate, decay, limit, alpha, S, votes, y, g):
-    """Line 13: alpha_i becomes its projection after a gradient step; the rate is `rate` e^(-decay i), i from 1."""
-    for i in range(alpha.shape[0]):
-        l = int(votes[i])
-        step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
-        f = derivative(loss, how, S[i], step, l, y, g)
-        moved = alpha[i] - rate * math.exp(-decay * (i + 1)) * f
-        alpha[i] = max(-limit, min(limit, moved))
-
-
 class Rule(NamedTuple):
-    """codes (3,) = loss, derivative, whether costs are kept as odds; alpha (N,); falls (N,), how steps decrease with i;
-    limits (2,) = rate, largest alpha.
+    """What AdaBoost.OLM keeps between rounds, alpha (N,), and its constants.
+
+    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are kept as odds; a step is
+    rate / sqrt(rounds) * falls_i, and alpha lies within +-limit.
     """
 
-    codes: NDArray[np.int64]
     alpha: Floats
     falls: Floats
-    limits: Floats
+    loss: int
+    how: int
+    in_odds: bool
+    rate: float
+    limit: float
+
+
+class Kept(NamedTuple):
+    """What is kept of s^i in a round: the votes (P,), and the costs at them in one of two forms.
+
+    odds (P,) e^{s_l} and pairs (K, P) 1 / (e^{s_r} + e^{s_l}), 0 where r = l; or costs (K, P), their diagonal included.
+    """
+
+    votes: Floats
+    odds: Floats
+    pairs: Floats
+    costs: Floats
+
+    @classmethod
+    def of(cls, N: int, K: int, P: int) -> Kept:
+        """Return room for N learners and K classes, P being K made a multiple of eight."""
+        rows = lines(2 * K + 2, P)
+        return cls(votes=rows[0], odds=rows[1], pairs=rows[2 : K + 2], costs=rows[K + 2 :])
 
 
 @cache
@@ -84,76 +85,104 @@ def falls_of(N: int, decay: float) -> Floats:
     return np.array([math.exp(-decay * (i + 1)) for i in range(N)])
 
 
+# ------------------------------------------------------------ the logistic loss (8), (9): costs as odds and reciprocals
+
+
 @inline
 def begin_with_odds(room):
     """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
-    K, P = room.pairs.shape
+    K, P = room.kept.pairs.shape
     for b in range(0, P, WIDTH):
         mass, odds = all_lanes(0.0), all_lanes(0.0)
         for r in range(K):
             pair = eight(room.others, r * P + b) * 0.5
-            put(room.pairs, r * P + b, pair)
+            put(room.kept.pairs, r * P + b, pair)
             mass, odds = mass + pair, odds + eight(room.unit, r * P + b)
-        put(room.votes, b, all_lanes(0.0))
-        put(room.odds, b, odds)
+        put(room.kept.votes, b, all_lanes(0.0))
+        put(room.kept.odds, b, odds)
         put(room.mass, b, mass)
 
 
 @inline
+def ready_odds(alpha, room, b):
+    """Write the odds of classes b ... b + 7 after the step to come, before it is known which one's it is."""
+    put(room.next, b, exp(eight(room.kept.votes, b) + all_lanes(alpha)))
+
+
+@inline
 def choose_with_odds(alpha, room, i, q, u, P):
-    """Return the cheapest class; the odds of every class after the step to come, too, before it is known which it is."""
-    K = room.pairs.shape[0]
+    """Return argmin_l sum_r q_r C^i(r, l), the costs made of odds row by row; readies the step."""
+    kept = room.kept
+    K = kept.pairs.shape[0]
     for b in range(0, P, WIDTH):
-        odds, mass, gain = eight(room.odds, b), eight(room.mass, i * P + b), all_lanes(0.0)
-        put(room.next, b, exp(eight(room.votes, b) + all_lanes(alpha)))
+        odds, mass, gain = eight(kept.odds, b), eight(room.mass, i * P + b), all_lanes(0.0)
+        ready_odds(alpha, room, b)
         for r in range(K):
-            row = odds * eight(room.pairs, r * P + b) - eight(room.unit, r * P + b) * mass
+            row = odds * eight(kept.pairs, r * P + b) - eight(room.unit, r * P + b) * mass
             gain = gain - row * q[r]
         put(room.gain, b, gain)
     return best_of(room.gain, 0, K, u)
 
 
 @inline
+def costs_with_odds(alpha, room, i, C):
+    """Write the costs C^i (K, K) that `choose_with_odds` makes row by row; readies the step."""
+    K, P = room.kept.pairs.shape
+    for b in range(0, P, WIDTH):
+        ready_odds(alpha, room, b)
+    for r in range(K):
+        for l in range(K):
+            C[r, l] = room.kept.odds[l] * room.kept.pairs[r, l]
+        C[r, r] = -room.mass[i, r]
+
+
+@inline
 def step_with_odds(alpha, room, i, l, S, P):
-    """Take odds and pairs from s^i to s^i + alpha e_l.
+    """Take odds and pairs from s^i to s^i + alpha e_l (line 7).
 
     C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
     """
-    K, old, new = room.pairs.shape[0], room.odds[l], room.next[l]
+    kept = room.kept
+    K, old, new = kept.pairs.shape[0], kept.odds[l], room.next[l]
+    # what is l's own: C^i(r, l), the votes, its odds, the reciprocals of its row, C^{i+1}(r, l)
     for b in range(0, P, WIDTH):
         unit, others = eight(room.unit, l * P + b), eight(room.others, l * P + b)
-        put(room.before, i * P + b, eight(room.pairs, l * P + b) * old)
-        s = eight(room.votes, b) + unit * alpha
-        put(room.votes, b, s)
+        put(room.before, i * P + b, eight(kept.pairs, l * P + b) * old)
+        s = eight(kept.votes, b) + unit * alpha
+        put(kept.votes, b, s)
         put_votes(S, i, b, s)
-        odds = eight(room.odds, b) * others + unit * new
-        put(room.odds, b, odds)
+        odds = eight(kept.odds, b) * others + unit * new
+        put(kept.odds, b, odds)
         pair = all_lanes(1.0) / (odds + all_lanes(new)) * others
-        put(room.pairs, l * P + b, pair)
+        put(kept.pairs, l * P + b, pair)
         put(room.after, i * P + b, pair * new)
+    # l's column in the rows of the others, and -C^{i+1}(r, r), the sum of a row's costs
     for b in range(0, P, WIDTH):
         unit, others, mass = eight(room.unit, l * P + b), eight(room.others, l * P + b), all_lanes(0.0)
         for r in range(K):
-            pair = eight(room.pairs, r * P + b) * others + unit * room.pairs[l, r]
-            put(room.pairs, r * P + b, pair)
-            mass = mass + pair * room.odds[r]
+            pair = eight(kept.pairs, r * P + b) * others + unit * kept.pairs[l, r]
+            put(kept.pairs, r * P + b, pair)
+            mass = mass + pair * kept.odds[r]
         put(room.mass, (i + 1) * P + b, mass)
+
+
+# ------------------------------------------------ the other losses, and votes too far apart for their odds: costs as such
 
 
 @njit
 def begin_with_costs(loss, room):
     """Write s^0 = 0 and the costs there."""
-    K = room.p.shape[0]
-    room.votes[:] = 0.0
+    K, C = room.p.shape[0], room.kept.costs
+    room.kept.votes[:] = 0.0
     for r in range(K):
-        gradient(loss, room.votes[:K], r, room.pairs[r, :K])
-        room.mass[0, r] = -room.pairs[r, r]
+        gradient(loss, room.kept.votes[:K], r, C[r, :K])
+        room.mass[0, r] = -C[r, r]
 
 
 @njit
 def step_with_costs(loss, alpha, room, i, l, S):
-    """Take the costs from s^i to s^i + alpha e_l: one row and one column."""
-    K, C, s = room.p.shape[0], room.pairs, room.votes
+    """Take the costs from s^i to s^i + alpha e_l (line 7): one row and one column, then the diagonal."""
+    K, C, s = room.p.shape[0], room.kept.costs, room.kept.votes
     for r in range(K):
         room.before[i, r] = C[r, l]
     s[l] += alpha
@@ -170,48 +199,70 @@ def step_with_costs(loss, alpha, room, i, l, S):
         C[r, r], room.mass[i + 1, r] = -total, total
 
 
+# --------------------------------------------------------------------------------------------------- the rule's kernels
+
+
 @inline
 def begin_kernel(rule, room):
-    if rule.codes[2]:
+    """Line 4."""
+    if rule.in_odds:
         begin_with_odds(room)
     else:
-        begin_with_costs(rule.codes[0], room)
+        begin_with_costs(rule.loss, room)
 
 
 @inline
 def choose_kernel(rule, room, i, q, u):
-    if rule.codes[2] == 0:
-        return least_costly(q, room.pairs, room.gain[: q.shape[0]], u)
-    if room.votes.shape[0] == WIDTH:  # loops over one block are none
+    """Lines 6 and 7, for a learner that chooses by its estimate."""
+    if not rule.in_odds:
+        return least_costly(q, room.kept.costs, room.gain[: q.shape[0]], u)
+    if room.next.shape[0] == WIDTH:  # loops over one block are none
         return choose_with_odds(rule.alpha[i], room, i, q, u, WIDTH)
-    return choose_with_odds(rule.alpha[i], room, i, q, u, room.votes.shape[0])
+    return choose_with_odds(rule.alpha[i], room, i, q, u, room.next.shape[0])
+
+
+@inline
+def costs_kernel(rule, room, i, C):
+    """Line 6, for a learner that is handed the costs."""
+    if rule.in_odds:
+        costs_with_odds(rule.alpha[i], room, i, C)
+    else:
+        for r in range(C.shape[0]):
+            for l in range(C.shape[0]):
+                C[r, l] = room.kept.costs[r, l]
 
 
 @inline
 def vote_kernel(rule, room, i, l, S):
-    if rule.codes[2] == 0:
-        step_with_costs(rule.codes[0], rule.alpha[i], room, i, l, S)
-    elif room.votes.shape[0] == WIDTH:
+    """Line 7, given the prediction."""
+    if not rule.in_odds:
+        step_with_costs(rule.loss, rule.alpha[i], room, i, l, S)
+    elif room.next.shape[0] == WIDTH:
         step_with_odds(rule.alpha[i], room, i, l, S, WIDTH)
     else:
-        step_with_odds(rule.alpha[i], room, i, l, S, room.votes.shape[0])
+        step_with_odds(rule.alpha[i], room, i, l, S, room.next.shape[0])
 
 
 @inline
 def descend_kernel(rule, room, i, l, y, root, S):
-    """Line 13 for learner i, as `descend` does; the exact derivative is an entry of the next learner's costs."""
-    right, wrong, how, (rate, limit) = -room.mass[i + 1, y], room.after[i, y], rule.codes[1], rule.limits
-    f = right if l == y else wrong
-    if how != EXACT and l == y:
+    """Line 13: alpha_i becomes its projection after a gradient step.
+
+    The exact derivative at alpha_i is an entry of the next learner's costs, C^{i+1}(y, l).
+    """
+    f = -room.mass[i + 1, y] if l == y else room.after[i, y]
+    if rule.how != EXACT and l == y:
         step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
-        f = derivative(rule.codes[0], how, S[i], step, l, y, S[i])
-    moved = rule.alpha[i] - rate / root * rule.falls[i] * f
-    rule.alpha[i] = max(-limit, min(limit, moved))
+        f = derivative(rule.loss, rule.how, S[i], step, l, y, S[i])
+    moved = rule.alpha[i] - rule.rate / root * rule.falls[i] * f
+    rule.alpha[i] = max(-rule.limit, min(rule.limit, moved))
 
 
 @njit
-def recall_kernel(rule, i, l, s):
-    pass
+def recall_kernel(rule, room, i, l, s):
+    """Nothing: `descend_kernel` reads none of what is kept."""
+
+
+STEPS = Steps(Kept, begin_kernel, choose_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):
@@ -302,22 +353,11 @@ class AdaBoostOLM(ExpertBooster):
             self._rate = math.sqrt(2.0) * c / ((K - 1) * (1.0 + c * N))
             self._tops = (K - 1) * (1.0 + c * np.arange(N))
 
-    def _start(self, C: Floats) -> None:
-        cost_matrix(self.loss_code, self._zero, C)
-
-    def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
-        step_kernel(self.loss_code, self.alpha, i, l, S, C)
-
-    def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
-        how, rate = self._derivative_code(), self._rate / math.sqrt(self.rounds)
-        descend(self.loss_code, how, rate, self._decay, self._limit, self.alpha, S, votes, y, self._g)
-
     def _rule(self) -> tuple[Loops, Rule]:
         near = self.loss_code == LOGISTIC and self.n_learners * self._limit <= FARTHEST
-        codes = [self.loss_code, self._derivative_code(), int(near)]
-        falls, limits = falls_of(self.n_learners, self._decay), np.array([self._rate, self._limit])
-        rule = Rule(np.array(codes), self.alpha, falls, limits)
-        return loops(__name__, begin_kernel, choose_kernel, vote_kernel, descend_kernel, recall_kernel), rule
+        falls = falls_of(self.n_learners, self._decay)
+        rule = Rule(self.alpha, falls, self.loss_code, self._derivative_code(), near, self._rate, self._limit)
+        return loops(__name__, STEPS), rule
 
     def _derivative_code(self) -> int:
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT

@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting.compiled_rounds import Loops
+from banditlab.boosting.compiled_rounds import Loops, loops
 from banditlab.boosting.expert_booster import ExpertBooster
-from banditlab.boosting.losses import SHARES, class_costs
-from banditlab.boosting.regression import FORECASTERS, BoostingRegression, Rule
-from banditlab.boosting.weak.weak_learner import Floats
+from banditlab.boosting.losses import SHARES
+from banditlab.boosting.regression import FORECASTERS, STEPS, BoostingRegression, Regressions
 from banditlab.bounds.boosting import olm_plus_best_expert
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive
@@ -103,18 +102,8 @@ class AdaBoostOLMPlus(ExpertBooster):
         self._tops = np.ones(self.n_learners)
         self._zero[:] = 1.0 / problem.n_classes  # votes are kept as their softmax
 
-    def _start(self, C: Floats) -> None:
-        class_costs(SHARES, self._zero, C)
-
-    def _step(self, i: int, l: int, S: Floats, C: Floats) -> None:
-        self._regressions.predict_shares(i, S[i - 1] if i > 0 else self._zero, l, S[i])
-        class_costs(SHARES, S[i], C)
-
-    def _adapt(self, S: Floats, votes: Floats, y: int) -> None:
-        self._regressions.update_all(S, votes, y)
-
-    def _rule(self) -> tuple[Loops, Rule]:
-        return self._regressions.rule()
+    def _rule(self) -> tuple[Loops, Regressions]:
+        return loops(__name__, STEPS), self._regressions.states
 
     def _best_expert_bound(self) -> float:
         regret = self._regressions.bound(self.rounds)

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import Loops, best_of, loops, put_votes
+from banditlab.boosting.compiled_rounds import Room, Steps, best_of, lines, parts, put_votes
 from banditlab.bounds.boosting import boosting_regression
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, lane, only, put
-from banditlab.numerics.simd_math import exp, log, near_exp
+from banditlab.numerics.simd_math import log
+from banditlab.numerics.tanh_root import aioli_root_and_sigmoids
 from banditlab.players.inputs import as_class, as_vector
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive
 
 FORECASTERS: dict[str, type[AIOLI] | type[FOLKLORE]] = {"folklore": FOLKLORE, "aioli": AIOLI}
+
+
+CURVATURE, VIRTUAL_WEIGHT, RECIPROCAL, CLIP = range(4)
+"""Slots of the constants."""
+Q11, Q12, Q22 = range(3)
+"""Slots of an inverse of order two."""
+HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
+"""Slots of what a regression has seen: see `Kept`."""
 
 
 class Regressions(NamedTuple):
@@ -49,6 +59,25 @@ class Regressions(NamedTuple):
         return cls(np.tile([1.0 / lam, 0.0, 1.0 / lam], (n, 1)), np.zeros((n, 2)), constants)
 
 
+class Kept(NamedTuple):
+    """What is kept of s^i in a round: its softmax, the shares (P,), and what each regression has seen (N, 8).
+
+    seen: the half-margin, clipped, which makes x = (half, -1); at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x;
+    sigmoid(|t|), sigmoid(-|t|).
+    """
+
+    shares: NDArray[np.float64]
+    seen: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, N: int, K: int, P: int) -> Kept:
+        """Return room for N learners and K classes, P being K made a multiple of eight."""
+        return cls(lines(1, P)[0], np.zeros((N, 8)))
+
+
+# ------------------------------------------------------------------------------------ Algorithm 3: forecast and update
+
+
 @inline
 def log_mass(s, l):
     """Return ln sum_{k != l} e^{s_k}."""
@@ -64,73 +93,42 @@ def log_mass(s, l):
 
 
 @inline
-def nearly(z, goal, half):
-    """Return the root of z + half tanh(z/2) = goal to some 1e-3, z being near it: a step of Newton's, tanh a fraction n/d."""
-    x = 0.25 * z * z
-    d = 945.0 + x * (420.0 + x * 15.0)
-    n = min(d, 0.5 * z * (945.0 + x * (105.0 + x)))
-    return z + ((goal - z) * d - half * n) * d / (d * d + 0.5 * half * (d * d - n * n))
+def forecast(states, i, half, seen):
+    """Write what regression i makes of a half-margin, which is clipped, into seen (8,); return sigmoid(t) and sigmoid(-t)."""
+    Q, h, clip = states.Q[i], states.h[i], states.constants[CLIP]
+    half = min(clip, max(-clip, half))  # x = (half, -1)
+    v1, v2 = Q[Q11] * half - Q[Q12], Q[Q12] * half - Q[Q22]
+    m, q = h[0] * half - h[1], v1 * half - v2
+    t, larger, below = aioli_root_and_sigmoids(m, q, states.constants[VIRTUAL_WEIGHT])
+    seen[HALF], seen[ROOT], seen[M], seen[QUAD] = half, t, m, q
+    seen[V1], seen[V2], seen[LARGER], seen[BELOW] = v1, v2, larger, below
+    return (larger if t >= 0.0 else below), (below if t >= 0.0 else larger)
 
 
 @inline
-def root(m, q, w):
-    """Return the root t of t = m - (w/2) q tanh(t/2), as `aioli_root`; sigmoid(|t|) and sigmoid(-|t|).
-
-    It costs one exponential: with z near |t|, T = tanh(z/2) and its derivatives, which are polynomials in T, |t| - z is a
-    series in Newton's step, and the sigmoids' change one in |t| - z. Where that is too long for four terms, Newton's step is
-    taken itself, and z is nearer.
-    """
-    half, goal = 0.5 * w * q, abs(m)
-    z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1, and z/2: the root lies above
-    if z > 40.0:  # T is 1 to the last bit
-        z = max(40.0, goal - half)
-        return math.copysign(z, m), 1.0, lane(exp(all_lanes(-z)))
-    z, smaller = nearly(z, goal, half), 0.0
-    for _ in range(60):
-        e = lane(near_exp(all_lanes(-z)))
-        f = 1.0 + e
-        share, straight = 1.0 / f, f * f / (f * f + 2.0 * half * e)
-        tanh, smaller = (1.0 - e) * share, e * share
-        rise = 2.0 * share * smaller  # the first derivative of T; the third is rise bent, the fourth rise turned
-        bent, turned = tanh * tanh - rise, tanh * (4.0 * rise - tanh * tanh)
-        step = (goal - z - half * tanh) * straight
-        # z + d + half tanh((z + d)/2) = goal, over 1 + half rise: d + two d^2 + three d^3 + four d^4 = step
-        bend, again = half * rise * straight, step * step
-        two, three, four = -0.5 * bend * tanh, bend * bent * (1.0 / 6.0), bend * turned * (1.0 / 24.0)
-        last = (5.0 * two * (three - two * two) - four) * (again * again)
-        if abs(step) < 0.004 and abs(last) < 1e-13:
-            d = (step - two * again) + ((2.0 * two * two - three) * (again * step) + last)
-            change = (tanh * d - 2.0) - (d * d) * (bent * (1.0 / 3.0) + d * (turned * (1.0 / 12.0)))
-            return (
-                math.copysign(z + d, m),
-                1.0 - (smaller + 0.25 * rise * d * change),
-                smaller + 0.25 * rise * d * change,
-            )
-        z += step
-    return math.copysign(z, m), 1.0 - smaller, smaller
-
-
-@inline
-def look(states, i, half, seen):
-    """Write what regression i makes of a half-margin, which is clipped, into seen (8,); return sigmoid(t) and sigmoid(-t).
-
-    seen: the half-margin, x = (half, -1), and at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x; sigmoid(|t|), sigmoid(-|t|).
-    """
-    Q, h, clip = states.Q[i], states.h[i], states.constants[3]
-    half = min(clip, max(-clip, half))
-    v0, v1 = Q[0] * half - Q[1], Q[1] * half - Q[2]
-    m, q = h[0] * half - h[1], v0 * half - v1
-    t, larger, smaller = root(m, q, states.constants[1])
-    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7] = half, t, m, q, v0, v1, larger, smaller
-    return (larger if t >= 0.0 else smaller), (smaller if t >= 0.0 else larger)
+def update_kernel(states, i, right, seen):
+    """Update regression i on whether the prediction was right, at what `forecast` has seen: `aioli.surrogate` at t."""
+    Q, h = states.Q[i], states.h[i]
+    t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
+    sign = 1.0 if right else -1.0
+    # AIOLI's (2), (9): (eta_t / 2) g g' = kappa x x', g = gam x
+    kappa, gam = states.constants[CURVATURE] * larger * below, -sign * (below if sign * t > 0.0 else larger)
+    beta = kappa * t - 0.5 * gam  # (5): b += beta x; and A += kappa x x', its inverse by Sherman and Morrison
+    shrink = 1.0 / (1.0 + kappa * q)
+    step, down = (beta - kappa * m) * shrink, kappa * shrink
+    h[0] += step * v1
+    h[1] += step * v2
+    Q[Q11] -= down * v1 * v1
+    Q[Q12] -= down * v1 * v2
+    Q[Q22] -= down * v2 * v2
 
 
 @njit
 def votes_kernel(states, i, s, l, seen, out):
     """Write the prediction of regression i at votes s (K,) and a class l into out (K,): Algorithm 3 as it stands."""
     others = log_mass(s, l)
-    look(states, i, 0.5 * (s[l] - others), seen)
-    reciprocal, half, t, q = states.constants[2], seen[0], seen[1], seen[3]
+    forecast(states, i, 0.5 * (s[l] - others), seen)
+    reciprocal, half, t, q = states.constants[RECIPROCAL], seen[HALF], seen[ROOT], seen[QUAD]
     # FOLKLORE's two logits differ by t and their sum is minus the off-diagonal entry of its At
     zeta = 0.5 * (0.125 * q - 0.25 * (half * half + 1.0) * reciprocal - t) if reciprocal > 0.0 else 0.0
     for k in range(s.shape[0]):
@@ -138,64 +136,7 @@ def votes_kernel(states, i, s, l, seen, out):
     out[l] = zeta + t
 
 
-@inline
-def look_kernel(states, i, p, l, seen):
-    """Write what regression i makes of a class l and votes whose softmax is p (K,) into seen.
-
-    Returns the others' share before, the class's own share after and what is left then.
-    """
-    others = 0.0
-    for k in range(p.shape[0]):
-        if k != l:
-            others += p[k]
-    own, rest = look(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), seen)
-    return others, own, rest
-
-
-@inline
-def predict_kernel(states, i, p, l, seen, out):
-    """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before.
-
-    The class l gets sigmoid(t), the others what is left, in the proportions they had.
-    """
-    others, own, rest = look_kernel(states, i, p, l, seen)
-    K = p.shape[0]
-    for k in range(K):  # where the others have vanished nothing is known of their proportions
-        out[k] = p[k] / others * rest if others > 0.0 else rest / (K - 1)
-    out[l] = own
-
-
-@inline
-def update_kernel(states, i, right, seen):
-    """Update regression i on whether the prediction was right, at what `look_kernel` has seen: `aioli.surrogate` at t."""
-    Q, h = states.Q[i], states.h[i]
-    t, m, q, v0, v1, larger, smaller = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7]
-    sign = 1.0 if right else -1.0
-    kappa, gam = states.constants[0] * larger * smaller, -sign * (smaller if sign * t > 0.0 else larger)
-    beta = kappa * t - 0.5 * gam
-    shrink = 1.0 / (1.0 + kappa * q)
-    step, down = (beta - kappa * m) * shrink, kappa * shrink
-    h[0] += step * v0
-    h[1] += step * v1
-    Q[0] -= down * v0 * v0
-    Q[1] -= down * v0 * v1
-    Q[2] -= down * v1 * v1
-
-
-@njit
-def learn_kernel(states, P, zero, votes, y, seen):
-    """Update every regression on (s^{i-1}, l^i, y): row i - 1 of P (N, K) is softmax(s^i), and `zero` (K,) that of s^0."""
-    for i in range(P.shape[0]):
-        l = int(votes[i])
-        look_kernel(states, i, P[i - 1] if i > 0 else zero, l, seen)
-        update_kernel(states, i, y == l, seen)
-
-
-class Rule(NamedTuple):
-    """The regressions' states, and seen (N, 8), what each has seen in the round."""
-
-    states: Regressions
-    seen: NDArray[np.float64]
+# ----------------------------------------------------------------- the steps of a round, on the softmax p of the votes
 
 
 @inline
@@ -203,31 +144,37 @@ def put_mass(room, i, P):
     """Write sum_{k != r} p_k of the shares kept into mass, row i."""
     for b in range(0, P, WIDTH):
         mass = all_lanes(0.0)
-        for k in range(room.pairs.shape[0]):
-            mass = mass + eight(room.others, k * P + b) * room.odds[k]
+        for k in range(room.others.shape[0]):
+            mass = mass + eight(room.others, k * P + b) * room.kept.shares[k]
         put(room.mass, i * P + b, mass)
 
 
 @inline
-def begin(rule, room):
+def ready_margins(room, i, b):
+    """Write the margins s_l - ln sum_{k != l} e^{s_k} of classes b ... b + 7 at s^i, before l is known."""
+    put(room.next, b, log(eight(room.kept.shares, b) / eight(room.mass, i * room.next.shape[0] + b)))
+
+
+@inline
+def begin(states, room):
     """Write even shares, and what each class leaves to the others."""
-    K, P = room.pairs.shape
+    K, P = room.unit.shape
     for b in range(0, P, WIDTH):
         shares = all_lanes(0.0)
         for r in range(K):
             shares = shares + eight(room.unit, r * P + b) * (1.0 / K)
-        put(room.odds, b, shares)
+        put(room.kept.shares, b, shares)
     put_mass(room, 0, P)
 
 
 @inline
-def choose_shares(room, i, q, u, P):
-    """Return the class that is cheapest under (C.1), as `class_costs` has it; every class's margin, too, for the step."""
-    K = room.pairs.shape[0]
+def choose_by_shares(room, i, q, u, P):
+    """Return argmin_l sum_r q_r C^i(r, l) of the costs (C.1), made row by row; readies the step."""
+    K = room.others.shape[0]
     share = 1.0 / K
     for b in range(0, P, WIDTH):
-        p, gain = eight(room.odds, b), all_lanes(0.0)
-        put(room.next, b, log(p / eight(room.mass, i * P + b)))
+        p, gain = eight(room.kept.shares, b), all_lanes(0.0)
+        ready_margins(room, i, b)
         for r in range(K):
             row = (p + all_lanes(room.mass[i, r])) * share * eight(room.others, r * P + b)
             gain = gain - row * q[r]
@@ -236,44 +183,97 @@ def choose_shares(room, i, q, u, P):
 
 
 @inline
-def step_shares(rule, room, i, l, S, P):
-    """Step to the shares that regression i makes of the class l."""
-    K, seen, others, before = room.pairs.shape[0], rule.seen[i], room.mass[i, l], room.odds[l]
-    own, rest = look(rule.states, i, 0.5 * room.next[l], seen)
+def costs(states, room, i, C):
+    """Write the costs C^i (K, K) of (C.1) that `choose_by_shares` makes row by row; readies the step.
+
+    They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
+    that FOLKLORE's paper restricts weak learners' costs to.
+    """
+    K, P = room.others.shape
+    share = 1.0 / K
+    for b in range(0, P, WIDTH):
+        ready_margins(room, i, b)
+    for r in range(K):
+        for l in range(K):
+            C[r, l] = (room.kept.shares[l] + room.mass[i, r]) * share
+        C[r, r] = 0.0
+
+
+@inline
+def step_to_shares(states, room, i, l, S, P):
+    """Step to softmax(s^{i+1}), s^{i+1} = BoostReg^i(s^i, l).
+
+    The class l gets sigmoid(t), the others what is left, in the proportions they had.
+    """
+    K, seen, others, before = room.others.shape[0], room.kept.seen[i], room.mass[i, l], room.kept.shares[l]
+    own, rest = forecast(states, i, 0.5 * room.next[l], seen)
     for b in range(0, P, WIDTH):
         put(room.before, i * P + b, all_lanes(before))
-        p = eight(room.odds, b) / all_lanes(others) * rest
-        if not others > 0.0:
+        p = eight(room.kept.shares, b) / all_lanes(others) * rest
+        if not others > 0.0:  # where the others have vanished nothing is known of their proportions
             p = only(all_lanes(rest / (K - 1)), min(WIDTH, K - b), 0.0)
         p = p * eight(room.others, l * P + b) + eight(room.unit, l * P + b) * own
-        put(room.odds, b, p)
+        put(room.kept.shares, b, p)
         put_votes(S, i, b, p)
     put_mass(room, i + 1, P)
 
 
 @inline
-def choose(rule, room, i, q, u):
-    if room.odds.shape[0] == WIDTH:  # loops over one block are none
-        return choose_shares(room, i, q, u, WIDTH)
-    return choose_shares(room, i, q, u, room.odds.shape[0])
+def choose(states, room, i, q, u):
+    if room.next.shape[0] == WIDTH:  # loops over one block are none
+        return choose_by_shares(room, i, q, u, WIDTH)
+    return choose_by_shares(room, i, q, u, room.next.shape[0])
 
 
 @inline
-def vote(rule, room, i, l, S):
-    if room.odds.shape[0] == WIDTH:
-        step_shares(rule, room, i, l, S, WIDTH)
+def vote(states, room, i, l, S):
+    if room.next.shape[0] == WIDTH:
+        step_to_shares(states, room, i, l, S, WIDTH)
     else:
-        step_shares(rule, room, i, l, S, room.odds.shape[0])
+        step_to_shares(states, room, i, l, S, room.next.shape[0])
 
 
 @inline
-def adapt(rule, room, i, l, y, root, S):
-    update_kernel(rule.states, i, y == l, rule.seen[i])
+def adapt(states, room, i, l, y, root, S):
+    """BoostReg^i.Update: its binary label is whether l is y."""
+    update_kernel(states, i, y == l, room.kept.seen[i])
 
 
 @njit
-def recall(rule, i, l, s):
-    look_kernel(rule.states, i, s, l, rule.seen[i])
+def recall(states, room, i, l, p):
+    """Write what regression i made of a class l and votes whose softmax is p (K,) into seen once more."""
+    others = 0.0
+    for k in range(p.shape[0]):
+        if k != l:
+            others += p[k]
+    forecast(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), room.kept.seen[i])
+
+
+STEPS = Steps(Kept, begin, choose, costs, vote, adapt, recall)
+
+
+@njit
+def predict_kernel(states, room, i, p, l, out):
+    """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before."""
+    K, P = room.others.shape
+    _, _, S = parts(room.payload, K)
+    for k in range(K):
+        room.kept.shares[k] = p[k]
+    put_mass(room, i, P)
+    for b in range(0, P, WIDTH):
+        ready_margins(room, i, b)
+    vote(states, room, i, l, S)
+    for k in range(K):
+        out[k] = S[i, k]
+
+
+@njit
+def learn_kernel(states, room, P, zero, votes, y):
+    """Update every regression on (s^{i-1}, l^i, y): row i - 1 of P (N, K) is softmax(s^i), and `zero` (K,) that of s^0."""
+    for i in range(P.shape[0]):
+        l = int(votes[i])
+        recall(states, room, i, l, P[i - 1] if i > 0 else zero)
+        adapt(states, room, i, l, y, 0.0, P)
 
 
 class BoostingRegression:
@@ -326,25 +326,25 @@ class BoostingRegression:
         one = FORECASTERS[forecaster](Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
         self._one = one
         self.states = Regressions.of(self.n_copies, one, self.clip)
-        self._seen, self._even = np.zeros(8), np.full(self.n_classes, 1.0 / self.n_classes)
+        self._even = np.full(self.n_classes, 1.0 / self.n_classes)
+
+    @cached_property
+    def _room(self) -> Room:
+        return Room.of(self.n_copies, self.n_classes, Kept)
 
     def predict(self, i: int, s: Any, l: int) -> NDArray[np.float64]:
         """Return copy i's prediction s_hat (K,) at votes s (K,) and class l; no copy changes."""
         out, votes = np.empty(self.n_classes), as_vector("the votes", s, self.n_classes)
-        votes_kernel(self.states, i, votes, as_class("the class", l, self.n_classes), self._seen, out)
+        votes_kernel(self.states, i, votes, as_class("the class", l, self.n_classes), np.zeros(8), out)
         return out
 
     def predict_shares(self, i: int, p: NDArray[np.float64], l: int, out: NDArray[np.float64]) -> None:
         """Write softmax(s_hat) into out (K,) for votes whose softmax is p (K,): arrays and range are not checked."""
-        predict_kernel(self.states, i, p, l, self._seen, out)
+        predict_kernel(self.states, self._room, i, p, l, out)
 
     def update_all(self, P: NDArray[np.float64], votes: NDArray[np.float64], y: int) -> None:
         """Update copy i on the votes whose softmax is P[i - 1], even ones for the first copy, class votes[i] and label y."""
-        learn_kernel(self.states, P, self._even, votes, y, self._seen)
-
-    def rule(self) -> tuple[Loops, Rule]:
-        """Return what compiled rounds of AdaBoost.OLM++ are made of: its loops, and the regressions as they take them."""
-        return loops(__name__, begin, choose, vote, adapt, recall), Rule(self.states, np.zeros((self.n_copies, 8)))
+        learn_kernel(self.states, self._room, P, self._even, votes, y)
 
     def bound(self, rounds: int) -> float | None:
         """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""

@@ -1,15 +1,15 @@
-"""The root of z = m - (w/2) q tanh(z/2), AIOLI's forecast of one margin: a number at a time, or eight.
+"""The root of z = m - (w/2) q tanh(z/2), AIOLI's forecast of one margin: a number at a time, or eight, or with its sigmoids.
 
-The two agree to rounding, not to the last bit, so callers keep to the one they began with.
+The three agree to rounding, not to the last bit, so callers keep to the one they began with.
 """
 
 from __future__ import annotations
 
 import math
 
-from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.simd import WIDTH, all_lanes, any_above, eight, larger, put, smaller
-from banditlab.numerics.simd_math import expm1
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.simd import WIDTH, all_lanes, any_above, eight, lane, larger, put, smaller
+from banditlab.numerics.simd_math import exp, expm1, near_exp
 
 
 @njit
@@ -65,3 +65,50 @@ def aioli_roots(m, q, w, z):
         # m's sign
         for i in range(k, k + WIDTH):
             z[i] = math.copysign(z[i], m[i])
+
+
+@inline
+def nearly_root(z, goal, half):
+    """Return the root of z + half tanh(z/2) = goal to some 1e-3, z being near it: a step of Newton's, tanh a fraction n/d."""
+    x = 0.25 * z * z
+    d = 945.0 + x * (420.0 + x * 15.0)
+    n = min(d, 0.5 * z * (945.0 + x * (105.0 + x)))
+    return z + ((goal - z) * d - half * n) * d / (d * d + 0.5 * half * (d * d - n * n))
+
+
+@inline
+def aioli_root_and_sigmoids(m, q, w):
+    """Return the root t of t = m - (w/2) q tanh(t/2), as `aioli_root`; sigmoid(|t|) and sigmoid(-|t|).
+
+    It costs one exponential, that of some z near |t|. T = tanh(z/2) and its derivatives are polynomials in it, so that
+    |t| - z is a series in Newton's step, and the sigmoids' change one in |t| - z. Where four terms of the series are too
+    few, Newton's step itself is taken, and z is nearer.
+    """
+    half, goal = 0.5 * w * q, abs(m)
+    z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1, and z/2: the root lies above
+    if z > 40.0:  # T is 1 to the last bit
+        z = max(40.0, goal - half)
+        return math.copysign(z, m), 1.0, lane(exp(all_lanes(-z)))
+    z, below = nearly_root(z, goal, half), 0.0
+    for _ in range(60):
+        e = lane(near_exp(all_lanes(-z)))
+        f = 1.0 + e
+        share, straight = 1.0 / f, f * f / (f * f + 2.0 * half * e)
+        tanh, below = (1.0 - e) * share, e * share
+        rise = 2.0 * share * below  # the first derivative of T; the third is rise bent, the fourth rise turned
+        bent, turned = tanh * tanh - rise, tanh * (4.0 * rise - tanh * tanh)
+        step = (goal - z - half * tanh) * straight
+        # z + d + half tanh((z + d)/2) = goal, over 1 + half rise: d + two d^2 + three d^3 + four d^4 = step
+        bend, again = half * rise * straight, step * step
+        two, three, four = -0.5 * bend * tanh, bend * bent * (1.0 / 6.0), bend * turned * (1.0 / 24.0)
+        last = (5.0 * two * (three - two * two) - four) * (again * again)
+        if abs(step) < 0.004 and abs(last) < 1e-13:
+            d = (step - two * again) + ((2.0 * two * two - three) * (again * step) + last)
+            change = (tanh * d - 2.0) - (d * d) * (bent * (1.0 / 3.0) + d * (turned * (1.0 / 12.0)))
+            return (
+                math.copysign(z + d, m),
+                1.0 - (below + 0.25 * rise * d * change),
+                below + 0.25 * rise * d * change,
+            )
+        z += step
+    return math.copysign(z, m), 1.0 - below, below

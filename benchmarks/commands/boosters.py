@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import follow, parts
-from banditlab.boosting.losses import SHARES, class_costs, cost_matrix
+from banditlab.boosting.compiled_rounds import draw_ties, follow, parts
+from banditlab.boosting.losses import SHARES, gradient
 from banditlab.boosting.trees.forest import Forest, estimate, prepare, teach, teach_one, uniform
 from banditlab.boosting.weak.weak_learner import Floats, least_costly
 from banditlab.envs.openml import OpenML
@@ -98,10 +98,10 @@ def trees_alone(forest, room, V, y, costs, weights, chooses, cursor, sink):  # t
     t, j, gain = cursor[0], cursor[1], room.gain[: room.p.shape[0]]
     while t < y.shape[0]:
         if j < 0:
-            prepare(forest, V[t], room.estimates, room.w)
+            prepare(forest, V[t], room.estimates, room.uniforms)
             for i in range(weights.shape[1]):
                 if chooses:
-                    sink[0] += least_costly(room.estimates[i], costs[t, i], gain, room.w[i])
+                    sink[0] += least_costly(room.estimates[i], costs[t, i], gain, room.uniforms[i])
             j = 0
         j = teach(forest, j, V[t], y[t], weights[t])
         if j < forest.trees.shape[0]:
@@ -123,7 +123,7 @@ def trees_alone_in_turn(forest, room, V, y, weights, cursor):  # type: ignore[no
                 return False
             if t + 1 < y.shape[0]:
                 estimate(forest, i, V[t + 1], room.estimates[i])
-                room.w[i] = uniform(forest, i)
+                room.uniforms[i] = uniform(forest, i)
         t, first = t + 1, 0
     return True
 
@@ -137,9 +137,13 @@ class Script(NamedTuple):
 
 def costs_shown(booster: Any, payload: Floats, costs: Floats) -> None:
     """Write the costs that learners were handed in the round of a payload into costs (N, K, K)."""
-    *_, S = booster._parts(payload)
+    *_, S = parts(payload, costs.shape[-1])
     for votes, shown in zip([booster._zero, *S[:-1]], costs, strict=True):
-        (class_costs if booster.loss_code == SHARES else cost_matrix)(booster.loss_code, votes, shown)
+        for r, row in enumerate(shown):
+            gradient(booster.loss_code, votes, r, row)
+    if booster.loss_code == SHARES:  # (C.1)
+        costs -= costs.diagonal(axis1=1, axis2=2)[:, :, None].copy()
+        costs /= costs.shape[-1]
 
 
 def write_down(booster: Any, data: Set) -> Script:
@@ -150,7 +154,7 @@ def write_down(booster: Any, data: Set) -> Script:
         decision = booster.act(x)
         costs_shown(booster, decision.payload, script.costs[t])
         booster.learn(x, decision, label)
-        script.weights[t] = booster._grove.room.w
+        script.weights[t] = booster._grove.room.weights
     return script
 
 
@@ -158,7 +162,7 @@ def replayed(booster: Any, data: Set, script: Script, chooses: bool) -> Callable
     """Return what takes a booster's fresh trees through some rounds of a script."""
     forest: Forest = booster._forest()
     V, cursor, sink = booster._grove.views(data.X), np.array([0, -1]), np.zeros(1)
-    room = booster._played(forest).room
+    room = booster._played().room
 
     def rounds(part: slice) -> None:
         cursor[:] = 0, -1
@@ -173,7 +177,7 @@ def replayed_in_turn(booster: Any, data: Set, script: Script) -> Callable[[slice
     """Return what takes a booster's fresh trees through some rounds of a script, each tree through two halves at once."""
     forest: Forest = booster._forest()
     V, cursor = booster._grove.views(data.X), np.array([-1, 0])
-    room = booster._played(forest).room
+    room = booster._played().room
 
     def rounds(part: slice) -> None:
         cursor[:] = -1, 0
@@ -231,7 +235,7 @@ def river_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats:
     weights = np.zeros((len(data.y), recorded.n_learners))
     for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
         recorded.learn(x, recorded.act(x), label)
-        weights[t] = recorded._grove.room.w
+        weights[t] = recorded._grove.room.weights
     times = []
     for _ in range(repeats):
         alone, whole = (build(data, id_, settings) for _ in range(2))
@@ -310,48 +314,61 @@ def percent(share: float) -> str:
 
 
 def line(row: Row) -> str:
-    """Return a row of the table of shares."""
-    chosen = row.tree if row.learner is None else row.learner
-    cells = [row.data, f"`{row.booster}`", "random" if row.weights == "random" else "1", f"{row.tree:.3g}"]
-    if row.learner is not None:
-        cells += [f"{row.learner - row.tree:.2g}"]
-    cells += [f"{row.whole - chosen:.2g}", f"{row.whole:.3g}", percent(1.0 - row.tree / row.whole)]
-    if row.learner is not None:
-        cells += [percent(1.0 - row.learner / row.whole)]
-    cells += [f"{row.strict:.3g}", percent(1.0 - row.strict / row.strict_whole)]
-    return "| " + " | ".join(cells) + " |"
+    """Return a row of the table of shares: what the booster takes beside its trees, then the other reading."""
+    cells = [row.data, f"`{row.booster}`", "random" if row.weights == "random" else "1", f"{row.strict:.3g}"]
+    if row.learner is None:
+        cells += [percent(own_share(row)), f"{row.tree:.3g}", f"{row.whole:.3g}", f"{row.whole - row.tree:.2g}"]
+        return "| " + " | ".join([*cells, percent(1.0 - row.tree / row.whole)]) + " |"
+    cells += [f"{row.whole:.3g}", percent(own_share(row)), f"{row.tree:.3g}", f"{row.learner - row.tree:.2g}"]
+    cells += [f"{row.whole - row.learner:.2g}", percent(1.0 - row.tree / row.whole)]
+    return "| " + " | ".join([*cells, percent(1.0 - row.learner / row.whole)]) + " |"
+
+
+def own_share(row: Row) -> float:
+    """Return the share of the time that is the booster's own."""
+    return 1.0 - row.strict / row.strict_whole
+
+
+def span(rows: list[Row]) -> str:
+    """Return the least and the largest own share."""
+    shares = [own_share(row) for row in rows]
+    return f"{100.0 * min(shares):.0f} to {percent(max(shares))}"
 
 
 def page(rows: list[Row], parts_of: list[tuple[str, float, float]], repeats: int) -> str:
     """Return the page."""
-    compiled = [line(row) for row in rows if row.trees == "compiled"]
-    river = [line(row) for row in rows if row.trees == "river"]
+    compiled = [row for row in rows if row.trees == "compiled"]
+    river = [row for row in rows if row.trees == "river"]
     profile = [f"| {name} | {one:.0f} | {other:.0f} |" for name, one, other in parts_of]
-    head = HEAD.format(repeats=repeats, balance=SETS["balance-scale"], nursery=SETS["nursery"])
-    last = RIVER.format(rounds=RIVER_ROUNDS, repeats=RIVER_REPEATS, version=importlib.metadata.version("river"))
-    return "\n".join([head, *compiled, MIDDLE, *profile, last, *river, ""])
+    sizes = {"balance": SETS["balance-scale"], "nursery": SETS["nursery"]}
+    head = HEAD.format(repeats=repeats, compiled=span(compiled), river=span(river), **sizes)
+    version = importlib.metadata.version("river")
+    last = RIVER.format(rounds=RIVER_ROUNDS, repeats=RIVER_REPEATS, version=version, river=span(river))
+    return "\n".join([head, *map(line, compiled), MIDDLE, *profile, last, *map(line, river), ""])
 
 
 HEAD = """# What boosters cost beside their trees
 
-Written by `python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
+**The booster's own share of the time is {compiled} over compiled trees and {river} over river's.** Written by
+`python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
 {repeats} runs, stretches of the booster's rounds and of its trees alone in turn. Microseconds for each learner and round.
 
 ## Compiled trees
 
 `compiled-hoeffding-tree`: trees and their tuning as in the specs of the tables, `weight_scale = "random"` or 1 (the default);
-balance-scale (K = 3, {balance} rows) and the first {nursery:,} rows of nursery (K = 5, 8 nominal or ordered columns). "Tree" is
-equal trees alone, taken through the same estimates and updates and equal to the last bit afterwards; "choice" is the rest
-of a weak learner's prediction, argmin of the expected costs; "own" is the booster: costs, votes, steps,
-experts, hedge, the block's bookkeeping.
+balance-scale (K = 3, {balance} rows) and the first {nursery:,} rows of nursery (K = 5, 8 nominal or ordered columns). "Tree in
+turn" is equal trees alone, taken through the same estimates and updates and equal to the last bit afterwards. They go in the
+order in which a block takes them: a tree learns a round and is asked the next one while it is at hand in the cache. What
+the booster takes beside these is its own: choice, costs, votes, steps, experts, hedge, the block's bookkeeping.
 
-Trees alone are asked one after another, then taught one after another, as a booster's trees have to be that answers round by
-round. Within a block the booster's learn a round and are asked the next one while they are at hand in the cache, and its
-own steps are worked on between their instructions; so that a share can come out below 0. "In turn" is equal trees alone
-in that order, with nothing of a booster, and the last column what the booster takes beside these: the stricter reading.
+The last five columns have the trees alone in another order: all are asked, then all are taught, as it must be
+where a booster answers round by round. That order is slower for the trees. What it costs is taken from the booster's share
+there, which comes out too small and even below 0: no booster takes less than no time. These columns say what a block
+saves over answering round by round, not what the booster costs. "Choice" is the rest of a weak learner's
+prediction, argmin of the expected costs; "rest" is all without tree and choice.
 
-| set | booster | weights | tree, us | choice, us | own, us | all, us | all but the tree | booster's own share | \
-tree in turn, us | all but that |
+| set | booster | weights | tree in turn, us | all, us | booster's own share | tree asked, then taught, us | choice, us | \
+rest, us | all but that tree | all but that tree and choice |
 |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 MIDDLE = """
@@ -371,13 +388,14 @@ little.
 
 ## River's trees
 
-`hoeffding-tree`, river {version}, {rounds} rounds of the same sets, medians of {repeats} runs; "tree" is river's own
-`predict_proba_one` and `learn_one` of equal trees in a plain loop, "own" everything else. The booster asks all its learners
-for their estimates before it chooses for them in one kernel, and reads the counts of a leaf where `predict_proba_one` copies
-and divides them, so that it may take less time than its trees by river's own calls. The last two columns are a profile, of
-a run of its own: the learners' estimates and updates, as the booster calls them, and the share of the time outside these.
+`hoeffding-tree`, river {version}, {rounds} rounds of the same sets, medians of {repeats} runs. The booster's own share is a
+profile: the time outside the learners' estimates and updates, as the booster calls them, {river}. The other columns
+compare with river's own `predict_proba_one` and `learn_one` of equal trees in a plain loop. The booster reads the counts of a
+leaf where `predict_proba_one` copies and divides them, so that it may take less time than its trees by river's own calls:
+there, too, the difference is no cost of the booster.
 
-| set | booster | weights | tree, us | own, us | all, us | booster's own share | learners' calls, us | all but these |
+| set | booster | weights | learners' calls, us | booster's own share | river's own calls, us | all, us | \
+difference, us | in per cent |
 |---|---|---|---:|---:|---:|---:|---:|---:|"""
 
 
@@ -390,18 +408,18 @@ def asks(forest, room, V, costs, sink):  # type: ignore[no-untyped-def]
     forest, room, V, costs, sink = borrow(forest), borrow(room), borrow(V), borrow(costs), borrow(sink)
     gain = room.gain[: room.p.shape[0]]
     for t in range(V.shape[0]):
-        prepare(forest, V[t], room.estimates, room.w)
-        for i in range(room.w.shape[0]):
-            sink[0] += least_costly(room.estimates[i], costs[i], gain, room.w[i])
+        prepare(forest, V[t], room.estimates, room.uniforms)
+        for i in range(room.uniforms.shape[0]):
+            sink[0] += least_costly(room.estimates[i], costs[i], gain, room.uniforms[i])
 
 
 @njit(cache=False)
 def follows(forest, room, mistakes, rounds):  # type: ignore[no-untyped-def]
     """Let every expert answer and mix the answers."""
     forest, room, mistakes = borrow(forest), borrow(room), borrow(mistakes)
-    _, choices, S = parts(room.payload, room.p.shape[0])
     for _ in range(rounds):
-        follow(forest, S, choices, mistakes, room.fading, room.v, room.p)
+        draw_ties(forest, room)
+        follow(room, mistakes)
 
 
 @njit(cache=False)
@@ -412,10 +430,10 @@ def responds(kernel, forest, rule, room, mistakes, V):  # type: ignore[no-untype
 
 
 @njit(cache=False)
-def absorbs(kernel, rule, room, counts, y):  # type: ignore[no-untyped-def]
+def absorbs(kernel, rule, room, state, y):  # type: ignore[no-untyped-def]
     """Count and adapt in every round, at one round's votes."""
     for t in range(y.shape[0]):
-        kernel(rule, room, counts, y[t], t + 1)
+        kernel(rule, room, state, y[t], t + 1)
 
 
 def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
@@ -423,7 +441,7 @@ def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
     booster = build(data, id_, settings_of(data, "compiled", 1.0))
     played(booster, data)(slice(0, len(data.y)))
     forest = booster._forest()
-    loops, rule, room, counts = booster._played(forest)
+    loops, rule, room, state = booster._played()
     V, unit = booster._grove.views(data.X), 1e9 / (len(data.y) * booster.n_learners)
 
     def best(function: Any, *arguments: Any) -> float:
@@ -433,12 +451,12 @@ def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
     costs = np.zeros((booster.n_learners, data.problem.n_classes, data.problem.n_classes))
     costs_shown(booster, room.payload, costs)
     asked = best(asks, forest, room, V, costs, np.zeros(1))
-    followed = best(follows, forest, room, counts.mistakes, len(data.y))
-    answered = best(responds, loops.respond, forest, rule, room, counts.mistakes, V)
+    followed = best(follows, forest, room, state.mistakes, len(data.y))
+    answered = best(responds, loops.respond, forest, rule, room, state.mistakes, V)
     return [
         ("votes s^i and the costs at them", answered - asked - followed),
         ("experts' answers, hedge", followed),
-        ("edges, weights, mistakes, step", best(absorbs, loops.absorb, rule, room, counts, data.y)),
+        ("edges, weights, mistakes, step", best(absorbs, loops.absorb, rule, room, state, data.y)),
         ("(the learners' prediction: leaf, choice under costs, tie)", asked),
     ]
 

@@ -8,11 +8,13 @@ import pickle
 import numpy as np
 import pytest
 
+from banditlab.boosting.compiled_rounds import loops, parts
 from banditlab.boosting.exploration import BoostedExploration
-from banditlab.boosting.olm import AdaBoostOLM
+from banditlab.boosting.olm import STEPS, AdaBoostOLM
 from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree
 from banditlab.boosting.weak.weak_learner import ProbableLearner
-from banditlab.errors import PlayerError
+from banditlab.errors import PlayerError, UsageError
+from banditlab.numerics.jit import njit
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -32,13 +34,6 @@ def stream(n, seed=0, whole=True):
 def build(id_="adaboost-olm", seed=3, problem=PROBLEM, **settings):
     given = {"n_learners": 6, "weak_learner": "compiled-hoeffding-tree"} | settings
     return registry().load("boosters", id_)(problem, np.random.default_rng(seed), **given)
-
-
-def by_protocol(booster):
-    """Make the booster ask its learners one by one."""
-    for one in [booster, *getattr(booster, "members", [])]:
-        one._grove.forest = lambda learners, ties: None
-    return booster
 
 
 def play(booster, X, y):
@@ -95,9 +90,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("id_", "settings"), CASES)
-def test_a_block_is_what_the_protocol_plays(id_, settings):
+def test_a_block_is_what_the_protocol_plays(id_, settings, way):
     X, y = stream(250)
-    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    one, other = build(id_, **settings), way(build(id_, **settings))
     for rounds in (slice(0, 90), slice(90, 91), slice(91, 250)):
         left, right = play(one, X[rounds], y[rounds]), play(other, X[rounds], y[rounds])
         for name in Trace._fields:
@@ -110,14 +105,14 @@ def test_a_block_is_what_the_protocol_plays(id_, settings):
 @pytest.mark.parametrize(
     ("classes", "learners", "rounds"), [(2, 5, 60), (8, 5, 60), (9, 5, 60), (17, 4, 60), (3, 301, 12)]
 )
-def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, learners, rounds):
+def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, learners, rounds, way):
     """Registers hold eight classes; votes of over 300 learners may lie outside what has an exponential."""
     rng = np.random.default_rng(classes)
     X, y = rng.standard_normal((rounds, D)), rng.integers(classes, size=rounds)
     X[:, 0] = y
     problem = Problem(D, classes, 100.0, 1000)
     settings = {"problem": problem, "n_learners": learners, "weight_scale": "random", "prior": 1.0}
-    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    one, other = build(id_, **settings), way(build(id_, **settings))
     for part in (slice(0, rounds // 2), slice(rounds // 2, rounds)):
         left, right = play(one, X[part], y[part]), play(other, X[part], y[part])
         np.testing.assert_array_equal(left.action, right.action)
@@ -138,7 +133,7 @@ def test_what_is_written_down_of_costs_is_their_direct_formula(id_, classes):
     X[:, 0] = y
     booster = build(id_, problem=Problem(D, classes, 100.0, 1000), weight_scale="random", n_learners=8)
     play(booster, X, y)
-    votes, _, S = booster._parts(booster.act(X[3]).payload)
+    votes, _, S = parts(booster.act(X[3]).payload, classes)
     room = booster._grove.room
     assert len(np.unique(votes)) > 1
     for i, s in enumerate([booster._zero, *S]):
@@ -153,7 +148,7 @@ def test_what_is_written_down_of_costs_is_their_direct_formula(id_, classes):
 
 
 @pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++", "adaova"])
-def test_steps_are_the_block_and_labels_may_come_late(id_):
+def test_steps_are_the_block_and_labels_may_come_late(id_, way):
     X, y = stream(120)
     one, other, late = (build(id_, weight_scale="random") for _ in range(3))
     trace = play(one, X, y)
@@ -164,7 +159,7 @@ def test_steps_are_the_block_and_labels_may_come_late(id_):
         other.learn(x, decision, int(label))
     assert trace.action.tolist() == taken
     same_state(one, other)
-    slow = by_protocol(build(id_, weight_scale="random"))
+    slow = way(build(id_, weight_scale="random"))
     for start in range(0, 120, 8):  # eight answers, then their labels
         pairs = [(late.act(x), slow.act(x)) for x in X[start : start + 8]]
         for x, label, (left, right) in zip(X[start : start + 8], y[start : start + 8], pairs):
@@ -174,11 +169,11 @@ def test_steps_are_the_block_and_labels_may_come_late(id_):
     same_state(late, slow)
 
 
-def test_trees_outgrow_their_arrays_in_the_middle_of_a_block():
+def test_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     X, y = stream(1000, whole=False)
     y = np.where(X[:, 4] > 0.5, (y + 1) % K, y)
     settings = {"weight_scale": 80.0, "grace_period": 300, "tie_threshold": 0.9, "n_learners": 3}
-    one, other = build(**settings), by_protocol(build(**settings))
+    one, other = build(**settings), way(build(**settings))
     play(one, X, y)
     play(other, X, y)
     assert min(len(tree.state.nodes) for tree in one.learners) > 64
@@ -189,7 +184,7 @@ def test_trees_outgrow_their_arrays_in_the_middle_of_a_block():
 @pytest.mark.parametrize(
     "settings", [{"weight_scale": "random"}, {"weak_learner": "forecaster"}], ids=["trees", "in Python"]
 )
-def test_what_copies_and_loads_own_is_theirs(tmp_path, settings):
+def test_what_copies_and_loads_own_is_theirs(tmp_path, settings, way):
     X, y = stream(300)
     one = build("adaboost-olm++", **settings)
     play(one, X[:100], y[:100])
@@ -205,7 +200,7 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path, settings):
     one.set_state(snapshot)  # trees and generators of an earlier time, the same object
     np.testing.assert_array_equal(play(one, X[100:], y[100:]).action, expected.action)
     tree = one.learners[2]  # a learner goes on by itself between two blocks
-    fresh = by_protocol(copy.deepcopy(one))
+    fresh = way(copy.deepcopy(one))
     for booster in (one, fresh):
         for x, label in zip(X[:40], y[:40]):
             booster.learners[2].predict(x)
@@ -224,12 +219,12 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path, settings):
         ("adaova", "forecaster"),
     ],
 )
-def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner):
+def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner, way):
     if learner == "hoeffding-tree":
         pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
     X, y = stream(120, whole=False)
     settings = {"weak_learner": learner, "weight_scale": "random", "n_learners": 5}
-    one, other = build(id_, **settings), by_protocol(build(id_, **settings))
+    one, other = build(id_, **settings), way(build(id_, **settings))
     assert len(one._forest().trees) == 0
     for rounds in (slice(0, 50), slice(50, 51), slice(51, 120)):
         left, right = play(one, X[rounds], y[rounds]), play(other, X[rounds], y[rounds])
@@ -289,11 +284,11 @@ def of(cls, booster, **settings):
 
 @pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++"])
 @pytest.mark.parametrize(("classes", "learners"), [(2, 4), (3, 1), (7, 4), (8, 4), (9, 4)])
-def test_any_estimates_and_generators_that_are_replaced(id_, classes, learners):
+def test_any_estimates_and_generators_that_are_replaced(id_, classes, learners, way):
     rng, problem = np.random.default_rng(1), Problem(D, classes, 100.0, 1000)
     X, y = rng.standard_normal((80, D)), rng.integers(classes, size=80)
     one, other = (of(Odd, build(id_, problem=problem, n_learners=learners), renews=True) for _ in range(2))
-    by_protocol(other)
+    way(other)
     with np.errstate(all="ignore"):
         left, right = play(one, X, y), play(other, X, y)
     np.testing.assert_array_equal(left.action, right.action)
@@ -313,12 +308,18 @@ def test_learners_that_are_told_the_label_are_told_it_in_a_block():
     assert (booster.edges.best != 0.0).all()
 
 
+@njit(cache=False)
+def stay(rule, room, i, l, y, root, S):
+    """Learn nothing, in place of line 13."""
+
+
 def test_a_subclass_s_own_steps_are_taken():
     X, y = stream(40)
 
     class Idle(AdaBoostOLM):
-        def _adapt(self, S, votes, y):
-            pass
+        def _rule(self):
+            _, rule = super()._rule()
+            return loops("a test's", STEPS._replace(adapt=stay)), rule
 
     class Counting(AdaBoostOLM):
         absorbed = 0
@@ -327,19 +328,26 @@ def test_a_subclass_s_own_steps_are_taken():
             self.absorbed += 1
             super()._absorb(view, payload, label)
 
-    for learner in ("compiled-hoeffding-tree", "forecaster"):
+    for learner in ("compiled-hoeffding-tree", "forecaster", "simulated"):
         settings = {"n_learners": 3, "weak_learner": learner}
         idle, counting = (cls(PROBLEM, np.random.default_rng(3), **settings) for cls in (Idle, Counting))
         play(idle, X, y)
         play(counting, X, y)
-        assert idle._forest() is None
+        assert (idle._forest() is None) == (learner == "simulated")
         assert not idle.alpha.any()
-        assert counting._forest() is not None
+        assert (idle.edges.best != 0.0).all()
         assert counting.absorbed == 40
         assert counting.alpha.any()
 
 
-def test_learners_that_may_differ_are_asked_themselves():
+def test_a_prediction_that_is_no_class_is_an_error_that_names_the_learner():
+    booster = build(weak_learner="forecaster")
+    booster.learners[2].predict = lambda context, costs=None: K
+    with pytest.raises(UsageError, match=r"the prediction of weak learner 3 must be an integer in 0 \.\.\. 2, got 3"):
+        booster.act(np.zeros(D))
+
+
+def test_learners_that_may_differ_are_asked_themselves(way):
     X, y = stream(60)
 
     class Cautious(CompiledHoeffdingTree):
@@ -356,7 +364,7 @@ def test_learners_that_may_differ_are_asked_themselves():
 
     assert len(build()._forest().trees) == 6
     for cls, asked in ((Cautious, False), (Bold, True)):
-        one, other = build(), by_protocol(build())
+        one, other = build(), way(build())
         for booster in (one, other):
             booster.learners[1] = cls(PROBLEM, np.random.default_rng(5))
         forest = one._forest()
@@ -389,7 +397,7 @@ def test_no_distribution_is_an_error_that_names_the_booster(learner):
         play(booster, X[30:], y[30:])
 
 
-def test_exploration_around_a_booster_of_trees():
+def test_exploration_around_a_booster_of_trees(way):
     X, y = stream(200)
     one, other = (
         BoostedExploration(
@@ -402,7 +410,7 @@ def test_exploration_around_a_booster_of_trees():
         )
         for _ in range(2)
     )
-    by_protocol(other.inner)
+    way(other.inner)
     left, right = play(one, X, y), play(other, X, y)
     assert left.action.tolist() == right.action.tolist()
     same_state(one.inner, other.inner)

@@ -11,12 +11,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
-from banditlab.boosting.regression import BoostingRegression, root
+from banditlab.boosting.regression import BoostingRegression
 from banditlab.errors import UsageError
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import njit
-from banditlab.numerics.tanh_root import aioli_root
+from banditlab.numerics.tanh_root import aioli_root, aioli_root_and_sigmoids
 from banditlab.problem import Problem
 
 
@@ -210,7 +210,7 @@ def test_what_is_refused_and_what_has_no_bound():
 @njit(cache=False)
 def split_roots(m, q, w, t, larger, smaller):
     for i in range(m.shape[0]):
-        t[i], larger[i], smaller[i] = root(m[i], q[i], w)
+        t[i], larger[i], smaller[i] = aioli_root_and_sigmoids(m[i], q[i], w)
 
 
 @njit(cache=False)

@@ -1,6 +1,6 @@
 """The rounds of an expert booster in kernels: whole over compiled trees, from estimates, or one learner at a time.
 
-A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: six step kernels (`Steps`). The loops here are bound to a rule's
+A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
 kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
 
 What the booster's own share of a round is made of. What a learner answers decides what the next one is asked: a chain of N
@@ -222,21 +222,20 @@ def recall_template(rule, room, loss, zero, y):
 # -------------------------------------------------------------- a round, learners asked one by one in Python (lines 4 to 7)
 
 
-def begin_template(rule, room, costs):
-    """Start a round at s^0; the first learner's costs go into costs (K, K)."""
-    rule, room, costs = borrow(rule), borrow(room), borrow(costs)
-    begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
-    costs_kernel(rule, room, 0, costs)  # type: ignore[name-defined]  # noqa: F821
+def ask_template(rule, room, done, asked, costs):
+    """Take the predictions of learners done ... asked - 1, which stand in the payload, and write the next one's costs (K, K).
 
-
-def step_template(rule, room, i, l, costs):
-    """Take learner i's prediction l: s^{i+1}, and the next learner's costs into costs (K, K)."""
+    done = -1 starts the round at s^0; after the last learner, asked = N, no costs are written.
+    """
     rule, room, costs = borrow(rule), borrow(room), borrow(costs)
     votes, _, S = parts(room.payload, room.p.shape[0])
-    votes[i] = l
-    step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
-    if i + 1 < votes.shape[0]:
-        costs_kernel(rule, room, i + 1, costs)  # type: ignore[name-defined]  # noqa: F821
+    if done < 0:
+        begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(max(done, 0), asked):
+        ready_kernel(rule, room, i)  # type: ignore[name-defined]  # noqa: F821
+        step_kernel(rule, room, i, int(votes[i]), S)  # type: ignore[name-defined]  # noqa: F821
+    if asked < votes.shape[0]:
+        costs_kernel(rule, room, asked, costs)  # type: ignore[name-defined]  # noqa: F821
 
 
 # ------------------------------------------------------------------------------ a block of rounds over compiled trees
@@ -326,7 +325,8 @@ class Steps(NamedTuple):
     begin(rule, room)                   writes what is kept of s^0, its mass too
     choose(rule, room, i, q, u)         returns learner i's prediction l from its estimate q (K,) and the uniform u, as
                                         `least_costly` has it; readies the step
-    costs(rule, room, i, C)             writes learner i's costs into C (K, K); readies the step
+    costs(rule, room, i, C)             writes learner i's costs, those that `choose` makes row by row, into C (K, K)
+    ready(rule, room, i)                readies the step: what does not depend on l
     step(rule, room, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
     adapt(rule, room, i, l, y, root, S) learns the label y; root is sqrt(rounds)
     recall(rule, room, i, l, s)         does again what the others did that `adapt` reads in `room.kept`, s being s^i
@@ -336,6 +336,7 @@ class Steps(NamedTuple):
     begin: Any
     choose: Any
     costs: Any
+    ready: Any
     step: Any
     adapt: Any
     recall: Any
@@ -348,15 +349,14 @@ class Loops(NamedTuple):
     respond: Any
     absorb: Any
     recall: Any
-    begin: Any
-    step: Any
+    ask: Any
     play: Any
 
 
 @cache
 def loops(owner: str, steps: Steps) -> Loops:
     """Return the templates bound to a rule's kernels; `owner` names them."""
-    begin, choose, costs, step = steps.begin, steps.choose, steps.costs, steps.step
+    begin, choose, step = steps.begin, steps.choose, steps.step
     absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
     passing = bind(pass_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step)
     return Loops(
@@ -364,7 +364,13 @@ def loops(owner: str, steps: Steps) -> Loops:
         respond=bind(respond_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step),
         absorb=absorb,
         recall=bind(recall_template, owner, recall_kernel=steps.recall),
-        begin=bind(begin_template, owner, begin_kernel=begin, costs_kernel=costs),
-        step=bind(step_template, owner, step_kernel=step, costs_kernel=costs),
+        ask=bind(
+            ask_template,
+            owner,
+            begin_kernel=begin,
+            ready_kernel=steps.ready,
+            step_kernel=step,
+            costs_kernel=steps.costs,
+        ),
         play=bind(play_template, owner, pass_kernel=passing, absorb_kernel=absorb),
     )

@@ -39,7 +39,7 @@ class ExpertBooster(Booster):
     """A booster whose learner i is asked at costs made of the votes s^{i-1} of those before it.
 
     Expert i predicts argmax s^i; the one to follow is drawn by hedge at rate 1. A subclass says by `_rule` how predictions
-    become votes and costs, and what it learns beside the edges: six kernels, see `compiled_rounds.Steps`. It may keep the
+    become votes and costs, and what it learns beside the edges: seven kernels, see `compiled_rounds.Steps`. It may keep the
     votes in any form that grows with them, such as their softmax, that its `loss_code` reads.
 
     Whoever the learners are, those kernels are called. Learners that choose by their estimates all choose in one kernel;
@@ -91,14 +91,17 @@ class ExpertBooster(Booster):
         return room.p.copy(), room.payload.copy()
 
     def _ask_one_by_one(self, view: Any) -> None:
-        """Hand every learner its costs and take its prediction (lines 4 to 10 of Algorithm 2): fills the room."""
+        """Hand every learner its costs, unless it reads none, and take its prediction (lines 4 to 10): fills the room."""
         loops, rule, room, state = self._played()
-        C = np.empty((self.problem.n_classes, self.problem.n_classes))
-        loops.begin(rule, room, C)
+        N, K = self.n_learners, self.problem.n_classes
+        C, done = np.zeros((K, K)), -1
         for i, learner in enumerate(self.learners):
-            l = as_class(f"the prediction of weak learner {i + 1}", learner.predict(view, C), len(C))
-            loops.step(rule, room, i, l, C)
-        room.uniforms[:] = self._ties.random(self.n_learners)
+            if getattr(learner, "reads_costs", True):
+                loops.ask(rule, room, done, i, C)
+                done = i
+            room.payload[i] = as_class(f"the prediction of weak learner {i + 1}", learner.predict(view, C), K)
+        loops.ask(rule, room, done, N, C)
+        room.uniforms[:] = self._ties.random(N)
         follow(room, state.mistakes)
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:

@@ -26,8 +26,8 @@ class OnlineMBBM(Booster):
     scale, never ranked with agents that see one bit.
 
     Update rule (Algorithm 1), phi_m^r(s) the probability that the label r is not the only leader once m votes drawn from
-    u_gamma^r have joined s: before learner i votes on s = s^{i-1}, C(r, l) = phi_{N-i}^r(s + e_l) - phi_{N-i}^r(s + e_r)
-    are its costs (Equation (4), less the diagonal), D(r, l) = C(r, l) / sum_l C(r, l) what it is handed (Equation (5); a
+    u_gamma^r have joined s. Before learner i votes on s = s^{i-1}, C(r, l) = phi_{N-i}^r(s + e_l) - phi_{N-i}^r(s + e_r)
+    are its costs (Equation (4), less the diagonal). It is handed D(r, l) = C(r, l) / sum_l C(r, l) (Equation (5); a
     row of zeros stays one). The class with most votes is played; of equals one, uniformly. Learner i then gets the label
     y with the weight w^i / w^{i*}, w^i = sum_l C(y, l), in [0, 1].
 
@@ -38,8 +38,8 @@ class OnlineMBBM(Booster):
     (whose costs may be negative) and raw costs are outside the theorem.
 
     Cost: exact potentials take O(k N^4) multiplications a label in the worst case, 18 ms a round at N = 100, k = 8 for one
-    label, 55 ms for the costs of all labels, less where vote counts recur (they are remembered); sampled ones O(draws k
-    N) a label; remembered ones about 10 us for each state that is new. The weak learners come on top. Memory: theirs, and up
+    label, 55 ms for the costs of all labels, less where vote counts recur (they are remembered). Sampled ones take O(draws k
+    N) a label, remembered ones about 10 us for each state that is new. The weak learners come on top. Memory: theirs, and up
     to 10 MB of exact potentials, N k draws integers, or up to 32 MB of remembered ones.
 
     Parameters

@@ -125,11 +125,9 @@ def choose_with_odds(alpha, room, i, q, u, P):
 
 
 @inline
-def costs_with_odds(alpha, room, i, C):
-    """Write the costs C^i (K, K) that `choose_with_odds` makes row by row; readies the step."""
-    K, P = room.kept.pairs.shape
-    for b in range(0, P, WIDTH):
-        ready_odds(alpha, room, b)
+def costs_with_odds(room, i, C):
+    """Write the costs C^i (K, K) that `choose_with_odds` makes row by row."""
+    K = C.shape[0]
     for r in range(K):
         for l in range(K):
             C[r, l] = room.kept.odds[l] * room.kept.pairs[r, l]
@@ -225,11 +223,19 @@ def choose_kernel(rule, room, i, q, u):
 def costs_kernel(rule, room, i, C):
     """Line 6, for a learner that is handed the costs."""
     if rule.in_odds:
-        costs_with_odds(rule.alpha[i], room, i, C)
+        costs_with_odds(room, i, C)
     else:
         for r in range(C.shape[0]):
             for l in range(C.shape[0]):
                 C[r, l] = room.kept.costs[r, l]
+
+
+@inline
+def ready_kernel(rule, room, i):
+    """What line 7 needs of every class."""
+    if rule.in_odds:
+        for b in range(0, room.next.shape[0], WIDTH):
+            ready_odds(rule.alpha[i], room, b)
 
 
 @inline
@@ -262,7 +268,7 @@ def recall_kernel(rule, room, i, l, s):
     """Nothing: `descend_kernel` reads none of what is kept."""
 
 
-STEPS = Steps(Kept, begin_kernel, choose_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
+STEPS = Steps(Kept, begin_kernel, choose_kernel, costs_kernel, ready_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):

@@ -27,6 +27,10 @@ from banditlab.errors import UsageError
 from banditlab.numerics.jit import njit
 from banditlab.validation import at_least
 
+BEFORE, AFTER, LOOSE = range(3)
+"""Slots of the scratch polynomials and of their degrees: see `row_kernel`."""
+LOST, TIED, LOST_BY = range(3)
+"""Slots of a row: the potential, less than that by a vote for the label, more by one for class l at LOST_BY + l."""
 MEMO = 20_000
 """Rows remembered at most: about 10 MB at k = 8. States early in the vote recur and come first."""
 
@@ -82,13 +86,13 @@ def at(a, degree, b, other, power):
 def row_kernel(tables, m, lead, row, degrees):
     """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l, ascending.
 
-    row[0] = phi(s), row[1] = phi(s) - phi(s + e_r), which is the probability of a tie at the top, and row[2+l] =
+    row[LOST] = phi(s); row[TIED] = phi(s) - phi(s + e_r), which is the probability of a tie at the top; row[LOST_BY + l] =
     phi(s + e_l) - phi(s), that of a win by a single vote over l. degrees (3, k) is scratch.
     """
     n = lead.shape[0]
-    before, after, loose = tables.scratch[0], tables.scratch[1], tables.scratch[2]
+    before, after, loose = tables.scratch[BEFORE], tables.scratch[AFTER], tables.scratch[LOOSE]
     row[:] = 0.0
-    win = 0.0
+    win = 0.0  # P(r wins), summed over the number c of votes that r gets
     least = lead.min()
     slack = lead.sum()
     for c in range(max(0, -least), m + 1):
@@ -99,25 +103,26 @@ def row_kernel(tables, m, lead, row, degrees):
         weight = tables.binomial[m, c] / tables.total[M]
         # before_j = product over l < j of the strict caps, after_j and loose_j over l >= j of strict and loose caps
         before[0, 0], after[n, 0], loose[n, 0] = 1.0, 1.0, 1.0
-        degrees[0, 0], degrees[1, n], degrees[2, n] = 0, 0, 0
+        degrees[BEFORE, 0], degrees[AFTER, n], degrees[LOOSE, n] = 0, 0, 0
         for j in range(n - 1):
             i = n - 1 - j
-            degrees[0, j + 1] = times(before[j], degrees[0, j], pmf, lead[j] + c - 1, M, before[j + 1])
-            degrees[1, i] = times(after[i + 1], degrees[1, i + 1], pmf, lead[i] + c - 1, M, after[i])
-            degrees[2, i] = times(loose[i + 1], degrees[2, i + 1], pmf, lead[i] + c, M, loose[i])
-        win += weight * at(before[n - 1], degrees[0, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
+            degrees[BEFORE, j + 1] = times(before[j], degrees[BEFORE, j], pmf, lead[j] + c - 1, M, before[j + 1])
+            degrees[AFTER, i] = times(after[i + 1], degrees[AFTER, i + 1], pmf, lead[i] + c - 1, M, after[i])
+            degrees[LOOSE, i] = times(loose[i + 1], degrees[LOOSE, i + 1], pmf, lead[i] + c, M, loose[i])
+        # nobody reaches r; then, for each class, it is one vote short of r, or the first to tie with r
+        win += weight * at(before[n - 1], degrees[BEFORE, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
         for j in range(n):
             strict, level = lead[j] + c - 1, lead[j] + c
             if 0 <= strict <= M and (j == 0 or lead[j] > lead[j - 1]):
-                chance = at(before[j], degrees[0, j], after[j + 1], degrees[1, j + 1], M - strict)
-                row[2 + j] += weight * pmf[strict] * chance
-            if level <= M:  # j is the first class to tie with r
-                chance = at(before[j], degrees[0, j], loose[j + 1], degrees[2, j + 1], M - level)
-                row[1] += weight * pmf[level] * chance
-    row[0] = 1.0 - win
+                chance = at(before[j], degrees[BEFORE, j], after[j + 1], degrees[AFTER, j + 1], M - strict)
+                row[LOST_BY + j] += weight * pmf[strict] * chance
+            if level <= M:
+                chance = at(before[j], degrees[BEFORE, j], loose[j + 1], degrees[LOOSE, j + 1], M - level)
+                row[TIED] += weight * pmf[level] * chance
+    row[LOST] = 1.0 - win
     for j in range(1, n):  # classes that are level are so to the last bit
         if lead[j] == lead[j - 1]:
-            row[2 + j] = row[1 + j]
+            row[LOST_BY + j] = row[LOST_BY + j - 1]
 
 
 class Potentials(ABC):
@@ -143,6 +148,9 @@ class Potentials(ABC):
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
         self.n_votes, self.n_classes, self.edge = at_least("n_votes", n_votes, 0), n_classes, edge
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_votes={self.n_votes}, n_classes={self.n_classes}, edge={self.edge:g})"
 
     @abstractmethod
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
@@ -189,7 +197,7 @@ class ExactPotentials(Potentials):
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
         """Return phi_m^label(votes), votes (k,) integers."""
-        return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][0])
+        return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][LOST])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
         """Return phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
@@ -198,7 +206,7 @@ class ExactPotentials(Potentials):
         row, order = self._row(m, [top - v for v in s])
         out = np.empty(self.n_classes)
         for place, l in enumerate(order):
-            out[l + (l >= label)] = row[2 + place] + row[1]
+            out[l + (l >= label)] = row[LOST_BY + place] + row[TIED]
         out[label] = 0.0
         return out
 
@@ -277,6 +285,9 @@ class DrawnPotentials(Potentials):
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
         super().__init__(n_votes, n_classes, edge)
         self.draws = at_least("draws", draws, 1)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, draws={self.draws})"
 
     @abstractmethod
     def redraw(self, seed: int) -> None:

@@ -184,19 +184,24 @@ def choose_by_shares(room, i, q, u, P):
 
 @inline
 def costs(states, room, i, C):
-    """Write the costs C^i (K, K) of (C.1) that `choose_by_shares` makes row by row; readies the step.
+    """Write the costs C^i (K, K) of (C.1) that `choose_by_shares` makes row by row.
 
     They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
     that FOLKLORE's paper restricts weak learners' costs to.
     """
-    K, P = room.others.shape
+    K = C.shape[0]
     share = 1.0 / K
-    for b in range(0, P, WIDTH):
-        ready_margins(room, i, b)
     for r in range(K):
         for l in range(K):
             C[r, l] = (room.kept.shares[l] + room.mass[i, r]) * share
         C[r, r] = 0.0
+
+
+@inline
+def ready(states, room, i):
+    """Write the margins of all classes at s^i."""
+    for b in range(0, room.next.shape[0], WIDTH):
+        ready_margins(room, i, b)
 
 
 @inline
@@ -249,7 +254,7 @@ def recall(states, room, i, l, p):
     forecast(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), room.kept.seen[i])
 
 
-STEPS = Steps(Kept, begin, choose, costs, vote, adapt, recall)
+STEPS = Steps(Kept, begin, choose, costs, ready, vote, adapt, recall)
 
 
 @njit
@@ -260,8 +265,7 @@ def predict_kernel(states, room, i, p, l, out):
     for k in range(K):
         room.kept.shares[k] = p[k]
     put_mass(room, i, P)
-    for b in range(0, P, WIDTH):
-        ready_margins(room, i, b)
+    ready(states, room, i)
     vote(states, room, i, l, S)
     for k in range(K):
         out[k] = S[i, k]
@@ -282,8 +286,8 @@ class BoostingRegression:
     Problem (Definition 11): see s (K,) and l, answer s_hat (K,), see the label y, pay -log softmax(s_hat)_y. The
     comparators are s + alpha e_l with one alpha in [-2, 2] for all rounds.
 
-    Update rule (Algorithm 3): whether l is right is a binary problem with the margin s_l - ln sum_{k != l} e^{s_k} + alpha:
-    half of it, clipped, and -1 are the context (d = 2) of a binary forecaster, whose two logits zeta replace s_l and the
+    Update rule (Algorithm 3): whether l is right is a binary problem with the margin s_l - ln sum_{k != l} e^{s_k} + alpha.
+    Half of it, clipped, and -1 are the context (d = 2) of a binary forecaster. Its two logits zeta replace s_l and the
     mass of the others: s_hat_l = zeta_1, s_hat_k = s_k + zeta_2 - ln sum_{k' != l} e^{s_k'}. The forecaster is this
     package's FOLKLORE, with the curvature that is a lower bound and the complete linear term, or AIOLI.
 

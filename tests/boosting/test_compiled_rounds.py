@@ -11,7 +11,7 @@ import pytest
 from banditlab.boosting.compiled_rounds import loops, parts
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import STEPS, AdaBoostOLM
-from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
 from banditlab.boosting.weak.weak_learner import ProbableLearner
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.jit import njit

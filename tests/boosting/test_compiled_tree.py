@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from banditlab.boosting.olm import AdaBoostOLM
-from banditlab.boosting.trees.hoeffding import CompiledHoeffdingTree, HoeffdingTree
-from banditlab.boosting.trees.hoeffding_growth import (
+from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.trees.hoeffding import HoeffdingTree
+from banditlab.boosting.trees.hoeffding_kernels import (
     CHILD,
     CLASS,
     FEATURE,

@@ -23,13 +23,15 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
 
-from banditlab.boosting.trees.hoeffding_growth import SPLITS, learn, shares
+from banditlab.boosting.trees.hoeffding_kernels import SCRATCH, SPLITS, learn, shares
 from banditlab.boosting.weak.weak_learner import Floats, ProbableLearner
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import inline, njit
 
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
 NEXT, GENERATOR = range(2)
+NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
+"""Slots of a tree's addresses, of a source of uniforms, and of the widths."""
 
 
 class Forest(NamedTuple):
@@ -39,7 +41,7 @@ class Forest(NamedTuple):
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
     widths (3,)             V, W, Z
     starts                  what `learn` takes beside the arrays
-    scratch (5, K), both (2,)       are scratch
+    scratch (SCRATCH, K), both (2,) are scratch
     """
 
     trees: NDArray[np.int64]
@@ -103,7 +105,8 @@ def nodes_of(forest, j):
     """Return nodes and values of tree j."""
     tree = forest.trees[j]
     rows = tree[NODE_ROWS]
-    return _integers_at(tree[NODES], rows, forest.widths[0]), _floats_at(tree[VALUES], rows, forest.widths[1])
+    nodes = _integers_at(tree[NODES], rows, forest.widths[NODE_COLUMNS])
+    return nodes, _floats_at(tree[VALUES], rows, forest.widths[VALUE_COLUMNS])
 
 
 @inline
@@ -153,7 +156,7 @@ def teach_one(forest, j, k, x, y, weight):
         return True
     label = y if forest.trees.shape[0] == forest.draws.shape[0] - 1 else int(y != k)  # MINE is 0
     nodes, values = nodes_of(forest, j)
-    seen = _floats_at(forest.trees[j, SEEN], forest.trees[j, SEEN_ROWS], forest.widths[2])
+    seen = _floats_at(forest.trees[j, SEEN], forest.trees[j, SEEN_ROWS], forest.widths[SEEN_COLUMNS])
     sizes = _integers_at(forest.trees[j, SIZES], 1, 3)[0]
     return learn(x, label, weight, forest.starts, nodes, values, seen, sizes, tuning_of(forest, j), forest.scratch)
 
@@ -250,7 +253,9 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
     draws = np.array([_source(generator) for generator in generators], dtype=np.int64)
     if not trees:
         none = np.zeros(0, dtype=np.int64)
-        return Forest(np.zeros((0, SEEN_ROWS + 1), dtype=np.int64), draws, none, none, np.zeros((5, 0)), np.zeros(2))
+        return Forest(
+            np.zeros((0, SEEN_ROWS + 1), dtype=np.int64), draws, none, none, np.zeros((SCRATCH, 0)), np.zeros(2)
+        )
     one = trees[0]
     nodes, values, seen = one.state[:3]
     return Forest(
@@ -258,7 +263,7 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
         draws,
         np.array([nodes.shape[1], values.shape[1], seen.shape[1]], dtype=np.int64),
         one.starts,
-        np.zeros((5, one.problem.n_classes)),
+        np.zeros((SCRATCH, one.problem.n_classes)),
         np.zeros(2),
     )
 

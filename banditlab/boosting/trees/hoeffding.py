@@ -1,63 +1,19 @@
-"""Very fast decision trees as weak learners (Domingos and Hulten, KDD 2000): river's, and a compiled one."""
+"""River's very fast decision tree as a weak learner (Domingos and Hulten, KDD 2000)."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditlab.boosting.trees.hoeffding_growth import CHILD, CLASS, KIND, LEAF, learn, shares
 from banditlab.boosting.trees.river_library import river
-from banditlab.boosting.weak.tuning import GRACE_PERIODS, LOOSENESS
-from banditlab.boosting.weak.weak_learner import Floats, ProbableLearner
-from banditlab.errors import UsageError
-from banditlab.numerics.contexts import as_contexts
+from banditlab.boosting.trees.tuned_tree import TunedTree, category
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, number, one_of, positive, probability
+from banditlab.validation import one_of
 
 
-class Tuned(ProbableLearner):
-    """A tree's tuning, drawn where it is "random", and which columns are nominal features."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        rng: np.random.Generator | None,
-        grace_period: float | str,
-        split_confidence: float | str,
-        tie_threshold: float | str,
-        one_hot: list[int] | None,
-        ordered: list[int] | None,
-    ) -> None:
-        super().__init__(problem, rng)
-        low, high = GRACE_PERIODS
-        drawn_period = int(self.rng.integers(low, high, endpoint=True))
-        least, most = (math.log(end) for end in LOOSENESS)
-        drawn = np.exp(self.rng.uniform(least, most, size=2)).tolist()  # drawn whether used or not
-        self.grace_period = number("grace_period", drawn_period if grace_period == "random" else grace_period, "random")
-        if not 1.0 <= self.grace_period < math.inf:
-            raise UsageError(f"grace_period must be at least 1 and finite, got {self.grace_period:g}")
-        self.split_confidence = _share(
-            "split_confidence", drawn[0] if split_confidence == "random" else split_confidence
-        )
-        self.tie_threshold = _share("tie_threshold", drawn[1] if tie_threshold == "random" else tie_threshold)
-        self.one_hot = _integers("one_hot", one_hot, 1)
-        ends = list(itertools.accumulate(self.one_hot))
-        self._numeric = ends[-1] if ends else 0
-        if self._numeric > problem.n_features:
-            raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {problem.n_features}")
-        self.ordered = _integers("ordered", ordered, 0)
-        if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(ends):
-            raise UsageError(f"ordered must be different numbers of features of one_hot, got {self.ordered}")
-        groups = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
-        self._ordered = [groups[i] for i in self.ordered]
-        self._nominal = [group for group in groups if group not in self._ordered]
-
-
-class HoeffdingTree(Tuned):
+class HoeffdingTree(TunedTree):
     """A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
 
     The classes' shares at the leaf are the estimate; classes never seen there have none, and before the first example all
@@ -140,7 +96,7 @@ class HoeffdingTree(Tuned):
     def view(self, context: Floats) -> dict[int, float]:
         """Return the context as river reads it: the number of a feature's first column, and its value or category."""
         values = context.tolist()
-        categories = {first: _category(values[first:end]) for first, end in [*self._nominal, *self._ordered]}
+        categories = {first: category(values[first:end]) for first, end in [*self._nominal, *self._ordered]}
         return categories | dict(enumerate(values[self._numeric :], self._numeric))
 
     def estimate(self, context: Any, q: Floats) -> None:
@@ -162,195 +118,3 @@ class HoeffdingTree(Tuned):
         if weight > 0.0:
             features = context if isinstance(context, dict) else self.view(context)
             self._tree.learn_one(features, int(label), w=weight)
-
-
-class Columns(NamedTuple):
-    """What a compiled tree reads of a context with nominal features."""
-
-    values: Floats
-    """Categories, the number of them for "none"; those that are ordered, -1 for "none"; then the numeric columns."""
-
-
-class Arrays(NamedTuple):
-    """The arrays of a compiled tree (see `hoeffding_growth`). Where one is replaced they become another tuple."""
-
-    nodes: NDArray[np.int64]
-    values: Floats
-    seen: Floats
-    sizes: NDArray[np.int64]
-    tuning: Floats
-
-    @classmethod
-    def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
-        """Return a root that has seen nothing; categories are those of each nominal feature."""
-        nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
-        nodes[0, KIND] = LEAF
-        values = np.full((64, CLASS + K), -1.0)
-        values[0, :CLASS] = 0.0
-        seen = np.zeros((4, K + 5 * K * numeric + K * sum(categories)))
-        return cls(nodes, values, seen, np.array([1, 0, -1], dtype=np.int64), np.array(tuning, dtype=float))
-
-    def grown(self) -> Arrays:
-        """Return the same with what is full doubled."""
-        nodes, values, seen, sizes, tuning = self
-        if sizes[0] + nodes.shape[1] > len(nodes):
-            nodes = np.concatenate([nodes, np.full_like(nodes, -1)])
-            values = np.concatenate([values, np.full_like(values, -1.0)])
-        if sizes[1] + 1 > len(seen):
-            seen = np.concatenate([seen, np.zeros_like(seen)])
-        return Arrays(nodes, values, seen, sizes, tuning)
-
-
-class CompiledHoeffdingTree(Tuned):
-    """A very fast decision tree, compiled: the tree of `hoeffding-tree` with majority leaves, without river.
-
-    Features are as there. A leaf that has seen its grace period's weight compares the gains in information of the best
-    split of every feature and splits by the best, if its lead exceeds the Hoeffding bound or the bound is below the tie
-    threshold; a leaf that nothing splits then, or where one class has nearly all the weight, forgets what it knows of its
-    features (river closes it and opens it again, empty). With the default settings it is river's tree, up to rounding (river
-    also tries one category against all others, which gains no more than a branch for each).
-
-    `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" are the tree of the code of Jung, Goetz and
-    Tewari: without a prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the
-    weight does not split. What `splits` does weighs most: see there.
-
-    Cost: 2 us a prediction or an update at d = 5; an attempt to split takes 10 K Gaussian shares a numeric feature. Memory:
-    5 K d numbers for each leaf that learns, K times the categories of nominal features.
-
-    Parameters
-    ----------
-    grace_period
-        Weight a leaf must see between two attempts to split, at least 1; "random" draws an integer of 5 ... 20.
-    split_confidence
-        delta, the probability in (0, 1) of a wrong split that is put up with; "random" draws it log-uniform in [0.01, 0.9].
-    tie_threshold
-        tau in (0, 1): a bound below it makes features equal, and the leaf splits; "random" as above.
-    prior
-        Weight of a class that a leaf has not seen, 0 or above; once it is seen its examples' weight is added.
-    largest_share
-        Share of the weight in (0, 1] above which one class keeps a leaf from splitting.
-    spread
-        How wide a class lies on a numeric feature at a leaf: "sample", its sample variance; "coded", its variance by weight,
-        at least 1e-12, but at the first threshold between its least and largest value what was found in the attempt
-        before, and half of it on either side in the first attempt. That is an oversight of the code; it favours splits
-        that cut off the outermost examples.
-    splits
-        "usual", or "coded", as in that code. There a leaf that attempts to split while its examples do not differ in any
-        numeric column (nominal ones, if there are any, always count as a choice) closes for good, and begins to count its
-        classes anew. With weights above the grace period, as boosters give them there, that is a leaf that met one example
-        of two known classes: such trees stay small. Also, a category counts 1 more in each class at a leaf; the leaves
-        below a nominal split belong to the first categories, as many as had been seen, whichever these were; below a
-        category without a leaf the split answers with what it counted; and where nothing sends weight two ways, a tie
-        splits nonetheless.
-    one_hot, ordered
-        As in `hoeffding-tree`.
-
-    Raises
-    ------
-    UsageError
-        A setting out of range.
-
-    References
-    ----------
-    P. Domingos, G. Hulten. Mining high-speed data streams. KDD 2000.
-    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Appendix E.
-    """
-
-    id = "compiled-hoeffding-tree"
-    summary = "a very fast decision tree, compiled"
-    reference = "Domingos and Hulten, KDD 2000"
-    excluded_checks = {"bounded_memory": "grows with what it sees, as trees do"}
-
-    def __init__(
-        self,
-        problem: Problem,
-        rng: np.random.Generator | None,
-        *,
-        grace_period: float | Literal["random"] = "random",
-        split_confidence: float | Literal["random"] = "random",
-        tie_threshold: float | Literal["random"] = "random",
-        prior: float = 0.0,
-        largest_share: float = 0.99,
-        spread: Literal["sample", "coded"] = "sample",
-        splits: Literal["usual", "coded"] = "usual",
-        one_hot: list[int] | None = None,
-        ordered: list[int] | None = None,
-    ) -> None:
-        super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
-        self.prior = nonnegative("prior", prior)
-        self.largest_share = positive("largest_share", probability("largest_share", largest_share))
-        self.spread = one_of("spread", spread, ("sample", "coded"))
-        self.splits = one_of("splits", splits, ("usual", "coded"))
-        K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
-        numeric = problem.n_features - self._numeric + len(self._ordered)
-        self.starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
-        looks = [self.prior, self.largest_share, float(self.spread == "coded"), float(self.splits == "coded")]
-        tuning = [self.grace_period, self.split_confidence, self.tie_threshold, *looks]
-        self.state = Arrays.of(K, numeric, sizes, tuning)
-        self._scratch = np.zeros((5, K))
-
-    def view(self, context: Floats) -> Floats | Columns:
-        """Return the context as the tree reads it."""
-        if not self.one_hot:
-            return context
-        values = context[: self._numeric].tolist()
-        found = [(_category(values[first:end]), end - first) for first, end in [*self._nominal, *self._ordered]]
-        categories = [size if category < 0.0 else category for category, size in found]
-        nominal = len(self._nominal)
-        categories[nominal:] = [category for category, _ in found[nominal:]]  # -1 is none, as river has it
-        return Columns(as_contexts(np.concatenate([categories, context[self._numeric :]])))
-
-    def views(self, contexts: Floats) -> Floats:
-        """Return what the tree reads of contexts (n, d), a row each."""
-        if not self.one_hot:
-            return contexts
-        columns = []
-        for first, end in [*self._nominal, *self._ordered]:
-            found = contexts[:, first:end]
-            none = -1.0 if (first, end) in self._ordered else float(end - first)
-            columns.append(np.where(found.max(axis=1) > 0.0, found.argmax(axis=1), none))
-        return np.column_stack([*columns, contexts[:, self._numeric :]])
-
-    def trees(self) -> list[CompiledHoeffdingTree]:
-        """Return the trees that compiled loops play in this learner's place: none where a subclass may differ."""
-        return [self] if type(self) is CompiledHoeffdingTree else []
-
-    def read(self, context: Any) -> Floats:
-        """Return the columns of a context or its view, as kernels take them."""
-        read = context if isinstance(context, Columns) else self.view(context)
-        return read.values if isinstance(read, Columns) else as_contexts(read)
-
-    def estimate(self, context: Any, q: Floats) -> None:
-        """Write the leaf's estimate into q (K,)."""
-        shares(self.read(context), self.state.nodes, self.state.values, self.state.tuning, q)
-
-    def update(self, context: Any, label: int, weight: float) -> None:
-        """Learn an example; at weight 0 nothing happens."""
-        if weight > 0.0:
-            x = self.read(context)
-            while not learn(x, label, weight, self.starts, *self.state, self._scratch):
-                self.grow()
-
-    def grow(self) -> None:
-        """Double what is full."""
-        self.state = self.state.grown()
-
-
-def _category(columns: list[float]) -> float:
-    """Return the number of the largest of one-hot columns, -1 where none is positive."""
-    largest = max(columns)
-    return float(columns.index(largest)) if largest > 0.0 else -1.0
-
-
-def _integers(name: str, given: object, least: int) -> list[int]:
-    """Return a list of integers that are `least` or above; None is the empty list."""
-    if given is not None and not isinstance(given, list | tuple):
-        raise UsageError(f"{name} must be a list of integers, got {given!r}")
-    return [at_least(name, value, least) for value in given or ()]
-
-
-def _share(name: str, value: object) -> float:
-    share = number(name, value, "random")
-    if not 0.0 < share < 1.0:
-        raise UsageError(f"{name} must lie strictly between 0 and 1, got {share:g}")
-    return share

@@ -22,8 +22,8 @@ class Simulated(WeakLearner):
     * "random": a draw from u_gamma^y, whatever the costs. It meets Definition 1 of the paper for every edge below gamma,
       with the excess loss `banditlab.bounds` gives as "simulated_excess".
     * "adversarial": the class that costs most, l = argmax_l D(y, l) (of equals one at random), D(y) the booster's costs
-      less that of y over their sum, as long as the account S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers it at the
-      largest weight, 1; the label otherwise. The account is never overdrawn, so that Equation (1) holds with certainty,
+      less that of y over their sum. So it is as long as the account S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers it at
+      the largest weight, 1; the label otherwise. The account is never overdrawn, so that Equation (1) holds with certainty,
       for every T and every booster whose weights lie in [0, 1]; nor does it keep much, so that the learner is hardly
       better than Equation (1) demands. Without costs every wrong class costs 1/(k-1).
 

@@ -26,6 +26,12 @@ LEAF, NUMERIC, NOMINAL = range(3)
 KIND, FEATURE, SEAT, CHILD = range(4)
 THRESHOLD, ATTEMPT, CLASS = range(3)
 GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
+NODES_USED, SEATS_USED, FREE_SEAT = range(3)
+MEANS, SQUARES, LEASTS, LARGESTS, CATEGORIES = range(5)
+"""Parts of a leaf's record after its K weights, K d numbers each but the last: number B of class k and column f stands at
+K + B K d + k d + f."""
+AT_LEAF, LEFT, RIGHT, LEFT_BEST, LEFT_CHOSEN, SCRATCH = range(6)
+"""Rows of scratch, weights (K,): the leaf's; either side of a threshold; left of a column's best, and of the best column's."""
 CLOSED = -2
 """The seat of a leaf that never learns of features again."""
 POINTS = 10
@@ -142,7 +148,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
     Threshold NaN if the column has one value only. The weights (K,) sent to the left are written into `kept`.
     """
     least, largest, total = np.inf, -np.inf, 0.0
-    lows, highs = K + 2 * K * d, K + 3 * K * d
+    lows, highs = K + LEASTS * K * d, K + LARGESTS * K * d
     spreads = record[record.shape[0] - K * d :]
     for k in range(K):
         if record[k] > 0.0:
@@ -160,7 +166,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
             n, place = record[k], k * d + f
             left[k], right[k] = 0.0, 0.0
             if n > 0.0:
-                mean, squares = record[K + place], record[K + K * d + place]
+                mean, squares = record[K + MEANS * K * d + place], record[K + SQUARES * K * d + place]
                 low, high = record[lows + place], record[highs + place]
                 if coded:
                     fresh = i > 0 and at - width >= low  # was in its range at the threshold before, too
@@ -181,7 +187,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
 @njit
 def category_gain(record, first, end, K, d, c, before, sums):
     """Return the gain of a branch for each of the categories first ... end-1; -inf if fewer than two have weight."""
-    start, total, ways, after = K + 4 * K * d, 0.0, 0, 0.0
+    start, total, ways, after = K + CATEGORIES * K * d, 0.0, 0, 0.0
     for v in range(first, end):
         for k in range(K):
             total += record[start + k * c + v]
@@ -205,17 +211,16 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NUMERIC, f, -1
     values[leaf, THRESHOLD] = at
     for side in range(2):
-        child = sizes[0]
-        sizes[0] += 1
+        child = sizes[NODES_USED]
+        sizes[NODES_USED] += 1
         plant(child, nodes, values)
         nodes[leaf, CHILD + side] = child
         for k in range(K):
             place = k * d + f
             if record[k] == 0.0:
                 continue
-            if (side == 0 and at < record[K + 2 * K * d + place]) or (
-                side == 1 and at >= record[K + 3 * K * d + place]
-            ):
+            least, largest = record[K + LEASTS * K * d + place], record[K + LARGESTS * K * d + place]
+            if (side == 0 and at < least) or (side == 1 and at >= largest):
                 continue
             values[child, CLASS + k] = left[k] if side == 0 else record[k] - left[k]
             values[child, ATTEMPT] += values[child, CLASS + k]
@@ -232,12 +237,12 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
     for v in range(first, end):
         child = -1
         for k in range(K):
-            weight = record[K + 4 * K * d + k * c + v]
+            weight = record[K + CATEGORIES * K * d + k * c + v]
             if weight == 0.0:
                 continue
             if child < 0:
-                child = sizes[0]
-                sizes[0] += 1
+                child = sizes[NODES_USED]
+                sizes[NODES_USED] += 1
                 plant(child, nodes, values)
                 nodes[leaf, CHILD + (named if coded else v - first)] = child
                 named += 1
@@ -256,24 +261,26 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
     for k in range(K):
-        scratch[0, k] = max(values[leaf, CLASS + k], 0.0)
+        scratch[AT_LEAF, k] = max(values[leaf, CLASS + k], 0.0)
         kinds += values[leaf, CLASS + k] >= 0.0
-    before = entropy(scratch[0])
+    before = entropy(scratch[AT_LEAF])
     best, second, chosen, at = -np.inf, -np.inf, -1, 0.0  # none: every feature is worse, or as bad
     for f in range(nominal + d):
         if f < nominal:
-            gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[1]), 0.0
+            gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[LEFT]), 0.0
         else:
-            gain, where = best_threshold(record, f - nominal, K, d, before, spread, scratch[1], scratch[2], scratch[3])
+            sides = scratch[LEFT], scratch[RIGHT], scratch[LEFT_BEST]
+            gain, where = best_threshold(record, f - nominal, K, d, before, spread, *sides)
             if coded and math.isnan(where):
                 continue
         if gain >= best:
             second = best
             best, at = gain, where
             chosen = f if f < nominal or gain > -np.inf or coded else -1
-            overwrite(scratch[4], scratch[3])
+            overwrite(scratch[LEFT_CHOSEN], scratch[LEFT_BEST])
         elif gain > second:
             second = gain
+    # the Hoeffding bound (KDD 2000, (1)) of a gain in information, whose range is log2 of the number of classes
     bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))
     if coded and chosen < 0:
         nodes[leaf, SEAT] = CLOSED
@@ -284,7 +291,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
         elif chosen < nominal:
             split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, coded, nodes, values, sizes)
         else:
-            split_numeric(leaf, chosen - nominal, at, scratch[4], record, d, nodes, values, sizes)
+            split_numeric(leaf, chosen - nominal, at, scratch[LEFT_CHOSEN], record, d, nodes, values, sizes)
             nodes[leaf, FEATURE] = chosen
 
 
@@ -295,29 +302,30 @@ def count(x, y, weight, starts, d, K, coded, record):
     c, fresh = starts[nominal], record[y] == 0.0
     record[y] += weight
     for f in range(nominal):
-        place = K + 4 * K * d + y * c + starts[f] + int(x[f])
+        place = K + CATEGORIES * K * d + y * c + starts[f] + int(x[f])
         record[place] += weight + (coded and record[place] == 0.0)
     rate = weight / record[y]
+    block = K * d
     for f in range(d):
         value, place = x[nominal + f], K + y * d + f
-        old = record[place]
-        record[place] += rate * (value - old)
-        record[place + K * d] += weight * (value - old) * (value - record[place])
-        if fresh or value < record[place + 2 * K * d]:
-            record[place + 2 * K * d] = value
-        if fresh or value > record[place + 3 * K * d]:
-            record[place + 3 * K * d] = value
+        mean, old = place + MEANS * block, record[place + MEANS * block]
+        record[mean] += rate * (value - old)  # the running mean and sum of squares, weighted (West, 1979)
+        record[place + SQUARES * block] += weight * (value - old) * (value - record[mean])
+        if fresh or value < record[place + LEASTS * block]:
+            record[place + LEASTS * block] = value
+        if fresh or value > record[place + LARGESTS * block]:
+            record[place + LARGESTS * block] = value
 
 
 @inline
 def take_seat(seen, sizes):
     """Return a free seat, cleared; a free seat's first entry is the next free one."""
-    seat = sizes[2]
+    seat = sizes[FREE_SEAT]
     if seat >= 0:
-        sizes[2] = int(seen[seat, 0])
+        sizes[FREE_SEAT] = int(seen[seat, 0])
     else:
-        seat = sizes[1]
-        sizes[1] += 1
+        seat = sizes[SEATS_USED]
+        sizes[SEATS_USED] += 1
     seen[seat] = 0.0
     return seat
 
@@ -327,17 +335,19 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come."""
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     d = x.shape[0] - nominal
-    if sizes[0] + nodes.shape[1] > nodes.shape[0] or sizes[1] + 1 > seen.shape[0]:
+    if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SEATS_USED] + 1 > seen.shape[0]:
         return False
+    # where the example belongs; a category that is new at a split gets a leaf
     node, new = 0, False
     while nodes[node, KIND] != LEAF:
         j = branch(node, x, nodes, values)
         new = nodes[node, j] < 0
-        if new:  # a category that is new there
-            nodes[node, j] = sizes[0]
-            sizes[0] += 1
+        if new:
+            nodes[node, j] = sizes[NODES_USED]
+            sizes[NODES_USED] += 1
             plant(nodes[node, j], nodes, values)
         node = nodes[node, j]
+    # the leaf's classes, and what it counts of features
     if values[node, CLASS + y] < 0.0:
         values[node, CLASS + y] = tuning[PRIOR]
     values[node, CLASS + y] += weight
@@ -348,6 +358,7 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     seat = nodes[node, SEAT]
     record = seen[seat]
     count(x, y, weight, starts, d, K, coded, record)
+    # after a grace period's weight, an attempt to split, unless one class has nearly all of it
     total, most, kinds = 0.0, 0.0, 0
     for k in range(K):
         here = values[node, CLASS + k]
@@ -359,6 +370,6 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
             nodes[node, SEAT] = -1
         elif kinds > 1:
             attempt(node, total, tuning, starts, d, nodes, values, record, sizes, scratch)
-    if nodes[node, SEAT] < 0:
-        record[0], sizes[2] = sizes[2], seat
+    if nodes[node, SEAT] < 0:  # a leaf no more, or one that forgets: its seat is free
+        record[0], sizes[FREE_SEAT] = sizes[FREE_SEAT], seat
     return True

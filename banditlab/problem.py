@@ -71,3 +71,10 @@ class Decision(NamedTuple):
     probabilities: NDArray[np.float64]
     explored: bool | None = None
     payload: Any = None
+
+    def __repr__(self) -> str:
+        """Return one line for any K: at most ten probabilities, and of a payload its shape."""
+        p = np.asarray(self.probabilities)
+        shown = np.array2string(p, max_line_width=10_000, threshold=10, edgeitems=3, precision=4)
+        payload = f"array of shape {self.payload.shape}" if isinstance(self.payload, np.ndarray) else repr(self.payload)
+        return f"Decision(action={self.action}, probabilities={shown}, explored={self.explored}, payload={payload})"

@@ -17,9 +17,9 @@ from banditlab.numerics.draws import draw, draw_uniform, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import rows_of
-from banditlab.players.agent import Agent, Floats, Trace, checked
+from banditlab.players.agent import Floats, RoundAgent, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.inputs import as_vector
 from banditlab.problem import Decision, Problem
 from banditlab.validation import number, probability
 
@@ -93,7 +93,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
     return n
 
 
-class Exploration(AroundForecaster, Agent):
+class Exploration(AroundForecaster, RoundAgent):
     """Any forecaster made a bandit agent by exploring with probability gamma.
 
     Problem: bandit multiclass, adversarial stream.
@@ -161,8 +161,7 @@ class Exploration(AroundForecaster, Agent):
         super().__init__(problem, rng)
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
-        self.compiled = isinstance(self._inner, KernelForecaster)
-        self.sparse = getattr(self._inner, "sparse", False)
+        self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.
         self.acted, self.rate = 0, 1.0
@@ -201,46 +200,22 @@ class Exploration(AroundForecaster, Agent):
         """The forecaster."""
         return self._inner
 
-    def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,)."""
-        x = as_context(context, self.problem.n_features)
-        u = self.rng.random(2)
+    def _decide(self, view: Floats, u: Floats) -> Decision:
         K, gamma = self.problem.n_classes, float(self._next_rates(1)[0])
         p = np.empty(K)
-        z = as_vector("the forecaster's logits", self._inner.predict(x), K) if gamma < 1.0 else np.zeros(K)
+        z = as_vector("the forecaster's logits", self._inner.predict(view), K) if gamma < 1.0 else np.zeros(K)
         action, explored = decide(z, u, gamma, p)
         return Decision(int(action), p, bool(explored))
 
-    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Pass (context, action) to the forecaster if the action was explored and right."""
-        x = as_context(context, self.problem.n_features)
-        action = as_class("the decision's action", decision.action, self.problem.n_classes)
-        if decision.explored and correct:
-            self._inner.update(x, action)
+    def _receive(self, view: Floats, decision: Decision, outcome: bool) -> None:
+        if decision.explored and outcome:
+            self._inner.update(view, decision.action)
 
-    @property
-    def play_block(self) -> Callable[[Floats, NDArray[np.int64], Trace], None]:
-        """Play n rounds at compiled speed: `play_block(X (n, d), y (n,), trace)`.
-
-        Raises
-        ------
-        AttributeError
-            The forecaster has no kernels.
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The forecaster's logits are not finite.
-        """
-        if not self.compiled:
-            raise AttributeError(f"the forecaster {self.forecaster!r} has no kernels: play with act and learn")
-        return self._play_block
-
-    def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
-        assert isinstance(inner, KernelForecaster)
-        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
-        columns = trace.holds(len(y))
-        U, gammas = self.rng.random((len(y), 2)), self._next_rates(len(y))
+        if not isinstance(inner, KernelForecaster):
+            return super()._play(X, y, U, trace)
+        gammas = self._next_rates(len(y))
         z, p = np.zeros(K), np.empty(K)
 
         def learns() -> NDArray[np.bool_]:  # as `rounds_in_stretches` sees it
@@ -249,10 +224,8 @@ class Exploration(AroundForecaster, Agent):
 
         def play(part: slice) -> None:
             scratch = (z, p) if inner.kernels.predict_many is None else (np.zeros((STRETCH, K)), z, p)
-            given, filled = (rows_of(X, part), y[part], U[part], gammas[part]), [column[part] for column in columns]
-            played = part.start + _loop(inner.kernels)(inner.state, *given, *scratch, *filled)
-            if played < part.stop:
-                checked(Decision(int(trace.action[played]), p), K, self)
+            rows, filled = (rows_of(X, part), y[part], U[part], gammas[part]), trace.part(part)
+            self._report(_loop(inner.kernels)(inner.state, *rows, *scratch, *filled), p, filled)
 
         inner.play_in_parts(X, learns, play)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,10 +14,10 @@ from banditlab.numerics.draws import draw, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import rows_of
-from banditlab.players.agent import Floats, Trace, checked
+from banditlab.players.agent import Floats, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
-from banditlab.players.label_agent import LabelAgent
+from banditlab.players.inputs import as_vector
+from banditlab.players.label_agent import RoundLabelAgent
 from banditlab.problem import Decision, Problem
 
 
@@ -47,7 +46,7 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):
     return y.shape[0]
 
 
-class Sampled(AroundForecaster, LabelAgent):
+class Sampled(AroundForecaster, RoundLabelAgent):
     """Any forecaster as a player that is told the label: it plays a draw from its forecast.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
@@ -97,57 +96,31 @@ class Sampled(AroundForecaster, LabelAgent):
         super().__init__(problem, rng)
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
-        self.compiled = isinstance(self._inner, KernelForecaster)
-        self.sparse = getattr(self._inner, "sparse", False)
+        self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
 
     @property
     def inner(self) -> Forecaster:
         """The forecaster."""
         return self._inner
 
-    def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,)."""
-        x, K = as_context(context, self.problem.n_features), self.problem.n_classes
-        u, p = self.rng.random(2), np.empty(K)
-        action = decide(as_vector("the forecaster's logits", self._inner.predict(x), K), u, p)
+    def _decide(self, view: Floats, u: Floats) -> Decision:
+        K = self.problem.n_classes
+        p = np.empty(K)
+        action = decide(as_vector("the forecaster's logits", self._inner.predict(view), K), u, p)
         return Decision(int(action), p)
 
-    def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Pass (context, label) to the forecaster."""
-        K = self.problem.n_classes
-        as_class("the decision's action", decision.action, K)
-        self._inner.update(as_context(context, self.problem.n_features), as_class("the label", label, K))
+    def _receive(self, view: Floats, decision: Decision, outcome: int) -> None:
+        self._inner.update(view, outcome)
 
-    @property
-    def play_block(self) -> Callable[[Floats, NDArray[np.int64], Trace], None]:
-        """Play n rounds at compiled speed: `play_block(X (n, d), y (n,), trace)`.
-
-        Raises
-        ------
-        AttributeError
-            The forecaster has no kernels.
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The forecaster's logits are not finite.
-        """
-        if not self.compiled:
-            raise AttributeError(f"the forecaster {self.forecaster!r} has no kernels: play with act and learn")
-        return self._play_block
-
-    def _play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
-        assert isinstance(inner, KernelForecaster)
-        X, y = as_block(X, y, self.problem.n_features, K, sparse=self.sparse)
-        columns = trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
+        if not isinstance(inner, KernelForecaster):
+            return super()._play(X, y, U, trace)
         z, p = np.zeros(K), np.empty(K)
 
         def play(part: slice) -> None:
-            given, filled = (rows_of(X, part), y[part], U[part]), [column[part] for column in columns]
-            played = part.start + _loop(inner.kernels)(inner.state, *given, z, p, *filled)
-            if played < part.stop:
-                checked(Decision(int(trace.action[played]), p), K, self)
+            rows, filled = (rows_of(X, part), y[part], U[part]), trace.part(part)
+            self._report(_loop(inner.kernels)(inner.state, *rows, z, p, *filled), p, filled)
 
         inner.play_in_parts(X, lambda: np.ones(len(y), bool), play)
 

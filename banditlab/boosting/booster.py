@@ -8,22 +8,20 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditlab.boosting.trees.forest import Forest, Grove
 from banditlab.boosting.weak.tuning import Tuning
 from banditlab.boosting.weak.weak_learner import WeakLearner
 from banditlab.errors import UsageError, nearest
 from banditlab.numerics.draws import draw
-from banditlab.players.agent import Floats, Trace, checked
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
-from banditlab.players.label_agent import LabelAgent
+from banditlab.players.agent import Floats, Trace
+from banditlab.players.label_agent import RoundLabelAgent
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
 
 
-class Booster(LabelAgent):
+class Booster(RoundLabelAgent):
     """A label agent that plays from the predictions of N weak learners.
 
     A subclass answers `_respond(view)` and takes `_absorb(view, payload, label)`; `view` is what its weak learners read
@@ -34,8 +32,7 @@ class Booster(LabelAgent):
     kind: ClassVar[str] = "boosters"
     wraps = "weak_learner"
     expected_kind = "conditional"  # on the ties that the learners and experts broke
-    compiled = True  # play_block exists, though the loop over the learners is Python's
-    payload_size = 0
+    plays_blocks = True
 
     def __init__(
         self,
@@ -114,58 +111,17 @@ class Booster(LabelAgent):
             if learner.told_label:
                 learner.peek(label)
 
-    def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,).
-
-        Raises
-        ------
-        UsageError
-            A context of another shape.
-        """
-        x = as_context(context, self.problem.n_features)
-        return self._decide(self.view(x), self.rng.random(2))
-
     def _decide(self, view: Any, u: Floats) -> Decision:
         p, payload = self._respond(view)
         return Decision(int(draw(p, u[1])), p, None, payload)
 
-    def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Learn the label of the round in which `decision` was taken at `context` (d,).
+    def _receive(self, view: Any, decision: Decision, outcome: int) -> None:
+        self._absorb(view, decision.payload, outcome)
 
-        Raises
-        ------
-        UsageError
-            A context of another shape, a label out of range, or a decision that is none of this booster's.
-        """
-        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
-        as_class("the decision's action", decision.action, K)
-        as_vector("the decision's probabilities", decision.probabilities, K)
-        payload = as_vector("the decision's payload", decision.payload, self.payload_size)
-        self._absorb(self.view(x), payload, as_class("the label", label, K))
-
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds, each label after its action: X (n, d), y (n,); fills `trace`, each (n,).
-
-        Learners that are told the label are told it here, before they predict.
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The booster's probabilities are no distribution.
-        """
-        K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
-        trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
-        for t, label in enumerate(y.tolist()):
-            self.peek(label)
-            view = self.view(X[t])
-            decision = checked(self._decide(view, U[t]), K, self)
-            trace.action[t], trace.correct[t] = decision.action, decision.action == label
-            trace.p_true[t], trace.explored[t] = decision.probabilities[label], False
-            self._absorb(view, decision.payload, label)
+    def _play_round(self, t: int, x: Floats, label: int, u: Floats, trace: Trace) -> None:
+        """Play round t of a block. Learners that are told the label are told it here, before they predict."""
+        self.peek(label)
+        super()._play_round(t, x, label, u, trace)
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:

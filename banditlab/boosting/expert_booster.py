@@ -16,7 +16,7 @@ from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.numerics.draws import draw
 from banditlab.players.agent import Trace, checked
-from banditlab.players.inputs import as_block, as_class
+from banditlab.players.inputs import as_class
 from banditlab.problem import Decision, Problem
 
 
@@ -117,25 +117,12 @@ class ExpertBooster(Booster):
         for learner, w in zip(self.learners, room.weights.tolist(), strict=True):
             learner.update(view, label, w)
 
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds, each label after its action: X (n, d), y (n,); fills `trace`, each (n,).
-
-        Where the learners are compiled trees, in one kernel.
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The booster's probabilities are no distribution.
-        """
+    def _play(self, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        """Play a block that was checked; where the learners are compiled trees, in one kernel."""
         forest = self._forest()
         as_here = _owners(type(self), "_respond", "_absorb") == {ExpertBooster}
         if forest is None or not len(forest.trees) or not as_here:
-            return super().play_block(X, y, trace)
-        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
-        trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
+            return super()._play(X, y, U, trace)
         trace.explored[:] = False
         loops, rule, room, state = self._played()
         block = Block(self._grove.views(X), y, U, trace.action, trace.correct, trace.p_true)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditlab.boosting.booster import Booster
 from banditlab.errors import UsageError
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.players.agent import Agent, Floats, Trace, checked
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.agent import Floats, RoundAgent
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 from banditlab.validation import probability
 
 
-class BoostedExploration(Agent):
+class BoostedExploration(RoundAgent):
     """Any booster made a bandit agent by exploring with probability gamma.
 
     Problem: bandit multiclass, adversarial stream.
@@ -61,7 +59,7 @@ class BoostedExploration(Agent):
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2, around a booster"
     expected_kind = "conditional"
     wraps = "booster"
-    compiled = True  # play_block exists, though the loop over the learners is Python's
+    plays_blocks = True
 
     def __init__(
         self,
@@ -91,16 +89,9 @@ class BoostedExploration(Agent):
         """The booster."""
         return self._inner
 
-    def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,).
-
-        Raises
-        ------
-        UsageError
-            A context of another shape.
-        """
-        x = as_context(context, self.problem.n_features)
-        return self._decide(self._inner.view(x), self.rng.random(2))
+    def view(self, x: Floats) -> Any:
+        """Return what the booster's weak learners read of a context (d,)."""
+        return self._inner.view(x)
 
     def _decide(self, view: Any, u: Floats) -> Decision:
         K, gamma = self.problem.n_classes, self.gamma
@@ -109,40 +100,6 @@ class BoostedExploration(Agent):
         action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
         return Decision(int(action), gamma / K + (1.0 - gamma) * p, explored, payload)
 
-    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Let the booster learn (context, action) if the action was explored and right.
-
-        Raises
-        ------
-        UsageError
-            A context of another shape, or a decision that is none of this agent's: its action, probabilities, payload.
-        """
-        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
-        action = as_class("the decision's action", decision.action, K)
-        as_vector("the decision's probabilities", decision.probabilities, K)
-        payload = as_vector("the decision's payload", decision.payload, self.payload_size)
-        if decision.explored and correct:
-            self._inner._absorb(self._inner.view(x), payload, action)
-
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). The booster learns the bit's explored hits only.
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The booster's probabilities are no distribution.
-        """
-        K, inner = self.problem.n_classes, self._inner
-        X, y = as_block(X, y, self.problem.n_features, K)
-        trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
-        for t, label in enumerate(y.tolist()):
-            view = inner.view(X[t])
-            decision = checked(self._decide(view, U[t]), K, self)
-            correct = decision.action == label
-            trace.action[t], trace.correct[t], trace.explored[t] = decision.action, correct, decision.explored
-            trace.p_true[t] = decision.probabilities[label]
-            if decision.explored and correct:
-                inner._absorb(view, decision.payload, decision.action)
+    def _receive(self, view: Any, decision: Decision, outcome: bool) -> None:
+        if decision.explored and outcome:
+            self._inner._absorb(view, decision.payload, decision.action)

@@ -66,7 +66,7 @@ def predict_many(probe: PlayerProbe) -> None:
 def forecast_paths(probe: PlayerProbe) -> None:
     """The compiled path forecasts what predict and update do, round by round."""
     forecaster = probe.make()
-    if not forecaster.forecasts_blocks:
+    if not forecaster.plays_blocks:
         raise CheckExcluded("has no compiled path")
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     expected = forecast(probe.make(), X, y)

@@ -161,7 +161,7 @@ def play(
     Raises
     ------
     UsageError
-        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or an uncompiled player.
+        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or a player that plays no blocks.
     PlayerError
         An action out of range, probabilities that are no distribution, logits that are not finite.
     IncompatibleError
@@ -176,12 +176,12 @@ def play(
     stops = sorted({*(checkpoints or []), rounds})
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
-    compiled = is_compiled(player)
+    in_blocks = player.plays_blocks
     oblivious = hasattr(base, "blocks")
-    if path == "blocks" and not (compiled and oblivious):
-        raise UsageError("path='blocks' needs an oblivious environment and a compiled player")
+    if path == "blocks" and not (in_blocks and oblivious):
+        raise UsageError("path='blocks' needs an oblivious environment and a player that plays blocks")
     score = _Score(player, keep_trace)
-    if path != "steps" and compiled and oblivious:
+    if path != "steps" and in_blocks and oblivious:
         refuse_contexts(player, env)
         if blocks is None:
             env.reset(seed=seed)
@@ -192,18 +192,13 @@ def play(
     return score.finish()
 
 
-def is_compiled(player: Player) -> bool:
-    """Return whether a player can play or forecast whole blocks."""
-    return getattr(player, "forecasts_blocks", False) or getattr(player, "compiled", False)
-
-
 def refuse_contexts(player: Player, env: Any) -> None:
-    """Raise an IncompatibleError where the environment's contexts are sparse and too long for a compiled player.
+    """Raise an IncompatibleError where the environment's contexts are sparse and too long for a player that plays blocks.
 
-    A player that is not compiled meets them one at a time, made dense, on the Gymnasium path.
+    Any other meets them one at a time, made dense, on the Gymnasium path.
     """
     base = env.unwrapped
-    if getattr(base, "sparse", False) and is_compiled(player) and not getattr(player, "sparse", False):
+    if getattr(base, "sparse", False) and player.plays_blocks and not player.sparse:
         refuse_dense(base.problem.n_features)
 
 
@@ -234,7 +229,7 @@ def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
 def play_together(
     env: Any, players: Sequence[Any], *, seed: int, checkpoints: Sequence[int]
 ) -> list[Played | Exception]:
-    """Play several compiled players on one oblivious stream that is drawn once, block by block.
+    """Play several players that play blocks on one oblivious stream that is drawn once, block by block.
 
     Each meets what it would have met alone, and leaves what it would have left. A player that raises is out, with its
     exception in its place; the others go on. An exception of the environment is everybody's.
@@ -244,7 +239,7 @@ def play_together(
     env
         An oblivious environment; it is reset with `seed`.
     players
-        Compiled players, fresh, each with its own generator.
+        Players that play blocks, fresh, each with its own generator.
     checkpoints
         Increasing rounds at which a row is kept, the last round included.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 from banditlab.engine.comparing import stored_pairs
 from banditlab.engine.plan import Plan, Run, make_plan
-from banditlab.engine.runner import is_compiled, play
+from banditlab.engine.runner import play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
@@ -295,7 +295,7 @@ def warm_up(
         try:
             env = run.build_environment()
             player = run.build_player(env)
-            if not (uncompiled or is_compiled(player)):
+            if not (uncompiled or player.plays_blocks):
                 continue
             if progress is not None:  # before it, not after: a minute may pass
                 progress.stage = f"compiling {run.label} ({i} of {len(variants)})"

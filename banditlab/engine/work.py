@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
-from banditlab.engine.runner import BLOCK, Blocks, Played, is_compiled, play, play_together
+from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
 from banditlab.players.label_agent import LabelAgent
 from banditlab.results.schema import Finished, Rows
 from banditlab.results.store import Store
@@ -155,7 +155,7 @@ def _play_long(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
         try:
             _load_kernels(run, env)
             player = run.build_player(env)
-            if is_compiled(player):
+            if player.plays_blocks:
                 ready.append((run, player))
             else:
                 yield from shelf.add(run, *_play_one(run, {}, []), time.perf_counter() - begin)

@@ -162,7 +162,7 @@ class Aggregating(Forecaster):
         self.members = at_least("members", members, 1)
         self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
         self._refuse()
-        self.forecasts_blocks = sampler != "mala"  # whose chains draw in every round
+        self.plays_blocks = sampler != "mala"  # whose chains draw in every round
         self._stream = rng.spawn(1)[0] if rng is not None and sampler != "quadrature" else None
         self._past = Distinct(problem.n_features, problem.n_classes)
         self._round = 0
@@ -260,7 +260,7 @@ class Aggregating(Forecaster):
         Raises
         ------
         UsageError
-            Contexts, labels or logits of other shapes, labels out of range, or the sampler "mala": see `forecasts_blocks`.
+            Contexts, labels or logits of other shapes, labels out of range, or the sampler "mala": see `plays_blocks`.
         """
         if self.sampler == "mala":
             raise UsageError(

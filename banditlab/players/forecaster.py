@@ -29,14 +29,12 @@ class Forecaster(Player, ABC):
     """
 
     feedback = "label"
-    forecasts_blocks: bool = False
-    """Whether `forecast_block` may be called. True for every class that defines it; where a setting decides, the
-    constructor sets it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Say that a class plays blocks which defines `forecast_block`; where a setting decides, its constructor does."""
         super().__init_subclass__(**options)
         if "forecast_block" in vars(cls):
-            cls.forecasts_blocks = vars(cls).get("forecasts_blocks", True)
+            cls.plays_blocks = vars(cls).get("plays_blocks", True)
 
     @abstractmethod
     def predict(self, context: Floats) -> Floats:
@@ -79,8 +77,7 @@ class KernelForecaster(Forecaster):
     predict_kernel: ClassVar[Callable[..., Any]]
     update_kernel: ClassVar[Callable[..., Any]]
     predict_many_kernel: ClassVar[Callable[..., Any] | None] = None
-    sparse: bool = False
-    """Whether the kernels take sparse contexts as they are; else they are made dense, where they are short enough."""
+    plays_blocks = True
     state: Any
 
     @property

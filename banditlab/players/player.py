@@ -25,6 +25,22 @@ STATE_FORMAT = 5
 own (`room`), rates that never change as numbers."""
 
 
+class _Renamed:
+    """What stands in the place of an attribute that has a new name: objects that set the old one are told."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, player: Any, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__} has no {self.old!r}: it is called {self.new!r} now")
+
+    def __set__(self, player: Any, value: Any) -> None:
+        raise UsageError(f"{type(player).__name__}: the attribute `{self.old}` is called `{self.new}` now")
+
+
 class Player:
     """Base of every agent and forecaster. Constructors are `(problem, rng, *, keyword-only JSON-able settings)`."""
 
@@ -45,6 +61,10 @@ class Player:
     """Authors, title, venue, year, and where the algorithm stands."""
     version: ClassVar[int] = 1
     """Raised whenever the numbers this player produces change."""
+    plays_blocks: bool = False
+    """Whether runs go through blocks of rounds: an agent's `play_block`, a forecaster's `forecast_block`."""
+    sparse: bool = False
+    """Whether blocks of sparse contexts are taken as they are; else they are made dense, where they are short enough."""
     bound_unit: ClassVar[str] = ""
     """ "nats" or "bits": the unit of the comparator's loss in this player's theorem; "" where there is none."""
     wraps: ClassVar[str | None] = None
@@ -56,9 +76,28 @@ class Player:
     excluded_checks: ClassVar[dict[str, str]] = {}
     """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
 
+    compiled: Any = _Renamed("plays_blocks")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a class that still sets an attribute under its former name: it would change nothing."""
+        super().__init_subclass__(**options)
+        if "compiled" in vars(cls):
+            raise UsageError(f"{cls.__name__}: the attribute `compiled` is called `plays_blocks` now")
+
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         self.problem = problem
         self.rng = rng
+
+    def __repr__(self) -> str:
+        """Return the class, the id, K, d and the settings whose values are not their defaults, in one line."""
+        own = {name: (getattr(self, name, p.default), p.default) for name, p in self.own_settings().items()}
+        shown = [f"{self.id!r}"] if self.id else []
+        if "problem" in vars(self):  # an error within the constructor may show one that is half made
+            shown += [f"K={self.problem.n_classes}", f"d={self.problem.n_features}"]
+        shown += [f"{name}={_short(value)}" for name, (value, default) in own.items() if value != default]
+        if self.wraps is not None and hasattr(self, "inner"):
+            shown.append(f"inner={self.inner!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
@@ -78,8 +117,7 @@ class Player:
 
         So it is where there are kernels, and none that take them. A class whose constructor decides overrides this.
         """
-        compiled = getattr(cls, "forecasts_blocks", False) or getattr(cls, "compiled", False)
-        return compiled and not getattr(cls, "sparse", False)
+        return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
         """Return the resolved settings, those of a wrapped player included (a name both know as `forecaster.name`)."""
@@ -227,6 +265,12 @@ def _decode(node: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     if kind == "items":
         return [_decode(item, arrays) for item in value]
     return value
+
+
+def _short(value: Any) -> str:
+    """Return a setting in a few characters: numbers to six digits, long texts and lists cut."""
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _plain(value: Any) -> Any:

@@ -43,7 +43,7 @@ def deciding(player: Any) -> Callable[[Floats], Any] | None:
         player.problem.n_classes,
         np.random.default_rng(0),
     )
-    if isinstance(player, KernelAgent) and type(player).play_block is KernelAgent.play_block:
+    if isinstance(player, KernelAgent) and type(player)._play is KernelAgent._play:
         act, _ = player.kernels()
         kernels = {"act_kernel": act, "learn_kernel": learn_nothing, "look_kernel": player.look()}
         play = bind(play_rounds, f"{owner} {player.kernel_owner()}", **kernels)

@@ -32,7 +32,7 @@ def test_rounds_allocate_nothing(id_, counted):
     if cls.group == "adapter" or id_ == "boosted-exploration":
         pytest.skip("learns in Python")
     agent = cls(PROBLEM, np.random.default_rng(0))
-    assert agent.compiled
+    assert agent.plays_blocks
     rng = np.random.default_rng(1)
     X = as_contexts(rng.standard_normal((SHORT + LONG, 5)) / 5)
     y = (X[:, 0] > 0).astype(np.int64) + (X[:, 1] > 0.1)

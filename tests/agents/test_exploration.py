@@ -193,13 +193,16 @@ def counting(monkeypatch) -> None:
 @pytest.mark.usefixtures("counting")
 def test_a_forecaster_in_pure_python(tmp_path) -> None:
     agent = make("counting", 3, 0.5, prior=2.0, **{"forecaster.gamma": 0.25})
-    assert not agent.compiled
-    assert not hasattr(agent, "play_block")
+    assert not agent.plays_blocks
     assert agent.params() == {"forecaster": "counting", "gamma": 0.5, "prior": 2.0, "forecaster.gamma": 0.25}
     X, y = stream(3, 100)
     trace = steps(agent, X, y)
     taught = trace.explored & trace.correct
     np.testing.assert_array_equal(agent.inner.counts, 2.0 + np.bincount(y[taught], minlength=3))
+    block = Trace.empty(100)
+    make("counting", 3, 0.5, prior=2.0).play_block(X, y, block)  # round by round
+    for one, other in zip(block, trace, strict=True):
+        np.testing.assert_array_equal(one, other)
     agent.save(tmp_path / "agent.npz")
     loaded = Exploration.load(tmp_path / "agent.npz")
     np.testing.assert_array_equal(steps(agent, X, y).action, steps(loaded, X, y).action)

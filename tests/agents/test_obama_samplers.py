@@ -197,7 +197,7 @@ def test_both_paths_agree_bit_for_bit(sampler):
     expected = np.random.default_rng(1)
     expected.random((200, 2))
     assert block.rng.random() == steps.rng.random() == expected.random()
-    assert steps.compiled == (sampler != "mala")
+    assert steps.plays_blocks == (sampler != "mala")
 
 
 @pytest.mark.parametrize("how", ["save", "pickle"])

@@ -215,7 +215,7 @@ def test_symmetry_is_not_asked_of_a_random_forecaster() -> None:
 
 
 def test_a_forecaster_without_a_compiled_path_is_excluded_from_it() -> None:
-    subject = type("Plain", (Good,), {"forecasts_blocks": False})
+    subject = type("Plain", (Good,), {"plays_blocks": False})
     result = outcome(subject, "forecast_paths")
     assert (result.status, result.reason) == ("excluded", "has no compiled path")
 

@@ -222,9 +222,9 @@ def test_refusals() -> None:
 
 def test_chains_forecast_no_blocks() -> None:
     rng = np.random.default_rng(0)
-    assert Aggregating(Problem(2, 2, 1.0), rng).forecasts_blocks
+    assert Aggregating(Problem(2, 2, 1.0), rng).plays_blocks
     chains = Aggregating(Problem(2, 2, 1.0), rng, sampler="mala")
-    assert not chains.forecasts_blocks
+    assert not chains.plays_blocks
     with pytest.raises(UsageError, match="sampler = 'mala' forecasts no blocks: its chains draw in every round"):
         chains.forecast_block(np.zeros((1, 2)), np.zeros(1, np.int64), np.empty((1, 2)))
 

@@ -52,7 +52,7 @@ def test_labels_out_of_range(forecaster):
 
 
 def test_blocks(forecaster):
-    if not forecaster.forecasts_blocks:
+    if not forecaster.plays_blocks:
         pytest.skip("a forecaster without a compiled path")
     d, K = forecaster.problem.n_features, forecaster.problem.n_classes
     X, y, Z = np.ones((3, d)), np.array([0, 1, 0]), np.empty((3, K))

@@ -397,7 +397,7 @@ def forecast_doors(kind: str, id_: str, on: str, settings: Settings, first: bool
     forecaster = stream.player(kind, id_, settings)
     logits = forecast(forecaster, X, y, one_by_one=True)
     yield of_forecasts(f"updates/{name}", forecaster, logits, y, ahead)
-    if forecaster.forecasts_blocks:
+    if forecaster.plays_blocks:
         forecaster = stream.player(kind, id_, settings)
         logits = forecast(forecaster, X, y, one_by_one=False)
         yield of_forecasts(f"blocks/{name}", forecaster, logits, y, ahead)
@@ -406,7 +406,7 @@ def forecast_doors(kind: str, id_: str, on: str, settings: Settings, first: bool
         forecaster = stream.player(kind, id_, settings)
         forecast(forecaster, X[:half], y[:half], one_by_one=True)
         forecaster = saved_and_loaded(forecaster)
-        logits = forecast(forecaster, X[half:], y[half:], one_by_one=not forecaster.forecasts_blocks)
+        logits = forecast(forecaster, X[half:], y[half:], one_by_one=not forecaster.plays_blocks)
         yield of_forecasts(f"saved/{name}", forecaster, logits, y[half:], ahead)
 
 

@@ -11,9 +11,10 @@ than DUEL_LEAD sqrt(points + 1) plays on alone; the other is neither read nor ta
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import types
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,24 +114,127 @@ def look(state, X, t):
     look_ahead_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
 
 
+UPDATE = """
+    Update: only the played class learns, y = +1 (right) or -1 (wrong). The oracle sees x with a constant, intercept R,
+    behind it. "aioli": z = m - (w/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x',
+    b_i += (c s(z) s(-z) z - g/2) x with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i; w weighs
+    the two virtual labels and draws untried classes to 1/2, well above the 1/K they deserve: optimism that explores.
+    "logistic": w_i -= step g x / sqrt(G_i) entrywise, G_i the sum of (g x)^2 (AdaGrad). "b-grid": grid_size AIOLI per
+    class with B_j = norm_bound grid_ratio^(j-1), lambda = 1 / B_j^2, mixed with weights exp(-their log losses).
+
+    "aioli" has two sets of models that duel, the second with challenger times the lambda: both learn, actions are drawn
+    from the mean of the two p, and a hit where their best classes differ is a point for the set whose best class it
+    was. The first to lead by more than 2.5 sqrt(points + 1) plays on alone, for good. In the second set a hit also
+    teaches the j of the largest z_j but the played one y = -1, where q_j <= 1: better between classes that no half-space
+    parts, but biased, as j's own hits there go unseen: hence the duel.
+"""
+COST = """
+    Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
+    scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
+    150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
+    of 1.5 MiB or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`): the same play, to rounding.
+"""
+PARAMETERS = """
+    Parameters
+    ----------
+    oracle
+        "aioli" (one per class), "logistic" (first-order) or "b-grid" (AIOLI over a grid of norm bounds, mixed).
+    sharpness
+        g_t / (K t^growth), above 0: larger explores less.
+    growth
+        The power of t in g_t, 0 or above; 0 keeps g constant.
+    intercept
+        The constant that the oracle sees behind each context, in units of R; 0 leaves it out.
+    norm_bound
+        B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R. For "b-grid" the least of the
+        grid, "auto" being 4/R. Of "aioli" and "b-grid".
+    regularization
+        lambda of the models, A_0 = lambda I. "auto" is 0.003 R^2. Of "aioli".
+    curvature
+        c, how much an outcome adds to A: "simple" is 1 / (2 (1 + B R)), AIOLI's own; "tight" is 1 / (1 + cosh b) with
+        b + sinh b = B R; or a number. Of "aioli" and "b-grid".
+    virtual_weight
+        w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
+    challenger
+        The second set's lambda in units of the first's; 0 for a single set, no duel. Of "aioli".
+    step
+        AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
+    grid_size, grid_ratio
+        Number of norm bounds and the ratio of neighbours, above 1. Of "b-grid".
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, an unknown word, or a setting that the chosen oracle does not read.
+"""
+REFERENCES = """
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods. JMLR 2011.
+"""
+SHARED = {"update": UPDATE, "cost": COST, "parameters": PARAMETERS, "references": REFERENCES}
+"""What the docstrings of the agents have in common, by the name that stands in braces there."""
+
+
+Constructor = TypeVar("Constructor", bound=Callable[..., None])
+
+
+def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
+    """Return the same constructor with other defaults of keyword-only parameters."""
+    given: Any = constructor
+    copy = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
+    copy.__kwdefaults__ = given.__kwdefaults__ | defaults
+    copy.__annotations__, copy.__module__, copy.__qualname__ = (
+        given.__annotations__,
+        given.__module__,
+        given.__qualname__,
+    )
+    return cast(Constructor, copy)
+
+
 class InverseGapAgent(KernelAgent):
     """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults."""
 
+    group = "practice"
+    state_order = (1, 2)
     explores = False
     weights_kernel: ClassVar[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Put the parts of the docstring that the agents share where their names stand in braces."""
+        super().__init_subclass__(**options)
+        if cls.__doc__ is not None:  # as with python -OO
+            for name, shared in SHARED.items():
+                cls.__doc__ = cls.__doc__.replace("    {" + name + "}", shared.strip("\n"))
 
     def __init__(
         self,
         problem: Problem,
         rng: np.random.Generator | None,
         *,
-        oracle: Literal["aioli", "logistic", "b-grid"],
-        sharpness: float,
-        growth: float,
-        intercept: float,
-        **of_oracle: Any,
+        oracle: Literal["aioli", "logistic", "b-grid"] = "aioli",
+        sharpness: float = 60.0,
+        growth: float = 0.5,
+        intercept: float = 0.5,
+        norm_bound: float | Literal["auto"] = "auto",
+        regularization: float | Literal["auto"] = "auto",
+        curvature: float | Literal["simple", "tight"] = "simple",
+        virtual_weight: float = 2.0,
+        challenger: float = 10.0,
+        step: float | Literal["auto"] = "auto",
+        grid_size: int = 4,
+        grid_ratio: float = 4.0,
     ) -> None:
         super().__init__(problem, rng)
+        of_oracle: dict[str, Any] = {
+            "norm_bound": norm_bound,
+            "regularization": regularization,
+            "curvature": curvature,
+            "virtual_weight": virtual_weight,
+            "challenger": challenger,
+            "step": step,
+            "grid_size": grid_size,
+            "grid_ratio": grid_ratio,
+        }
         K, R = problem.n_classes, problem.radius
         self.oracle = one_of("oracle", oracle, tuple(ORACLES))
         self.sharpness = positive("sharpness", sharpness)

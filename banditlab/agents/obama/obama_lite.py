@@ -16,8 +16,7 @@ from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.gaussian_posterior import UNSOLVED
 from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, worst_effective_sample_size
-from banditlab.players.agent import Floats, KernelAgent, Trace
-from banditlab.players.inputs import as_block
+from banditlab.players.agent import Floats, KernelAgent, RoundAgent, Trace
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive, probability
 
@@ -135,7 +134,7 @@ class ObamaLite(KernelAgent):
         self.members = at_least("members", members, 10)
         self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
         self._refuse()
-        self.compiled = self.sampler != "mala"
+        self.plays_blocks = self.sampler != "mala"
         self.state: Any = self._initial_state()
 
     def _refuse(self) -> None:
@@ -196,25 +195,9 @@ class ObamaLite(KernelAgent):
         self._past.count(x, action, hit_weight(state.eta, state.hits, p[action]))
         mala.move_on(state, self._past.X, self._past.C, self._stream)
 
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). Compiled, but for "mala": round by round.
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        """
-        if self.sampler != "mala":
-            super().play_block(X, y, trace)
-            return
-        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes)
-        trace.holds(len(y))
-        for t, (x, label) in enumerate(zip(X, y)):
-            decision = self.act(x)
-            correct = bool(decision.action == label)
-            trace.action[t], trace.correct[t] = decision.action, correct
-            trace.p_true[t], trace.explored[t] = decision.probabilities[label], decision.explored
-            self.learn(x, decision, correct)
+    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        play = KernelAgent._play if self.plays_blocks else RoundAgent._play  # the chains draw, round by round
+        play(self, X, y, U, trace)
 
     # ------------------------------------------------------------------------------------------------- what can be known
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.numerics.draws import draw
-from banditlab.players.agent import Agent, Floats, Trace, checked
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.agent import Floats, RoundAgent
 from banditlab.problem import Decision, Problem
 from banditlab.validation import at_least
 
@@ -40,7 +39,7 @@ def library(module: str, agent: str, extra: str = "peers") -> Any:
         sys.excepthook = hook
 
 
-class PeerAgent(Agent):
+class PeerAgent(RoundAgent):
     """An agent whose predicting and learning are another library's; only the bit ever reaches it.
 
     A subclass answers `_distribution(x)` and takes `_update(x, action, probability, correct)`. Blocks are played by the
@@ -49,8 +48,7 @@ class PeerAgent(Agent):
 
     group = "adapter"
     explores = False
-    compiled = True  # play_block exists, though nothing in it is compiled
-    payload_size = 0
+    plays_blocks = True
 
     @abstractmethod
     def _distribution(self, x: Floats) -> Floats:
@@ -64,57 +62,13 @@ class PeerAgent(Agent):
         """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was forced."""
         return int(draw(p, u[1])), None
 
-    def act(self, context: Floats) -> Decision:
-        """Choose a class for `context` (d,).
-
-        Raises
-        ------
-        UsageError
-            A context of another shape.
-        """
-        x = as_context(context, self.problem.n_features)
-        return self._decide(x, self.rng.random(2))
-
-    def _decide(self, x: Floats, u: Floats) -> Decision:
-        p = self._distribution(x)
+    def _decide(self, view: Floats, u: Floats) -> Decision:
+        p = self._distribution(view)
         action, explored = self._choose(p, u)
         return Decision(action, p, explored, np.empty(0))
 
-    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Learn whether the decision taken at `context` (d,) was right.
-
-        Raises
-        ------
-        UsageError
-            A context of another shape, or a decision that is none of this agent's: its action, probabilities, payload.
-        """
-        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
-        action = as_class("the decision's action", decision.action, K)
-        p = as_vector("the decision's probabilities", decision.probabilities, K)
-        as_vector("the decision's payload", decision.payload, self.payload_size)
-        self._update(x, action, float(p[action]), bool(correct))
-
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds: X (n, d), y (n,); fills `trace`, each (n,). The library is told the bit only.
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
-        PlayerError
-            The library's probabilities are no distribution.
-        """
-        K = self.problem.n_classes
-        X, y = as_block(X, y, self.problem.n_features, K)
-        trace.holds(len(y))
-        U = self.rng.random((len(y), 2))
-        for t, label in enumerate(y.tolist()):
-            decision = checked(self._decide(X[t], U[t]), K, self)
-            action, p = decision.action, decision.probabilities
-            correct = action == label
-            trace.action[t], trace.correct[t], trace.p_true[t] = action, correct, p[label]
-            trace.explored[t] = bool(decision.explored)
-            self._update(X[t], action, float(p[action]), correct)
+    def _receive(self, view: Floats, decision: Decision, outcome: bool) -> None:
+        self._update(view, decision.action, float(decision.probabilities[decision.action]), outcome)
 
 
 class BatchPeerAgent(PeerAgent):

@@ -1,0 +1,232 @@
+"""Players that answer a context with a class: what agents that see one bit and agents that are told the label share.
+
+`Actor` is the contract. `RoundActor` does once what every implementation needs around its two verbs: it checks what callers
+hand over, draws the round's two uniforms, plays blocks and reports a bad answer. `KernelActor` has compiled verbs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import PlayerError, UsageError
+from banditlab.numerics.draws import is_answer
+from banditlab.numerics.jit import bind
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.player import Player
+from banditlab.players.rounds import no_look
+from banditlab.problem import Decision, Problem
+
+Floats = NDArray[np.float64]
+
+
+class Trace(NamedTuple):
+    """What a block of rounds leaves behind; each of shape (n,).
+
+    `p_true` is the probability the agent gave to the hidden label: 1 - p_true is the round's expected mistake.
+    """
+
+    action: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    p_true: Floats
+    explored: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int) -> Trace:
+        """Return uninitialised arrays for n rounds."""
+        return cls(np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n), np.empty(n, np.bool_))
+
+    def part(self, rounds: slice) -> Trace:
+        """Return the trace of some of the rounds, as views."""
+        return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
+
+    def holds(self, n: int) -> Trace:
+        """Return the trace itself if it has room for n rounds, or raise a UsageError."""
+        shapes = [column.shape for column in self]
+        if shapes != [(n,)] * 4:
+            raise UsageError(
+                f"the trace must have room for {n} rounds, Trace.empty({n}), got columns of shapes {shapes}"
+            )
+        return self
+
+    def put(self, t: int, decision: Decision, label: int) -> bool:
+        """Write round t, in which `decision` met `label`; return whether its action was right."""
+        correct = decision.action == label
+        self.action[t], self.correct[t] = decision.action, correct
+        self.p_true[t], self.explored[t] = decision.probabilities[label], bool(decision.explored)
+        return correct
+
+
+def checked(decision: Decision, K: int, agent: Player) -> Decision:
+    """Return the decision, or raise a PlayerError that names the agent and what it answered."""
+    name = agent.id or type(agent).__name__
+    try:
+        action, p = decision.action, np.ascontiguousarray(decision.probabilities, dtype=np.float64)
+    except AttributeError:
+        raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
+    if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
+        raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
+    if p.shape == (K,) and is_answer(int(action), p):
+        return decision._replace(action=int(action))
+    if p.shape == (K,) and is_answer(int(np.argmax(p)), p):
+        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
+    shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
+    raise PlayerError(f"{name}: probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})")
+
+
+class Actor(Player, ABC):
+    """A player that acts: `act` answers a context with a `Decision`, `learn` is told what came of it."""
+
+    explores: ClassVar[bool] = True
+    """Whether `Decision.explored` is a bool (a forced-exploration coin exists) or None."""
+    expected_kind: ClassVar[str] = "unconditional"
+    """ "conditional" for agents whose probabilities are one-hot given internal draws (Thompson sampling)."""
+    rng: np.random.Generator
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        if rng is None:
+            raise UsageError(f"{type(self).__name__} draws actions: rng must be a numpy Generator, got None")
+        super().__init__(problem, rng)
+
+    @abstractmethod
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,), consuming exactly two uniforms of the generator."""
+
+    @abstractmethod
+    def learn(self, context: Floats, decision: Decision, outcome: Any, /) -> None:
+        """Learn the outcome of the round in which `decision` was taken at `context` (d,)."""
+
+    @abstractmethod
+    def _outcome(self, action: int, label: int) -> Any:
+        """Return what `learn` is told when `action` met `label`."""
+
+
+class RoundActor(Actor):
+    """An actor written as two verbs, which meet checked input only.
+
+    * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin, draw); probabilities and payload are new arrays;
+    * `_receive(view, decision, outcome)`: the decision's arrays are of the shapes (K,) and (payload_size,).
+
+    `view` is what the verbs read of a context: the context itself (d,), unless `view` answers something else.
+    Blocks are played round by round with the same two verbs; a subclass with a loop of its own overrides `_play`.
+    """
+
+    payload_size: int = 0
+
+    @abstractmethod
+    def _decide(self, view: Any, u: Floats) -> Decision:
+        """Return the decision at a context, drawn with the round's uniforms u (2,)."""
+
+    @abstractmethod
+    def _receive(self, view: Any, decision: Decision, outcome: Any) -> None:
+        """Learn what came of a decision."""
+
+    def view(self, x: Floats) -> Any:
+        """Return what the two verbs read of a context (d,)."""
+        return x
+
+    def act(self, context: Floats) -> Decision:
+        """Choose a class for `context` (d,), consuming exactly two uniforms of the generator.
+
+        Raises
+        ------
+        UsageError
+            A context of another shape.
+        """
+        x = as_context(context, self.problem.n_features)
+        return self._decide(self.view(x), self.rng.random(2))
+
+    def _learn(self, context: Any, decision: Decision, outcome: Any) -> None:
+        """Check what `learn` was given, the outcome left aside, and absorb it."""
+        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
+        action = as_class("the decision's action", decision.action, K)
+        p = as_vector("the decision's probabilities", decision.probabilities, K)
+        payload = as_vector("the decision's payload", decision.payload, self.payload_size)
+        self._receive(self.view(x), Decision(action, p, decision.explored, payload), outcome)
+
+    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
+        """Play n rounds: X (n, d), dense or CSR, y (n,); fills `trace`, each (n,).
+
+        The labels stand outside: in each round `_receive` meets what `learn` is told, once the action is taken.
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or a trace of other shapes, or labels out of range.
+        PlayerError
+            An action out of range or probabilities that are no distribution.
+        """
+        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes, sparse=self.sparse)
+        columns = trace.holds(len(y))
+        self._play(X, y, self.rng.random((len(y), 2)), columns)
+
+    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        """Play a block that was checked with the uniforms U (n, 2)."""
+        for t, label in enumerate(y.tolist()):
+            self._play_round(t, X[t], label, U[t], trace)
+
+    def _play_round(self, t: int, x: Floats, label: int, u: Floats, trace: Trace) -> None:
+        """Play round t of a block."""
+        view = self.view(x)
+        decision = checked(self._decide(view, u), self.problem.n_classes, self)
+        trace.put(t, decision, label)
+        self._receive(view, decision, self._outcome(decision.action, label))
+
+    def _report(self, played: int, p: Floats, trace: Trace) -> None:
+        """Raise the PlayerError of the round at which a compiled loop stopped short; p (K,) holds what it answered there."""
+        if played < len(trace.action):
+            checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
+
+
+class KernelActor(RoundActor):
+    """An actor made of a state of arrays and two compiled kernels; both ways of playing call the same two."""
+
+    act_kernel: ClassVar[Callable[..., Any]]
+    learn_kernel: ClassVar[Callable[..., Any]]
+    rounds_template: ClassVar[Callable[..., Any]]
+    """The loop over a block that the two kernels are bound into (see `banditlab.players.rounds`)."""
+    state: Any
+    plays_blocks = True
+
+    def kernels(self) -> tuple[Any, Any]:
+        """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""
+        return type(self).act_kernel, type(self).learn_kernel
+
+    def look(self) -> Any:
+        """Return the kernel `look(state, X, t)` for this object's blocks, `no_look` where nothing is gained.
+
+        Before each round of a block it is told that context t of X comes next, at the end that none does (t = n): what it
+        has prepared for the rounds to come is then cleared away, and the state is what rounds one by one would leave.
+        """
+        return no_look
+
+    def kernel_owner(self) -> str:
+        """Return a name unique to these kernels, for the disk cache."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def _decide(self, view: Any, u: Floats) -> Decision:
+        p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
+        answer = self.kernels()[0](self.state, view, u, p, payload)
+        action, explored = answer if isinstance(answer, tuple) else (answer, False)
+        return Decision(int(action), p, bool(explored) if self.explores else None, payload)
+
+    def _receive(self, view: Any, decision: Decision, outcome: Any) -> None:
+        action, p, _, payload = decision
+        self.kernels()[1](self.state, view, action, p, payload, outcome)
+
+    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
+        loop = _loop(type(self).rounds_template, *self.kernels(), self.look(), self.kernel_owner())
+        self._report(loop(self.state, X, y, U, p, payload, *trace), p, trace)
+
+
+@cache
+def _loop(template: Any, act: Any, learn: Any, look: Any, owner: str) -> Any:
+    if look is no_look:
+        return bind(template, owner, act_kernel=act, learn_kernel=learn)
+    return bind(template, f"{owner} looking ahead", act_kernel=act, learn_kernel=learn, look_kernel=look)

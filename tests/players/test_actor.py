@@ -1,0 +1,153 @@
+"""What agents share: two verbs on checked input, both ways of playing, one line that shows a player or a decision."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from banditlab.agents import FastCB, SquareCB, Uniform
+from banditlab.agents.inverse_gap.inverse_gap_agent import SHARED
+from banditlab.errors import PlayerError, UsageError
+from banditlab.players.agent import Agent, RoundAgent, Trace
+from banditlab.players.label_agent import RoundLabelAgent
+from banditlab.problem import Decision, Problem
+
+PROBLEM = Problem(2, 3, 1.0, 50)
+
+
+class Means:
+    """Play by the mean of what each class was told."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, rate: float = 0.5) -> None:
+        super().__init__(problem, rng)  # type: ignore[call-arg]
+        self.rate, self.totals = rate, np.ones(problem.n_classes)
+
+    def _decide(self, view, u):
+        p = self.totals / self.totals.sum()
+        p[-1] = 1.0 - p[:-1].sum()
+        return Decision(int(np.searchsorted(np.cumsum(p), u[1])), p, bool(u[0] < 0.5) if self.explores else None)
+
+
+class OfBits(Means, RoundAgent):
+    id = "of-bits"
+    plays_blocks = True
+
+    def _receive(self, view, decision, outcome):
+        assert type(outcome) is bool
+        self.totals[decision.action] += self.rate * outcome
+
+
+class OfLabels(Means, RoundLabelAgent):
+    plays_blocks = True
+
+    def _receive(self, view, decision, outcome):
+        assert type(outcome) is int
+        self.totals[outcome] += self.rate
+
+
+def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 2))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), rng.integers(3, size=n)
+
+
+@pytest.mark.parametrize("cls", [OfBits, OfLabels])
+def test_both_ways_of_playing_go_through_the_two_verbs(cls):
+    X, y = stream(50)
+    fast, slow = (cls(PROBLEM, np.random.default_rng(1)) for _ in range(2))
+    trace = Trace.empty(50)
+    fast.play_block(X[:20], y[:20], trace.part(slice(0, 20)))
+    fast.play_block(X[20:], y[20:], trace.part(slice(20, 50)))
+    for t in range(50):
+        decision = slow.act(X[t])
+        expected = decision.action, decision.action == y[t], decision.probabilities[y[t]], bool(decision.explored)
+        assert expected == tuple(column[t] for column in trace)
+        slow.learn(X[t], decision, decision.action == y[t] if cls is OfBits else y[t])
+    assert np.array_equal(fast.totals, slow.totals)
+    assert fast.rng.bit_generator.state == slow.rng.bit_generator.state
+
+
+def test_a_block_that_is_refused_draws_nothing():
+    X, y = stream(5)
+    agent = OfBits(PROBLEM, np.random.default_rng(1))
+    before = agent.rng.bit_generator.state
+    with pytest.raises(UsageError, match="the trace must have room"):
+        agent.play_block(X, y, Trace.empty(4))
+    assert agent.rng.bit_generator.state == before
+
+
+def test_a_bad_answer_is_reported_in_blocks():
+    class Off(OfBits):
+        def _decide(self, view, u):
+            return super()._decide(view, u)._replace(probabilities=np.full(3, 0.5))
+
+    X, y = stream(5)
+    with pytest.raises(PlayerError, match=r"of-bits: probabilities \[0.5 0.5 0.5\] are no distribution"):
+        Off(PROBLEM, np.random.default_rng(1)).play_block(X, y, Trace.empty(5))
+
+
+def test_outcomes_keep_their_names():
+    """Callers may name what they tell: `correct` a bit, `label` a label."""
+    X, _ = stream(1)
+    one, other = OfBits(PROBLEM, np.random.default_rng(1)), OfLabels(PROBLEM, np.random.default_rng(1))
+    one.learn(X[0], one.act(X[0]), correct=True)
+    other.learn(X[0], other.act(X[0]), label=2)
+    assert one.totals.sum() == other.totals.sum() == 3.5
+
+
+def test_the_former_name_of_plays_blocks_is_refused():
+    with pytest.raises(UsageError, match="Old: the attribute `compiled` is called `plays_blocks` now"):
+        type("Old", (Uniform,), {"compiled": True})
+    agent = Uniform(PROBLEM, np.random.default_rng(0))
+    with pytest.raises(UsageError, match="Uniform: the attribute `compiled` is called `plays_blocks` now"):
+        agent.compiled = False
+    with pytest.raises(AttributeError, match="plays_blocks"):
+        _ = agent.compiled
+    assert not hasattr(Agent, "compiled")
+
+
+def test_a_player_shows_what_it_is():
+    rng = np.random.default_rng(0)
+    assert repr(Uniform(PROBLEM, rng)) == "Uniform('uniform', K=3, d=2)"
+    assert repr(OfLabels(PROBLEM, rng, rate=0.25)) == "OfLabels(K=3, d=2, rate=0.25)"
+    shown = repr(SquareCB(PROBLEM, rng, sharpness=7.0, oracle="logistic"))
+    assert shown == "SquareCB('squarecb', K=3, d=2, oracle='logistic', sharpness=7, step=1)"
+    assert "sharpness" not in repr(FastCB(PROBLEM, rng))
+    assert repr(OfBits.__new__(OfBits)) == "OfBits('of-bits')"  # as a debugger shows it before the constructor ran
+
+
+def test_a_decision_shows_in_one_line():
+    shown = repr(Decision(3, np.full(100, 0.01), None, np.zeros(200)))
+    assert shown == (
+        "Decision(action=3, probabilities=[0.01 0.01 0.01 ... 0.01 0.01 0.01], explored=None, payload=array of shape (200,))"
+    )
+    assert repr(Decision(0, np.array([1.0, 0.0]), True)) == (
+        "Decision(action=0, probabilities=[1. 0.], explored=True, payload=None)"
+    )
+
+
+def test_the_two_inverse_gap_agents_share_words_and_settings():
+    names = [list(cls.own_settings()) for cls in (FastCB, SquareCB)]
+    assert names[0] == names[1]
+    defaults = [{name: p.default for name, p in cls.own_settings().items()} for cls in (FastCB, SquareCB)]
+    differ = {
+        name: (defaults[0][name], defaults[1][name]) for name in names[0] if defaults[0][name] != defaults[1][name]
+    }
+    assert differ == {"sharpness": (60.0, 200.0)}
+    for cls in (FastCB, SquareCB):
+        words = inspect.getdoc(cls)
+        assert not any(f"{{{name}}}" in words for name in SHARED)
+        for name in names[0]:
+            assert f"\n{name}" in words or f", {name}" in words, name
+        for part in (
+            "Update rule:",
+            "Guarantee:",
+            "Cost:",
+            "\nParameters\n-",
+            "\nRaises\n-",
+            "\nReferences\n-",
+            "Duchi",
+        ):
+            assert part in words

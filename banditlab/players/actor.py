@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.draws import is_answer
-from banditlab.numerics.jit import bind
 from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.players.player import Player
 from banditlab.players.rounds import no_look
@@ -188,8 +186,6 @@ class KernelActor(RoundActor):
 
     act_kernel: ClassVar[Callable[..., Any]]
     learn_kernel: ClassVar[Callable[..., Any]]
-    rounds_template: ClassVar[Callable[..., Any]]
-    """The loop over a block that the two kernels are bound into (see `banditlab.players.rounds`)."""
     state: Any
     plays_blocks = True
 
@@ -209,6 +205,10 @@ class KernelActor(RoundActor):
         """Return a name unique to these kernels, for the disk cache."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
+    @abstractmethod
+    def _loop(self) -> Any:
+        """Return the loop over a block with these kernels bound into it (see `banditlab.players.rounds`)."""
+
     def _decide(self, view: Any, u: Floats) -> Decision:
         p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
         answer = self.kernels()[0](self.state, view, u, p, payload)
@@ -221,12 +221,4 @@ class KernelActor(RoundActor):
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
-        loop = _loop(type(self).rounds_template, *self.kernels(), self.look(), self.kernel_owner())
-        self._report(loop(self.state, X, y, U, p, payload, *trace), p, trace)
-
-
-@cache
-def _loop(template: Any, act: Any, learn: Any, look: Any, owner: str) -> Any:
-    if look is no_look:
-        return bind(template, owner, act_kernel=act, learn_kernel=learn)
-    return bind(template, f"{owner} looking ahead", act_kernel=act, learn_kernel=learn, look_kernel=look)
+        self._report(self._loop()(self.state, X, y, U, p, payload, *trace), p, trace)

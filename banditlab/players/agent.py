@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
+from typing import Any
 
+from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor, Trace, checked
-from banditlab.players.rounds import play_rounds
+from banditlab.players.rounds import no_look, play_rounds
 from banditlab.problem import Decision
 
 __all__ = ["Agent", "Floats", "KernelAgent", "RoundAgent", "Trace", "checked"]
@@ -56,4 +59,11 @@ class KernelAgent(KernelActor, RoundAgent):
     then go through the same kernels, x a `banditlab.kernels.SparseRow`.
     """
 
-    rounds_template = play_rounds
+    def _loop(self) -> Any:
+        return _bound(*self.kernels(), self.look(), self.kernel_owner())
+
+
+@cache
+def _bound(act: Any, learn: Any, look: Any, owner: str) -> Any:
+    name = owner if look is no_look else f"{owner} looking ahead"
+    return bind(play_rounds, name, act_kernel=act, learn_kernel=learn, look_kernel=look)

@@ -7,7 +7,10 @@ a label to instances of this class only, whatever their attributes say.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
+from typing import Any
 
+from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor
 from banditlab.players.inputs import as_class
 from banditlab.players.rounds import play_told_rounds
@@ -58,4 +61,10 @@ class KernelLabelAgent(KernelActor, RoundLabelAgent):
     Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
     """
 
-    rounds_template = play_told_rounds
+    def _loop(self) -> Any:
+        return _bound(*self.kernels(), self.kernel_owner())
+
+
+@cache
+def _bound(act: Any, learn: Any, owner: str) -> Any:
+    return bind(play_told_rounds, owner, act_kernel=act, learn_kernel=learn)

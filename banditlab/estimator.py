@@ -49,8 +49,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything divided by
     sqrt(2), so R = 1 and `norm_bound` bounds the logits |<W_k, x>| of the comparator. The scale is taken from the data
     of `fit`, or of the first call of `partial_fit`, and stays: that first batch should be a fair one, or the scaling
-    "none". Later rows beyond R are used as they are: R sets the forecaster's constants and is a condition of the
-    guarantee, the forecast exists for every x.
+    "none". Rows beyond R are shortened to it, in learning and in prediction: R sets the forecaster's constants and is a
+    condition of the guarantee.
 
     Practice: the defaults are the theory's, careful against every stream. On independent examples a smaller
     regularization at a moderate B, and several passes, predict much better (`norm_bound=10, passes=10,
@@ -191,7 +191,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise UsageError(f"a classifier needs at least 2 classes, y has {K} class")
         self._order, self._coins, own = _generator(self.random_state).spawn(3)
         self._fix_scale(X)
-        contexts = self._contexts(X)
+        contexts = self._map(X)
         norm = float(self.radius) if self.radius is not None else _largest_norm(contexts)
         problem = Problem(contexts.shape[1], K, norm, horizon)
         self.forecaster_ = self._make(problem, own)
@@ -199,7 +199,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.n_rounds_ = 0
         self._kept: list[Forecaster] = [self.forecaster_] * self.samples if self.average == "sample" else []
         self.times_ = np.zeros(len(self._kept), dtype=np.int64)
-        return contexts
+        return _within(contexts, norm)
 
     def _make(self, problem: Problem, rng: np.random.Generator) -> Forecaster:
         cls = registry().load("forecasters", self.forecaster)
@@ -211,7 +211,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return forecaster
 
     def _fix_scale(self, X: Floats) -> None:
-        """Choose the affine map of `_contexts`."""
+        """Choose the affine map of `_map`."""
         d = X.shape[1]
         self._offset, self._scale = np.zeros(d), np.ones(d)
         self._constant = np.ones(1 if self.fit_intercept else 0)
@@ -229,6 +229,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self._scale = self._scale * largest
 
     def _contexts(self, X: Floats) -> Floats:
+        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
+        return _within(self._map(X), self.forecaster_.problem.radius)
+
+    def _map(self, X: Floats) -> Floats:
         """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
         return np.hstack([(X - self._offset) / self._scale, np.tile(self._constant, (len(X), 1))])
 
@@ -317,6 +321,15 @@ def _rebuilt(player: Forecaster) -> Forecaster:
 def _largest_norm(X: Floats) -> float:
     """Return the largest row norm, or 1 if all rows are zero."""
     return float(np.linalg.norm(X, axis=1).max()) or 1.0
+
+
+def _within(X: Floats, radius: float) -> Floats:
+    """Return X (n, d) with the rows whose norm lies beyond the radius, by more than rounding, shortened to it."""
+    largest = np.abs(X).max(axis=1, keepdims=True)
+    directions = X / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    beyond = largest * lengths > radius * (1.0 + 1e-10)
+    return np.where(beyond, directions * (radius / np.where(beyond, lengths, 1.0)), X) if beyond.any() else X
 
 
 def _log_softmax(logits: Floats) -> Floats:

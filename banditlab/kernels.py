@@ -8,13 +8,14 @@ from banditlab.numerics.jit import bind, borrow, inline, njit, read_only
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import CSR, SparseRow
 from banditlab.numerics.symmetric import dot
-from banditlab.players.inputs import as_block, as_class, as_context, as_rows, as_vector
+from banditlab.players.inputs import as_bit, as_block, as_class, as_context, as_rows, as_vector
 from banditlab.players.rounds import forecast_rounds, no_look, play_rounds
 
 __all__ = [
     "CSR",
     "SparseRow",
     "argmax",
+    "as_bit",
     "as_block",
     "as_class",
     "as_context",

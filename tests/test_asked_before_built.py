@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.engine.runner import plays_blocks
 from banditlab.errors import IncompatibleError
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.gaf_fresh import GAFFresh
@@ -62,7 +61,7 @@ def test_what_is_asked_before_building_holds_afterwards(id_: str, settings: dict
             continue
         assert cls.least_bytes(problem, settings) <= arrays(player), (K, d)
         takes_sparse = getattr(player, "sparse", False)
-        assert cls.needs_dense(problem, settings) == (plays_blocks(player) and not takes_sparse), (K, d)
+        assert cls.needs_dense(problem, settings) == (player.plays_blocks and not takes_sparse), (K, d)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from banditlab.errors import PlayerError, UsageError
 from banditlab.losses import logistic_loss
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
+from banditlab.players.actor import RoundActor
 from banditlab.players.agent import Agent, Trace, checked
-from banditlab.players.forecaster import Forecaster
+from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Problem
@@ -206,8 +207,14 @@ def refuse_contexts(player: Player, env: Any) -> None:
 
 
 def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
-    for piece in cut_at(checked_blocks(blocks, player.problem, stops[-1]), stops):
+    checked = checked_blocks(blocks, player.problem, stops[-1], finite=not _refuses_contexts(player))
+    for piece in cut_at(checked, stops):
         _play_piece(player, piece, score)
+
+
+def _refuses_contexts(player: Player) -> bool:
+    """Return whether a player's own blocks refuse contexts that are not finite: whatever the package's bases play."""
+    return isinstance(player, RoundActor | KernelForecaster)
 
 
 def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
@@ -247,7 +254,9 @@ def play_together(
     env.reset(seed=seed)
     scores = [_Score(player, keep=False) for player in players]
     failed: dict[int, Exception] = {}
-    for piece in cut_at(checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1]), stops):
+    finite = not all(_refuses_contexts(player) for player in players)
+    blocks = checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1], finite=finite)
+    for piece in cut_at(blocks, stops):
         for i, player in enumerate(players):
             if i not in failed:
                 try:
@@ -257,14 +266,17 @@ def play_together(
     return [failed[i] if i in failed else score.finish() for i, score in enumerate(scores)]
 
 
-def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
+def checked_blocks(
+    blocks: Blocks, problem: Problem, rounds: int, *, finite: bool = True
+) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
     """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does.
 
+    `finite`: whether to look at every entry of dense contexts; not where the players do so themselves.
     Sparse contexts stay sparse. A player without kernels for them makes a block dense itself, or refuses it.
     """
     d, K, left = problem.n_features, problem.n_classes, rounds
     for X, y in blocks:
-        X, y = _checked_contexts(X)[:left], np.ascontiguousarray(y[:left], dtype=np.int64)
+        X, y = _checked_contexts(X, finite)[:left], np.ascontiguousarray(y[:left], dtype=np.int64)
         if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
             raise UsageError(
                 f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)"
@@ -278,11 +290,11 @@ def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tu
     raise UsageError(f"the environment's stream ended {left} rounds early")
 
 
-def _checked_contexts(X: Any) -> Contexts:
+def _checked_contexts(X: Any, finite: bool) -> Contexts:
     if is_sparse(X):
         return SparseRows.of(X, "the environment's contexts")
     X = as_contexts(X)
-    if not np.isfinite(X).all():
+    if finite and not np.isfinite(X).all():
         raise UsageError("the environment gave a context that is not finite")
     return X
 

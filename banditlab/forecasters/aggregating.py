@@ -226,7 +226,7 @@ class Aggregating(Forecaster):
 
     def predict(self, context: Floats) -> Floats:
         """Return ln of the smoothed mixture's probabilities (K,) at `context` (d,)."""
-        x, z = as_context(context, self.problem.n_features), np.empty(self.problem.n_classes)
+        x, z = as_context(context, self.problem), np.empty(self.problem.n_classes)
         if self.sampler != "mala":
             forecast(self.state, x, self.smoothing, z)
             return z
@@ -241,7 +241,7 @@ class Aggregating(Forecaster):
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
-        x = as_context(context, self.problem.n_features)
+        x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
         if self.sampler != "mala":
             learn(self.state, x, y, self.smoothing, np.empty(self.problem.n_classes))

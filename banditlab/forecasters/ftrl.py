@@ -237,13 +237,13 @@ class FTRL(Forecaster):
     def predict(self, context: Floats) -> Floats:
         """Return the leader's logits (K,) for `context` (d,)."""
         z = np.empty(self.problem.n_classes)
-        logits(self.state.W, as_context(context, self.problem.n_features), z)
+        logits(self.state.W, as_context(context, self.problem), z)
         return z
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
         y = as_class("the label", label, self.problem.n_classes)
-        row = self._past.count(as_context(context, self.problem.n_features), y)
+        row = self._past.count(as_context(context, self.problem), y)
         learn(self.state, self._past.X, self._past.C, row, y, self.regularization)
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], Z: Floats) -> None:

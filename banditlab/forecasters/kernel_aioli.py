@@ -156,19 +156,19 @@ class KernelAIOLI(Forecaster):
     def predict(self, context: Floats) -> Floats:
         """Return the logits (2,) for `context` (d,)."""
         z = np.empty(2)
-        predict_kernel(self.state, as_context(context, self.problem.n_features), z)
+        predict_kernel(self.state, as_context(context, self.problem), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
         """Return the logits (n, 2) for `contexts` (n, d), the state held fixed."""
-        X = as_rows(contexts, self.problem.n_features)
+        X = as_rows(contexts, self.problem)
         Z = np.empty((len(X), 2))
         predict_many_kernel(self.state, X, Z)
         return Z
 
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
-        x, y = as_context(context, self.problem.n_features), as_class("the label", label, 2)
+        x, y = as_context(context, self.problem), as_class("the label", label, 2)
         self.state = self.state._replace(dual=self.state.dual.roomy())
         update_kernel(self.state, x, y)
 

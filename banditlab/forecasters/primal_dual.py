@@ -164,7 +164,7 @@ class QuadraticForecaster(KernelForecaster):
     def predict_many(self, contexts: Any) -> Floats:
         """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
         if self.dual and is_sparse(contexts):
-            self._meet(as_rows(contexts, self.problem.n_features, sparse=True))
+            self._meet(as_rows(contexts, self.problem, sparse=True))
         return super().predict_many(contexts)
 
     def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:

@@ -64,7 +64,10 @@ def checked(decision: Decision, K: int, agent: Player) -> Decision:
     """Return the decision, or raise a PlayerError that names the agent and what it answered."""
     name = agent.id or type(agent).__name__
     try:
-        action, p = decision.action, np.ascontiguousarray(decision.probabilities, dtype=np.float64)
+        action, p = (
+            decision.action,
+            np.array(decision.probabilities, dtype=np.float64),
+        )  # writable: `is_answer` has one type
     except AttributeError:
         raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
     if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
@@ -104,10 +107,20 @@ class Actor(Player, ABC):
         """Return what `learn` is told when `action` met `label`."""
 
 
+def _sealed(decision: Decision) -> Decision:
+    """Return the decision with read-only copies of its arrays."""
+    p, payload = np.array(decision.probabilities), decision.payload
+    p.flags.writeable = False
+    if isinstance(payload, np.ndarray):
+        payload = payload.copy()
+        payload.flags.writeable = False
+    return Decision(decision.action, p, decision.explored, payload)
+
+
 class RoundActor(Actor):
     """An actor written as two verbs, which meet checked input only.
 
-    * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin, draw); probabilities and payload are new arrays;
+    * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin, draw);
     * `_receive(view, decision, outcome)`: the decision's arrays are of the shapes (K,) and (payload_size,).
 
     `view` is what the verbs read of a context: the context itself (d,), unless `view` answers something else.
@@ -131,21 +144,24 @@ class RoundActor(Actor):
     def act(self, context: Floats) -> Decision:
         """Choose a class for `context` (d,), consuming exactly two uniforms of the generator.
 
+        The decision's arrays are its own and read-only: whatever is learnt later, it stays as it is.
+
         Raises
         ------
         UsageError
-            A context of another shape.
+            A context of another shape, not finite, or of a norm beyond R; nothing was drawn then.
         """
-        x = as_context(context, self.problem.n_features)
-        return self._decide(self.view(x), self.rng.random(2))
+        x = as_context(context, self.problem)
+        return _sealed(self._decide(self.view(x), self.rng.random(2)))
 
     def _learn(self, context: Any, decision: Decision, outcome: Any) -> None:
         """Check what `learn` was given, the outcome left aside, and absorb it."""
-        K, x = self.problem.n_classes, as_context(context, self.problem.n_features)
+        K, x = self.problem.n_classes, as_context(context, self.problem)
         action = as_class("the decision's action", decision.action, K)
         p = as_vector("the decision's probabilities", decision.probabilities, K)
         payload = as_vector("the decision's payload", decision.payload, self.payload_size)
-        self._receive(self.view(x), Decision(action, p, decision.explored, payload), outcome)
+        # copies: learning rewrites no decision, and kernels meet arrays of the one type they have in blocks
+        self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         """Play n rounds: X (n, d), dense or CSR, y (n,); fills `trace`, each (n,).
@@ -155,11 +171,12 @@ class RoundActor(Actor):
         Raises
         ------
         UsageError
-            Contexts, labels or a trace of other shapes, or labels out of range.
+            Contexts, labels or a trace of other shapes, contexts that are not finite or of a norm beyond R, or labels out
+            of range; nothing was played then.
         PlayerError
             An action out of range or probabilities that are no distribution.
         """
-        X, y = as_block(X, y, self.problem.n_features, self.problem.n_classes, sparse=self.sparse)
+        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
         columns = trace.holds(len(y))
         self._play(X, y, self.rng.random((len(y), 2)), columns)
 

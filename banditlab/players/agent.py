@@ -8,6 +8,7 @@ from typing import Any
 
 from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor, Trace, checked
+from banditlab.players.inputs import as_bit
 from banditlab.players.rounds import no_look, play_rounds
 from banditlab.problem import Decision
 
@@ -40,9 +41,10 @@ class RoundAgent(RoundActor, Agent):
         Raises
         ------
         UsageError
-            A context of another shape, or a decision that is none of this agent's: its action, probabilities, payload.
+            A context of another shape, not finite or of a norm beyond R, feedback that is no bit, or a decision that is
+            none of this agent's: its action, probabilities, payload. Nothing was learnt then.
         """
-        self._learn(context, decision, bool(correct))
+        self._learn(context, decision, as_bit(correct))
 
 
 class KernelAgent(KernelActor, RoundAgent):

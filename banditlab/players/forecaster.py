@@ -101,14 +101,14 @@ class KernelForecaster(Forecaster):
         yield slice(0, n_rows(X))
 
     def predict(self, context: Floats) -> Floats:
-        """Return the logits (K,) for `context` (d,); a UsageError if it is of another shape."""
+        """Return the logits (K,) for `context` (d,); a UsageError if it has another shape or is not finite or beyond R."""
         z = np.empty(self.problem.n_classes)
-        self.kernels.predict(self.state, as_context(context, self.problem.n_features), z)
+        self.kernels.predict(self.state, as_context(context, self.problem), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
-        X = as_rows(contexts, self.problem.n_features, sparse=self.sparse)
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; UsageErrors as for `predict`."""
+        X = as_rows(contexts, self.problem, sparse=self.sparse)
         kernels, logits = self.kernels, np.empty((n_rows(X), self.problem.n_classes))
         if kernels.predict_many is not None:
             kernels.predict_many(self.state, X, logits)
@@ -118,8 +118,8 @@ class KernelForecaster(Forecaster):
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`; a UsageError for another shape or a label out of range."""
-        x = as_context(context, self.problem.n_features)
+        """Learn that `context` (d,) has the class `label`; UsageErrors as for `predict`, and for a label out of range."""
+        x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
 
         def play(part: slice) -> None:
@@ -133,7 +133,8 @@ class KernelForecaster(Forecaster):
         Raises
         ------
         UsageError
-            Contexts, labels or logits of other shapes, or labels out of range.
+            Contexts, labels or logits of other shapes, contexts that are not finite or of a norm beyond R, or labels out
+            of range; nothing was learnt then.
         """
         X, y = checked_block(self.problem, X, y, logits, sparse=self.sparse)
         z = np.empty(self.problem.n_classes)
@@ -148,7 +149,7 @@ def checked_block(
     problem: Problem, X: Any, y: Any, logits: Floats, *, sparse: bool = False
 ) -> tuple[Any, NDArray[np.int64]]:
     """Return contexts (n, d) and labels (n,) as compiled loops take them; a UsageError where logits is not (n, K)."""
-    X, y = as_block(X, y, problem.n_features, problem.n_classes, sparse=sparse)
+    X, y = as_block(X, y, problem, problem.n_classes, sparse=sparse)
     if logits.shape != (len(y), problem.n_classes):
         raise UsageError(f"the logits must be of shape ({len(y)}, {problem.n_classes}), got {logits.shape}")
     return X, y

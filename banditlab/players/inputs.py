@@ -1,7 +1,8 @@
-"""What callers hand over, checked: compiled code checks no bounds."""
+"""What callers hand over, checked: compiled code checks no bounds, and one bad number would stay in a state for good."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,37 +11,60 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.sparse_rows import SparseRows, is_sparse, n_rows
+from banditlab.numerics.sparse_rows import CSR, SparseRows, is_sparse, n_rows
+from banditlab.problem import Problem
+
+TOLERANCE = 1e-9
+"""How far a norm may lie above R, relative to it: contexts that were divided by their norm miss it by rounding."""
 
 
-def as_context(context: Any, d: int) -> NDArray[np.float64]:
-    """Return one context (d,) as kernels take it, or raise a UsageError."""
+def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
+    """Return one context (d,) as kernels take it, or raise a UsageError.
+
+    Its entries must be finite. `space` is d, or a problem, in which a norm beyond R (1 + TOLERANCE) is refused, too.
+    """
+    d, limit = _limits(space)
     x = _as_floats("the context", as_contexts, context)
     if x.shape != (d,):
         raise UsageError(f"the context must be of shape ({d},), got {x.shape}")
+    if not _fits(x, limit):
+        raise UsageError(f"the context must {_demand(x, limit)}")
     return x
 
 
-def as_rows(contexts: Any, d: int, *, sparse: bool = False) -> Any:
-    """Return contexts (n, d) as kernels take them, or raise a UsageError.
+def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
+    """Return contexts (n, d) as kernels take them, or raise a UsageError; see `as_context` for `space`.
 
     Sparse ones come as a `CSR` where the kernels take that (`sparse`); else they are made dense, and an IncompatibleError
     is raised where they are too long for it.
     """
+    d, limit = _limits(space)
     if is_sparse(contexts):
         rows = SparseRows.of(contexts)
         if rows.shape[1] != d:
             raise UsageError(f"the contexts must be of shape (n, {d}), got {rows.shape}")
-        return rows.csr if sparse else as_contexts(rows.made_dense())
+        if sparse:
+            fits = _sparse_squares(rows.csr) <= limit  # the entries are finite already
+            if not fits.all():
+                t = int(np.argmin(fits))
+                raise UsageError(f"context {t} of the block must {_demand(rows.csr.row(t).values, limit)}")
+            return rows.csr
+        contexts = rows.made_dense()
     X = _as_floats("the contexts", as_contexts, contexts)
     if X.ndim != 2 or X.shape[1] != d:
         raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
+    fits = _fits(X, limit)
+    if not fits.all():
+        t = int(np.argmin(fits))
+        raise UsageError(f"context {t} of the block must {_demand(X[t], limit)}")
     return X
 
 
-def as_block(contexts: Any, labels: Any, d: int, K: int, *, sparse: bool = False) -> tuple[Any, NDArray[np.int64]]:
+def as_block(
+    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False
+) -> tuple[Any, NDArray[np.int64]]:
     """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; see `as_rows`."""
-    X, y = as_rows(contexts, d, sparse=sparse), np.asarray(labels)
+    X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if y.shape != (n_rows(X),):
         raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
     if y.dtype.kind not in "iu":
@@ -57,6 +81,13 @@ def as_class(name: str, value: Any, K: int) -> int:
     return int(value)
 
 
+def as_bit(value: Any) -> bool:
+    """Return whether an action was right, told as True, False, 1 or 0 (numpy's, too), or raise a UsageError."""
+    if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating) or value not in (0, 1):
+        raise UsageError(f"correct must be True, False, 1 or 0, got {value!r}")
+    return bool(value)
+
+
 def as_vector(name: str, values: Any, size: int) -> NDArray[np.float64]:
     """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError; None is no number."""
     given = () if values is None else values
@@ -71,3 +102,43 @@ def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
         return convert(given)
     except (TypeError, ValueError):
         raise UsageError(f"{name} must be an array of numbers, got a {type(given).__name__}") from None
+
+
+def _limits(space: int | Problem) -> tuple[int, float]:
+    """Return d and the largest square of a norm, infinite without a problem."""
+    if isinstance(space, Problem):
+        return space.n_features, (space.radius * (1.0 + TOLERANCE)) ** 2
+    return space, math.inf
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _fits(X: NDArray[np.float64], limit: float) -> Any:
+    """Return whether a context (d,) or every row of X (n, d) is finite and the square of its norm within the limit.
+
+    One pass. R lies in [1e-100, 1e100], so squares need no scaling: one that overflows is of an entry beyond any R, one
+    that underflows of an entry that adds nothing beside R, and a sum with NaN in it compares as false.
+    """
+    if limit == math.inf:
+        return np.isfinite(X).all(axis=-1)
+    return np.vecdot(X, X) <= limit
+
+
+def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
+    """Return the square of the norm of every row (n,)."""
+    first, last = csr.indptr[0], csr.indptr[-1]
+    squares = np.zeros(len(csr.indptr) - 1)
+    filled = csr.indptr[1:] > csr.indptr[:-1]  # reduceat takes no empty parts
+    with np.errstate(over="ignore"):
+        entries = np.square(csr.values[first:last])
+        if len(entries):
+            squares[filled] = np.add.reduceat(entries, csr.indptr[:-1][filled] - first)
+    return squares
+
+
+def _demand(x: NDArray[np.float64], limit: float) -> str:
+    """Return what a context that was refused must be, and what it is."""
+    if not np.isfinite(x).all():
+        return f"be finite, got {x[~np.isfinite(x)][0]} at {int(np.argmin(np.isfinite(x)))}"
+    largest = np.abs(x).max()
+    norm = largest * np.linalg.norm(x / largest)  # without overflow
+    return f"have a norm of at most R = {math.sqrt(limit) / (1.0 + TOLERANCE):.10g}, got {norm:.10g}"

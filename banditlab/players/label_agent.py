@@ -44,7 +44,8 @@ class RoundLabelAgent(RoundActor, LabelAgent):
         Raises
         ------
         UsageError
-            A context of another shape, a label out of range, or a decision that is none of this agent's.
+            A context of another shape, not finite or of a norm beyond R, a label out of range, or a decision that is none
+            of this agent's. Nothing was learnt then.
         """
         self._learn(context, decision, as_class("the label", label, self.problem.n_classes))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from banditlab.numerics.packed_symmetric import dense, pack
 from banditlab.numerics.philox import digest, normals
 from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_look
-from banditlab.problem import Problem
+from banditlab.problem import Decision, Problem
 
 
 def make(cls, K, d, radius=1.0, **settings):
@@ -217,7 +219,7 @@ def test_lints_scores_have_the_posteriors_law(stream):
     K, n = 4, 20_000
     Z = np.empty((n, K))
     for i in range(n):
-        agent.state.tally[0] = i  # the round's draws, everything else held fixed
+        agent.state.tally[2] = i  # the round's draws, everything else held fixed
         sample_scores(agent.state, X[3])
         Z[i] = agent.state.z[:K]
     mean, form = slow.law(X[3])
@@ -240,8 +242,9 @@ def test_lints_plays_the_best_of_its_draw_and_draws_anew(stream):
     agent, _, X = trained(stream, deviation=0.5)
     actions = set()
     for i in range(200):
-        agent.state.tally[0] = 1000 + i
+        agent.state.tally[2] = 1000 + i
         decision = agent.act(X[5])
+        agent.state.tally[2] -= 1  # the draw once more
         sample_scores(agent.state, X[5])
         assert decision.action == np.argmax(agent.state.z[:4])
         assert decision.probabilities[decision.action] == 1.0
@@ -252,6 +255,67 @@ def test_lints_plays_the_best_of_its_draw_and_draws_anew(stream):
         (z - slow_z) for z, slow_z in zip(before, [agent.state.inverses.H[:, -6:] @ x for x in X[:2]], strict=True)
     ]
     assert np.abs(noise[0] / noise[1] - 1).min() > 1e-6  # contexts of one round meet different draws
+
+
+BATCH, BATCHES, CONTEXTS = 200, 5, 4
+
+
+def wrong_in_batches(agent, rng):
+    """Return the share of wrong rounds where contexts are one-hot and bits come back BATCH rounds at a time."""
+    wrong = 0
+    for _ in range(BATCHES):
+        seen = rng.integers(CONTEXTS, size=BATCH)
+        decisions = [agent.act(x) for x in np.eye(CONTEXTS)[seen]]
+        for j, decision in zip(seen, decisions):
+            correct = decision.action == j  # label j belongs to context j
+            wrong += not correct
+            agent.learn(np.eye(CONTEXTS)[j], decision, correct)
+    return wrong / (BATCH * BATCHES)
+
+
+class IndependentDraws:
+    """LinTS on one-hot contexts, written down: counts and hits of every context and class, and a generator's normals."""
+
+    def __init__(self, deviation, regularization, seed):
+        self.deviation, self.rng = deviation, np.random.default_rng(seed)
+        self.A, self.f = np.full((CONTEXTS, CONTEXTS), regularization), np.zeros((CONTEXTS, CONTEXTS))
+
+    def act(self, x):
+        j = int(np.argmax(x))
+        z = self.f[j] / self.A[j] + self.deviation / np.sqrt(self.A[j]) * self.rng.standard_normal(CONTEXTS)
+        return Decision(int(np.argmax(z)), np.full(CONTEXTS, np.nan))
+
+    def learn(self, x, decision, correct):
+        j = int(np.argmax(x))
+        self.A[j, decision.action] += 1.0
+        self.f[j, decision.action] += correct
+
+
+def test_lints_draws_are_independent_while_feedback_is_late():
+    """A context that comes again within a batch meets another draw: as many rounds are wrong as with a generator's draws."""
+    shares = {"lints": [], "independent": []}
+    for seed in range(30):
+        agent = LinTS(Problem(CONTEXTS, CONTEXTS, 1.0), np.random.default_rng(seed), deviation=0.3, regularization=1.0)
+        shares["lints"].append(wrong_in_batches(agent, np.random.default_rng([seed, 1])))
+        witness = IndependentDraws(0.3, 1.0, [seed, 2])
+        shares["independent"].append(wrong_in_batches(witness, np.random.default_rng([seed, 1])))
+    ours, theirs = (np.array(shares[name]) for name in ("lints", "independent"))
+    noise = math.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 30)
+    assert abs(ours.mean() - theirs.mean()) < 4.0 * noise, (ours.mean(), theirs.mean(), noise)
+
+
+def test_lints_acts_again_as_it_did(tmp_path):
+    """The draw is a function of the state: a copy, saved or pickled, draws the same; the next act draws another."""
+    agent = LinTS(Problem(4, 3, 1.0), np.random.default_rng(5), deviation=5.0)
+    x = np.eye(4)[1]
+    for _ in range(7):
+        agent.act(x)  # never told
+    agent.save(tmp_path / "agent.npz")
+    copies = [LinTS.load(tmp_path / "agent.npz"), pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
+    told = [agent.act(x).action for _ in range(60)]
+    assert all([twin.act(x).action for _ in range(60)] == told for twin in copies)
+    assert min(told.count(k) for k in range(3)) > 5  # nothing is known: each class leads in a third of the draws
+    assert 20 < sum(a != b for a, b in itertools.pairwise(told)) < 55
 
 
 def test_lints_without_deviation_is_the_greedy_linucb(stream):

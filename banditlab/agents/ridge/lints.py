@@ -19,7 +19,7 @@ def sample_scores(state, x):
     """Write into z a draw of x'theta_k ~ N(x'mu_k, v^2 x'B_k^{-1}x), independent over the classes."""
     n, v = state.noise, state.settings[0]
     predict(state, x)
-    normals(state.tally[1], state.tally[0], digest(x), n)
+    normals(state.tally[1], state.tally[2], digest(x), n)
     for k in range(n.shape[0]):
         state.z[k] += v * math.sqrt(state.q[k]) * n[k]
 
@@ -27,6 +27,7 @@ def sample_scores(state, x):
 @njit
 def act_kernel(state, x, u, p, payload):
     sample_scores(state, x)
+    state.tally[2] += 1
     return highest(state.z, p, u[1]), False
 
 
@@ -47,8 +48,8 @@ class LinTS(RidgeAgent):
     Nothing but theta_k'x is ever used of the draw, and the classes' posteriors are independent, so the scores
     themselves are drawn: theta_k'x = x'mu_k + v sqrt(x'B_k^{-1}x) n_k with independent standard normal n_k is the same
     law exactly, in d^2 instead of d^3 operations. The n_k are a function (Philox4x32-10, Box and Muller) of a key
-    drawn from a child stream in the constructor, the number of outcomes learnt, and the context. While feedback is
-    late, therefore, other contexts meet other draws, and a context that comes back unchanged meets the draw it met.
+    drawn from a child stream in the constructor, of the number of rounds acted on before, and of the context. Draws of two
+    rounds are therefore independent, however late feedback is and though a context comes back unchanged.
 
     Guarantee: Theorem 1 (one shared theta, contexts per arm; linear rewards, v = R sqrt(9 d ln(t/delta)) growing with
     t, adaptive adversary): regret O(d^{3/2} sqrt(T) (ln(Td))^{1/2} ln(1/delta)) up to logarithms with probability
@@ -84,6 +85,7 @@ class LinTS(RidgeAgent):
     group = "practice"
     summary = "one ridge regression of the bit per class and Thompson sampling"
     reference = "Agrawal and Goyal, ICML 2013, Algorithm 1, one regression per class"
+    version = 2
     state_order = (1, 2)
     explores = False
     expected_kind = "conditional"

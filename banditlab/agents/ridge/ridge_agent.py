@@ -30,8 +30,9 @@ AUTO_REGULARIZATION = 0.1
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    inverses, P_k and h_k = w_k; settings, the agent's own numbers; tally (2,): outcomes learnt, and the key of the agent's
-    draws. Scratch, of the context at hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
+    inverses, P_k and h_k = w_k; settings, the agent's own numbers; tally (3,): outcomes learnt, the key of the agent's draws,
+    the rounds acted on (counted where there are draws). Scratch, of the context at hand: z (K,) = w_k'x, q (K,) = x'P_k x;
+    noise (K,).
     """
 
     inverses: Inverses
@@ -48,7 +49,7 @@ def ridge_state(problem: Problem, regularization: float, *settings: float, key: 
     return State(
         inverses=inverses(np.full(K, 1.0 / regularization), problem.n_features),
         settings=np.array(settings),
-        tally=np.array([0, key]),
+        tally=np.array([0, key, 0]),
         z=np.zeros(K),
         q=np.zeros(K),
         noise=np.zeros(K),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from banditlab.agents.uniform import Uniform as Uniform
     from banditlab.players.agent import Agent as Agent
     from banditlab.players.agent import KernelAgent as KernelAgent
-    from banditlab.players.agent import Trace as Trace
+    from banditlab.players.actor import Trace as Trace
     from banditlab.players.label_agent import KernelLabelAgent as KernelLabelAgent
     from banditlab.players.label_agent import LabelAgent as LabelAgent
     from banditlab.problem import Decision as Decision
@@ -89,7 +89,7 @@ _OTHERS = {
     "KernelLabelAgent": "banditlab.players.label_agent",
     "LabelAgent": "banditlab.players.label_agent",
     "Problem": "banditlab.problem",
-    "Trace": "banditlab.players.agent",
+    "Trace": "banditlab.players.actor",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -66,12 +66,12 @@ class Forecasting(ProbableLearner):
 
     def estimate(self, context: Any, q: Floats) -> None:
         """Write softmax of the forecast into q (K,)."""
-        x, K = as_context(context, self.problem.n_features), self.problem.n_classes
+        x, K = as_context(context, self.problem), self.problem.n_classes
         softmax_into(as_vector("the forecaster's logits", self._inner.predict(x), K), q)
 
     def update(self, context: Any, label: int, weight: float) -> None:
         """Pass (context, label) on `weight` times in the mean."""
-        x, y = as_context(context, self.problem.n_features), as_class("the label", label, self.problem.n_classes)
+        x, y = as_context(context, self.problem), as_class("the label", label, self.problem.n_classes)
         whole = math.floor(weight)
         for _ in range(whole + (self.rng.random() < weight - whole)):
             self._inner.update(x, y)

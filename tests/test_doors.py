@@ -76,6 +76,9 @@ def test_every_class_of_the_registry_is_at_its_packages_door(kind: str) -> None:
             assert getattr(importlib.import_module(package), cls.__name__) is cls
 
 
+UNLISTED = {("weak_learners", "one-vs-all"): "is made by boosters around a class, which no setting can name"}
+
+
 @pytest.mark.parametrize("room", ["agents", "boosting", "envs", "forecasters"])
 def test_every_class_with_an_id_is_in_its_rooms_table(room: str) -> None:
     """In the folders of families too: a forgotten line fails here."""
@@ -83,7 +86,8 @@ def test_every_class_with_an_id_is_in_its_rooms_table(room: str) -> None:
     found = set()
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         found |= {(kind, cls.id) for kind, cls in classes_of(importlib.import_module(module.name))}
-    assert found == {(kind, id_) for kind, table in package.BUILT_IN.items() for id_, _ in table.values()}
+    listed = {(kind, id_) for kind, table in package.BUILT_IN.items() for id_, _ in table.values()}
+    assert found - set(UNLISTED) == listed
 
 
 @pytest.mark.parametrize("package", DOORS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.sparse_rows import CSR, SparseRows, is_sparse, n_rows
+from banditlab.numerics.squared_norms import first_beyond
 from banditlab.problem import Problem
 
 TOLERANCE = 1e-9
@@ -27,7 +28,7 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
     x = _as_floats("the context", as_contexts, context)
     if x.shape != (d,):
         raise UsageError(f"the context must be of shape ({d},), got {x.shape}")
-    if not _fits(x, limit):
+    if _first_refused(x[None], limit) == 0:
         raise UsageError(f"the context must {_demand(x, limit)}")
     return x
 
@@ -53,9 +54,8 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
     X = _as_floats("the contexts", as_contexts, contexts)
     if X.ndim != 2 or X.shape[1] != d:
         raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
-    fits = _fits(X, limit)
-    if not fits.all():
-        t = int(np.argmin(fits))
+    t = _first_refused(X, limit)
+    if t < len(X):
         raise UsageError(f"context {t} of the block must {_demand(X[t], limit)}")
     return X
 
@@ -111,16 +111,16 @@ def _limits(space: int | Problem) -> tuple[int, float]:
     return space, math.inf
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _fits(X: NDArray[np.float64], limit: float) -> Any:
-    """Return whether a context (d,) or every row of X (n, d) is finite and the square of its norm within the limit.
+def _first_refused(X: NDArray[np.float64], limit: float) -> int:
+    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit; n where there is none.
 
     One pass. R lies in [1e-100, 1e100], so squares need no scaling: one that overflows is of an entry beyond any R, one
-    that underflows of an entry that adds nothing beside R, and a sum with NaN in it compares as false.
+    that underflows of an entry that adds nothing beside R, and a sum with NaN in it is not within the limit.
     """
-    if limit == math.inf:
-        return np.isfinite(X).all(axis=-1)
-    return np.vecdot(X, X) <= limit
+    if limit < math.inf:
+        return int(first_beyond(X, limit))
+    finite = np.isfinite(X).all(axis=1)
+    return len(X) if finite.all() else int(np.argmin(finite))
 
 
 def _sparse_squares(csr: CSR) -> NDArray[np.float64]:

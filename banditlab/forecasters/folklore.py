@@ -10,9 +10,19 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
-from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.forecasters.primal_dual import BEYOND, QuadraticForecaster, certified
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.joint_inverse import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.numerics.joint_inverse import (
+    BATCH,
+    Blocks,
+    add_hessian,
+    form,
+    form_and_complete,
+    form_many,
+    form_of,
+    rounding_doubt,
+)
+from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
@@ -27,16 +37,18 @@ from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
-    """blocks = A^{-1}; h (K, d) = A^{-1} G; constants (2,) = c, 1 if the printed linear term is used.
+    """blocks = A^{-1}, or its `Root`; h (K, d) = A^{-1} G; constants (3,) = c, 1 if the printed linear term is used, lambda.
 
-    spent (1,) is the certificate's sum; unsolved (1,) counts the updates whose root stopped short of its tolerance;
-    g, u (K,) and root are scratch.
+    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest |x|^2 learnt;
+    unsolved (1,) counts the updates whose root stopped short of its tolerance; g, u (K,) and root are scratch.
     """
 
-    blocks: Blocks
+    blocks: Blocks | Root
     h: NDArray[np.float64]
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
+    doubt: NDArray[np.float64]
+    longest: NDArray[np.float64]
     unsolved: NDArray[np.int64]
     g: NDArray[np.float64]
     u: NDArray[np.float64]
@@ -74,11 +86,12 @@ def predict_many_kernel(state, X, Z):
 def learn_coefficients(state, y, z):
     """Write (s - e_y) + Qc u into state.u, u = 2 At e_y - diag(At) (+ 2 z where the linear term is the printed one).
 
-    Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term).
+    Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term), and the sum of
+    the two.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
-    c, printed = state.constants
+    c, printed = state.constants[0], state.constants[1]
     trace = 0.0
     for k in range(u.shape[0]):
         u[k] = 2.0 * At[k, y] - At[k, k] + 2.0 * printed * z[k]
@@ -91,7 +104,17 @@ def learn_coefficients(state, y, z):
     for k in range(u.shape[0]):
         u[k] = s[k] + c * u[k]
     u[y] -= 1.0
-    return 2.0 * trace - gain
+    return 2.0 * trace - gain, 2.0 * trace + gain
+
+
+@njit
+def sizes(g, At, residual):
+    """Return the root's residual, given relative to 1 + max |g|, and |sum_k mean_k|, for g = diag(At) / 2 + mean (K,)."""
+    top, shared = 0.0, 0.0
+    for k in range(g.shape[0]):
+        top = max(top, abs(g[k]))
+        shared += g[k] - 0.5 * At[k, k]
+    return residual * (1.0 + top), abs(shared)
 
 
 @njit
@@ -100,13 +123,47 @@ def update_kernel(state, x, y, z):
     V, h, u = state.blocks.V, state.h, state.u
     K, d = h.shape
     form_and_complete(state.blocks, x)
-    state.unsolved[0] += not solve_at(state, x, z) <= TOLERANCE
+    residual = solve_at(state, x, z)
+    state.unsolved[0] += not residual <= TOLERANCE
+    residual, centre = sizes(state.g, state.blocks.At, residual)
     add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + c H_t
-    state.spent[0] += 0.25 * learn_coefficients(state, y, z)
+    term, terms = learn_coefficients(state, y, z)
+    state.spent[0] += 0.25 * term
+    state.doubt[0] += rounding_doubt(state.blocks.At, x, state.constants[2], centre, u, residual, terms)
+    state.longest[0] = max(state.longest[0], np.dot(x, x))
     for k in range(K):  # h = A_t^{-1} G_t, G_t = G_{t-1} + (s - e_y) (x) x - 2c (S z) (x) x
         for l in range(K):
             for j in range(d):
                 h[k, j] += u[l] * V[k, l, j]
+
+
+# ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
+
+
+@njit
+def predict_by_root(state, x, z):
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    form_root(state.blocks, state.h, x)
+    solve_equation(state.blocks, z, -1)
+
+
+@njit
+def predict_many_by_root(state, X, Z):
+    for t in range(X.shape[0]):
+        predict_by_root(state, X[t], Z[t])
+
+
+@njit
+def update_by_root(state, x, y, z):
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    c, printed, lam = state.constants[0], state.constants[1], state.constants[2]
+    form_root(state.blocks, state.h, x)
+    state.unsolved[0] += not solve_equation(state.blocks, z, -1) <= TOLERANCE
+    square = np.dot(x, x)
+    term, off = learn_root(state.blocks, state.h, c, lam, square, y, z, printed)
+    state.spent[0] += term
+    state.doubt[0] += off
+    state.longest[0] = max(state.longest[0], square)
 
 
 class FOLKLORE(QuadraticForecaster):
@@ -130,10 +187,16 @@ class FOLKLORE(QuadraticForecaster):
     variant covers the other lambda. The running certificate is, with A at its value before round t,
     lambda K B^2 + (1/4) sum_t [tr(A^{-1} H_t) - u'Qc u], u = 2 At e_y - diag(At) and V Qc V' what A^{-1} loses in the
     round: lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus Lemma 6's terms for one-hot
-    labels.
+    labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is not small, and
+    where a context was longer than R.
+
+    Rounding: up to R^2 / lambda = 2,000 A^{-1} itself is kept, beyond it C with A^{-1} = C C', which loses half as many
+    digits: logits stay right to about 1e-9 up to R^2 / lambda = 1e12 (docs/results/conformance.md), in the dual form too
+    unless contexts are nearly dependent.
 
     Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, as matrix
-    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits.
+    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits. With C twice as
+    much for a forecast and four times for an update; K^2 d^2 numbers.
 
     Parameters
     ----------
@@ -175,6 +238,7 @@ class FOLKLORE(QuadraticForecaster):
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel
+    root_kernels = (predict_by_root, update_by_root, predict_many_by_root)
 
     def __init__(
         self,
@@ -201,9 +265,11 @@ class FOLKLORE(QuadraticForecaster):
         self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
         n = self._coordinates(form, max_memory)
         state = State(
-            Blocks.initial(K, n, self.regularization),
+            self._inverse.initial(K, n, self.regularization),
             np.zeros((K, n)),
-            np.array([self.curvature, float(self.linear_term == "printed")]),
+            np.array([self.curvature, float(self.linear_term == "printed"), self.regularization]),
+            np.zeros(1),
+            np.zeros(1),
             np.zeros(1),
             np.zeros(1, np.int64),
             np.zeros(K),
@@ -223,9 +289,11 @@ class FOLKLORE(QuadraticForecaster):
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        if not self._proved():
+        learner = self.learner
+        if not self._proved() or not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
             return math.nan
-        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.learner.spent[0])
+        price = self.regularization * self.problem.n_classes * self.norm_bound**2
+        return certified(price + float(learner.spent[0]), float(learner.doubt[0]))
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many updates expanded at a point whose residual is above 1e-11 (1 + |g|): rounding came first."""

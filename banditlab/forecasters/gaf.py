@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.forecasters.primal_dual import BEYOND, QuadraticForecaster, certified
 from banditlab.numerics.gaussian_softmax import Nodes, cubature, gauss_hermite, log_mean_softmax
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.joint_inverse import BATCH, Blocks, add_hessian, form, form_and_complete, form_many, form_of
+from banditlab.numerics.joint_inverse import (
+    BATCH,
+    Blocks,
+    add_hessian,
+    form,
+    form_and_complete,
+    form_many,
+    form_of,
+    rounding_doubt,
+)
+from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
@@ -31,16 +41,19 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 class State(NamedTuple):
     """blocks = A^{-1}; h (K, d) = A^{-1} b, so theta = -h/2; nodes stand for N(0, I).
 
-    constants (4,) = c, mu, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used. spent
-    (1,) is the certificate's sum; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g, u,
-    step (K,), C (K, K) and root are scratch.
+    constants (5,) = c, mu, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used, lambda.
+    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest |x|^2
+    learnt; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g, u, step (K,), C (K, K) and
+    root are scratch.
     """
 
-    blocks: Blocks
+    blocks: Blocks | Root
     h: NDArray[np.float64]
     nodes: Nodes
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
+    doubt: NDArray[np.float64]
+    longest: NDArray[np.float64]
     unsolved: NDArray[np.int64]
     mean: NDArray[np.float64]
     g: NDArray[np.float64]
@@ -86,13 +99,17 @@ def implicit_step(state, y):
     """Write the logits of theta_{t+1} = argmin of Q_{t-1} + loss_t into state.step, s - e_y into state.u.
 
     They are the root of z = mean - At (s(z) - e_y). Returns loss_t(theta_{t+1}) + (1/2) u'At u, by which the minimum of
-    the sum of surrogates has grown.
+    the sum of surrogates has grown, and the root's residual.
     """
     At, mean, g, u, step = state.blocks.At, state.mean, state.g, state.u, state.step
     K = g.shape[0]
     for k in range(K):
         g[k] = mean[k] + At[k, y]
-    state.unsolved[0] += not root(g, At, step, state.root) <= TOLERANCE
+    residual = root(g, At, step, state.root)
+    state.unsolved[0] += not residual <= TOLERANCE
+    largest = 0.0
+    for k in range(K):
+        largest = max(largest, abs(g[k]))
     top = step[0]
     for k in range(1, K):
         top = max(top, step[k])
@@ -103,7 +120,7 @@ def implicit_step(state, y):
     u[y] -= 1.0
     for k in range(K):
         square += u[k] * (state.root.a[k] - At[k, y])
-    return top + math.log(total) - step[y] + 0.5 * square
+    return top + math.log(total) - step[y] + 0.5 * square, residual * (1.0 + largest)
 
 
 @njit
@@ -127,7 +144,14 @@ def update_kernel(state, x, y, z):
     K, d = h.shape
     form_and_complete(state.blocks, x)
     forecast_at(state, x, z)
-    state.spent[0] -= z[y] + implicit_step(state, y)
+    grown, residual = implicit_step(state, y)
+    state.spent[0] -= z[y] + grown
+    centre = 0.0
+    for k in range(K):
+        centre += state.mean[k]
+    terms = abs(z[y]) + abs(grown)
+    state.doubt[0] += rounding_doubt(state.blocks.At, x, state.constants[4], abs(centre), u, residual, terms)
+    state.longest[0] = max(state.longest[0], np.dot(x, x))
     add_hessian(state.blocks, state.constants[0], state.root)  # A_t = A_{t-1} + (beta/2) H_t at theta_{t+1}
     if state.constants[3] > 0.0:
         add_printed_term(state)
@@ -135,6 +159,45 @@ def update_kernel(state, x, y, z):
         for l in range(K):
             for j in range(d):
                 h[k, j] += u[l] * V[k, l, j]
+
+
+# ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
+
+
+@njit
+def forecast_by_root(state, x, z):
+    """Write the forecast z (K,) at x: At and the mean, centred over the classes, stand in state.blocks."""
+    form_root(state.blocks, state.h, x)
+    for k in range(z.shape[0]):
+        for l in range(z.shape[0]):
+            state.C[k, l] = state.constants[2] * state.blocks.At[k, l]
+    log_mean_softmax(state.blocks.mean, state.C, state.nodes, state.constants[1], z)
+
+
+@njit
+def predict_by_root(state, x, z):
+    forecast_by_root(borrow(state), borrow(x), borrow(z))
+
+
+@njit
+def predict_many_by_root(state, X, Z):
+    for t in range(X.shape[0]):
+        predict_by_root(state, X[t], Z[t])
+
+
+@njit
+def update_by_root(state, x, y, z):
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    c, printed, lam = state.constants[0], state.constants[3], state.constants[4]
+    forecast_by_root(state, x, z)
+    state.unsolved[0] += not solve_equation(state.blocks, state.step, y) <= TOLERANCE
+    square, loss = np.dot(x, x), 0.0
+    for k in range(z.shape[0]):
+        loss += math.exp(state.step[k] - state.step[y]) if k != y else 0.0
+    term, off = learn_root(state.blocks, state.h, c, lam, square, y, state.step, 2.0 * printed)
+    state.spent[0] += term - z[y] - math.log1p(loss)
+    state.doubt[0] += off
+    state.longest[0] = max(state.longest[0], square)
 
 
 class GAF(QuadraticForecaster):
@@ -208,6 +271,7 @@ class GAF(QuadraticForecaster):
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel
+    root_kernels = (predict_by_root, update_by_root, predict_many_by_root)
 
     def __init__(
         self,
@@ -239,10 +303,14 @@ class GAF(QuadraticForecaster):
         factor = 2.0 if self.covariance == "printed" else 1.0
         n = self._coordinates(form, max_memory)
         state = State(
-            Blocks.initial(K, n, self.regularization),
+            self._inverse.initial(K, n, self.regularization),
             np.zeros((K, n)),
             self._make_nodes(K),
-            np.array([self.curvature, self.smoothing, factor, float(self.linear_term == "printed")]),
+            np.array(
+                [self.curvature, self.smoothing, factor, float(self.linear_term == "printed"), self.regularization]
+            ),
+            np.zeros(1),
+            np.zeros(1),
             np.zeros(1),
             np.zeros(1, np.int64),
             mean=np.zeros(K),
@@ -280,9 +348,11 @@ class GAF(QuadraticForecaster):
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        if not self._proved():
+        learner = self.learner
+        if not self._proved() or not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
             return math.nan
-        return self.regularization * self.problem.n_classes * self.norm_bound**2 + float(self.learner.spent[0])
+        price = self.regularization * self.problem.n_classes * self.norm_bound**2
+        return certified(price + float(learner.spent[0]), float(learner.doubt[0]))
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many implicit steps ended with a residual above 1e-11 (1 + |g|): rounding came first."""

@@ -92,6 +92,12 @@ def update_kernel(state, x, y, z):
     reweigh(state.w, state.Z, y)  # w_i q_i(y), normalised
 
 
+class _Member(folklore.FOLKLORE):
+    """FOLKLORE that keeps A^{-1} itself whatever lambda is: members of one shape stand stacked."""
+
+    root_from = math.inf
+
+
 class BGrid(KernelForecaster):
     """The aggregating algorithm over learners that differ in their norm bound.
 
@@ -169,7 +175,7 @@ class BGrid(KernelForecaster):
         if self.norm_bound > largest * (1.0 + 1e-12):
             raise UsageError(f"norm_bound must lie within the grid, at most {largest:g}, got {self.norm_bound:g}")
         self._refuse_size()
-        cls: Any = aioli.AIOLI if self.member == "aioli" else folklore.FOLKLORE
+        cls: Any = aioli.AIOLI if self.member == "aioli" else _Member
         # members of one shape: they stand stacked
         settings = {"curvature": curvature} if self.member == "aioli" else {"curvature": curvature, "form": "primal"}
         self._members = [cls(problem, None, norm_bound=B, **settings) for B in self.norm_bounds]
@@ -224,7 +230,10 @@ class BGrid(KernelForecaster):
         return min(grid(self._members[i].bound(rounds), self.size) for i in self._holding())
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats."""
+        """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats, or NaN.
+
+        A member whose own certificate is NaN proves nothing, and the others' bounds hold without it.
+        """
         states = self.state.aioli if self.member == "aioli" else self.state.folklore
         found = []
         for i in self._holding():
@@ -233,4 +242,4 @@ class BGrid(KernelForecaster):
             player.state = view(states, i)
             found.append(player.certificate() + float(self.state.w[i]) + math.log(self.size))
             player.state = None
-        return min(found)
+        return min((value for value in found if not math.isnan(value)), default=math.nan)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from banditlab.numerics.contexts import stretch
 from banditlab.numerics.gram_coordinates import Span, Spanned, extend, locate, locate_many, stands_out
 from banditlab.numerics.jit import bind, borrow, read_only
 from banditlab.numerics.joint_inverse import BATCH, Blocks
+from banditlab.numerics.joint_root import Root
 from banditlab.numerics.sparse_rows import CSR, is_sparse, n_rows
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.players.inputs import as_rows
@@ -27,6 +29,21 @@ MOST = 4.0
 """GiB that a learner takes which has no setting for it."""
 FIRST = 16
 """Coordinates there is room for at first."""
+ROOT_FROM = 2e3
+"""R^2 / lambda above which a learner keeps C, A^{-1} = C C', in the place of A^{-1}: forecasts then are right to 1e-9."""
+NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
+"""A certificate whose terms rounding may have changed by more than the first of these times the larger of 1 and itself has
+that added; by more than the second, it is NaN."""
+BEYOND = 1.0 + 1e-9
+"""Contexts up to this times R long are within R."""
+
+
+def certified(total: float, doubt: float) -> float:
+    """Return a certificate that holds in spite of what rounding may have done to it, `doubt`; NaN where that is not small."""
+    scale = max(1.0, abs(total))
+    if not doubt <= DOUBTFUL * scale:
+        return math.nan
+    return total if doubt <= NEGLIGIBLE * scale else total + doubt
 
 
 def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
@@ -81,16 +98,29 @@ class QuadraticForecaster(KernelForecaster):
 
     A subclass has a setting `regularization`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
     coordinates that `_coordinates` answers; its constructor hands it to `_begin`. In the dual form `state` is Spanned.
+    Where R^2 / lambda is above `root_from`, `blocks` is a `Root` and the kernels are `root_kernels`.
     """
 
     regularization: float
+    root_from: ClassVar[float] = ROOT_FROM
+    root_kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]]
+    """predict, update, predict_many on a state whose blocks are a `Root`."""
+
+    @property
+    def rooted(self) -> bool:
+        """Whether C, A^{-1} = C C', stands in the place of A^{-1}."""
+        return self.problem.radius**2 > self.root_from * self.regularization
+
+    @property
+    def _inverse(self) -> type[Blocks] | type[Root]:
+        return Root if self.rooted else Blocks
 
     def _coordinates(self, form: str, max_memory: float) -> int:
         """Take over the two settings and return in how many coordinates the state begins."""
         K, d = self.problem.n_classes, self.problem.n_features
         self.form = one_of("form", form, ("auto", "primal", "dual"))
         self.max_memory = positive("max_memory", max_memory)
-        size = Blocks.size(K, d)
+        size = self._inverse.size(K, d)
         if self.form == "primal" and size > self.max_memory * GIB:
             raise UsageError(
                 f"{self.id}: form = 'primal' takes {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
@@ -99,7 +129,9 @@ class QuadraticForecaster(KernelForecaster):
         return min(FIRST, d) if self._begins_dual() else d
 
     def _begins_dual(self) -> bool:
-        return begins_dual(self.form, self.max_memory, self.problem)
+        K, d = self.problem.n_classes, self.problem.n_features
+        full = self.form == "auto" and self._inverse.size(K, d) > self.max_memory * GIB
+        return full or begins_dual(self.form, self.max_memory, self.problem)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
@@ -137,7 +169,8 @@ class QuadraticForecaster(KernelForecaster):
     @property
     def kernels(self) -> Kernels:
         """The kernels of the form the learner is in."""
-        return in_span(super().kernels) if self.dual else super().kernels
+        plain = _of_root(type(self)) if self.rooted else super().kernels
+        return in_span(plain) if self.dual else plain
 
     # ---------------------------------------------------------------------------------------------------- dual to primal
 
@@ -195,7 +228,7 @@ class QuadraticForecaster(KernelForecaster):
             return
         d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
         primal = self.form == "auto" and width is None and 8 * room > 7 * d
-        if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
+        if primal and self._inverse.size(self.problem.n_classes, d) <= self.max_memory * GIB:
             self.state, self.sparse = self._primal(), False
         elif self._size(room, width) <= self.max_memory * GIB:
             span, learner = self.state
@@ -213,7 +246,7 @@ class QuadraticForecaster(KernelForecaster):
         return min(self.problem.n_features, self.state.span.room * 5 // 4 // 8 * 8 + 16)
 
     def _size(self, room: int, width: int | None) -> int:
-        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
+        return self._inverse.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
 
     def _full(self, room: int, width: int | None) -> str:
         return (
@@ -228,10 +261,16 @@ class QuadraticForecaster(KernelForecaster):
         dual = "span" in given
         if dual or self.dual:  # arrays of the kinds that are given, which bring their own sizes
             n = 1 if dual else d
-            learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
+            learner = self.learner._replace(blocks=self._inverse.initial(K, n, self.regularization), h=np.zeros((K, n)))
             width = 1 if dual and not isinstance(_fields(given["span"])["X"], np.ndarray) else None
             self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner
         super().set_state(state)
+
+
+@cache
+def _of_root(cls: type[QuadraticForecaster]) -> Kernels:
+    predict, update, predict_many = cls.root_kernels
+    return Kernels(predict, update, predict_many, f"{cls.__module__}.{cls.__qualname__} of the root")
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -25,6 +25,9 @@ BATCH = 128
 """Contexts whose quadratic forms are computed by one set of matrix products."""
 UPDATES = 8
 """Updates that wait, at most: A^{-1} is then read and written once for all of them."""
+EPSILON = 2.0**-52
+CANARY = 4.0
+"""Times the error seen where the value is known: what the entries that are not known are taken to be wrong by."""
 
 
 class Blocks(NamedTuple):
@@ -254,6 +257,37 @@ def add_hessian(blocks, c, root):
     rows[0] += K
     if rows[0] == F.shape[1]:
         flush(blocks)
+
+
+@njit
+def rounding_doubt(At, x, lam, centre, u, residual, terms):
+    """Return by how much a round's term T of a certificate may be wrong (see `joint_root.learn_root` for T).
+
+    Along what all classes have in common A is lambda I for ever, so At 1 = |x|^2 / (2 lambda) 1: how far At is from that
+    is what rounding has done to A^{-1} at x, and its other entries are taken to be wrong by `CANARY` times as much.
+    T changes by u'r - (1/2) u'dAt u - u'dmean, u (K,) the round's coefficients of h, r the root's residual.
+
+    Parameters
+    ----------
+    centre
+        |sum_k mean_k|, which is 0 but for rounding.
+    residual
+        max |r_k|.
+    terms
+        The sum of the sizes of what T was summed from.
+    """
+    K = u.shape[0]
+    known = 0.5 * np.dot(x, x) / lam
+    off, largest, one = 0.0, 0.0, 0.0
+    for k in range(K):
+        total = 0.0
+        for l in range(K):
+            total += At[k, l]
+        off += abs(total - known)
+        largest += abs(At[k, k])
+        one += abs(u[k])
+    off = CANARY * off + EPSILON * largest
+    return one * (residual + CANARY * centre + EPSILON * largest) + 0.5 * one * one * off + 8.0 * EPSILON * terms
 
 
 @njit

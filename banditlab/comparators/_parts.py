@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from banditlab.comparators._ball_geometry import Point, face_at, feasible, frank_wolfe_gap, point
+from banditlab.comparators._interior import MOST, interior
 from banditlab.comparators._newton import MAX_CG, minimise, newton_direction
 from banditlab.comparators._objective import Floats, Objective
 
@@ -110,6 +111,9 @@ def _by_chance(part: Objective, tolerance: float) -> float:
 
 def _whole(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int, steps: int) -> Found:
     p, rounds = minimise(objective, W, B, tolerance, max_iterations)
+    if not p.within(tolerance) and W.size <= MOST:
+        p, more = interior(objective, p.W, B, tolerance * max(1.0, p.loss), max_iterations)
+        rounds += more
     W = feasible(p.W, B)
     final = point(objective, W, objective.logits(W), B)
     return Found(W, final.loss, final.gap, steps + rounds)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
-from banditlab.forecasters.primal_dual import BEYOND, QuadraticForecaster, certified
+from banditlab.forecasters.primal_dual import QuadraticForecaster
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.joint_inverse import (
     BATCH,
@@ -289,11 +289,7 @@ class FOLKLORE(QuadraticForecaster):
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        learner = self.learner
-        if not self._proved() or not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
-            return math.nan
-        price = self.regularization * self.problem.n_classes * self.norm_bound**2
-        return certified(price + float(learner.spent[0]), float(learner.doubt[0]))
+        return self._certified() if self._proved() else math.nan
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many updates expanded at a point whose residual is above 1e-11 (1 + |g|): rounding came first."""

@@ -13,6 +13,7 @@ from banditlab.bounds.ftrl import ftrl_regularization
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.jit import njit
+from banditlab.numerics.joint_inverse import EPSILON
 from banditlab.numerics.row_ball_projection import backward, cholesky, forward
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.symmetric import dot
@@ -24,19 +25,27 @@ from banditlab.validation import positive, resolve
 TOLERANCE = 1e-11
 """Largest last Newton step, relative to 1 + max |W|."""
 STEPS = 200
+RIDGES = np.int64(12)
+"""Tries at a Hessian's factor, each with more added to its diagonal."""
+LEAP = 30.0
+"""Nats by which a step may change a logit where the minimum is far."""
+SHORTEST = 1e-10
+UPHILL = 1e-9
+"""A rise of F by more than this part of 1 + |F| is no rounding."""
 
 
 class State(NamedTuple):
     """W (K, d) the leader; total (1,) the loss suffered.
 
     L (Kd, Kd) the Cholesky factor of a Hessian at an earlier leader, kept while it serves; factored (1,) how many were
-    computed. g, trial (Kd,), z, s (K,) are scratch.
+    computed; unsolved (1,) the leaders that Newton's method did not reach. g, trial (Kd,), z, s (K,) are scratch.
     """
 
     W: NDArray[np.float64]
     total: NDArray[np.float64]
     L: NDArray[np.float64]
     factored: NDArray[np.int64]
+    unsolved: NDArray[np.int64]
     g: NDArray[np.float64]
     trial: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -87,12 +96,40 @@ def objective(state, X, C, lam):
 
 @njit
 def factor_hessian(state, X, C, lam):
-    """Write the Cholesky factor of F's Hessian at W, sum of n_i S_i (x) x_i x_i' + 2 lam I, into state.L."""
+    """Write the Cholesky factor of F's Hessian at W, sum of n_i S_i (x) x_i x_i' + 2 lam I, into state.L.
+
+    Where rounding leaves it no factor, a multiple of I is added, as little as will do: Newton's steps become shorter.
+    """
+    n, added = state.g.shape[0], 0.0
+    for _ in range(RIDGES):
+        write_hessian(state, X, C, 2.0 * lam + added)
+        trace = 0.0
+        for a in range(n):
+            trace += state.L[a, a]
+        cholesky(state.L, n)
+        state.factored[0] += 1
+        if has_factor(state.L):
+            return
+        added = max(100.0 * added, 1e-15 * trace)
+
+
+@njit
+def has_factor(L):
+    """Return whether every pivot was above 0."""
+    for a in range(L.shape[0]):
+        if not (0.0 < L[a, a] < math.inf):
+            return False
+    return True
+
+
+@njit
+def write_hessian(state, X, C, ridge):
+    """Write the lower half of sum of n_i S_i (x) x_i x_i' + ridge I into state.L."""
     W, L, z, s = state.W, state.L, state.z, state.s
     K, d = W.shape
     for a in range(K * d):
         for b in range(a + 1):
-            L[a, b] = 2.0 * lam if a == b else 0.0
+            L[a, b] = ridge if a == b else 0.0
     for i in range(X.shape[0]):
         logits(W, X[i], z)
         softmax_into(z, s)
@@ -104,8 +141,6 @@ def factor_hessian(state, X, C, lam):
                     f = weight * X[i, j]
                     for h in range(j + 1 if k == l else d):
                         L[k * d + j, l * d + h] += f * X[i, h]
-    cholesky(L, K * d)
-    state.factored[0] += 1
 
 
 @njit
@@ -118,8 +153,18 @@ def largest(v):
 
 
 @njit
+def farthest(step, X, d):
+    """Return the largest change of a logit of X (m, d) along `step` (Kd,)."""
+    top = 0.0
+    for k in range(0, step.shape[0], d):
+        for i in range(X.shape[0]):
+            top = max(top, abs(dot(step[k : k + d], X[i])))
+    return top
+
+
+@njit
 def damped_step(state, X, C, lam, value):
-    """Take the Newton step in state.g, halved until F falls enough; return (F, the step's largest entry)."""
+    """Take the Newton step in state.g, cut and halved until F falls enough; return (F, the step's largest entry)."""
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0
@@ -129,14 +174,27 @@ def damped_step(state, X, C, lam, value):
         slope += step[i] * step[i]  # g'H^{-1} g
     backward(state.L, K * d, step)
     size, length = largest(step), 1.0
+    if slope > 1.0:  # far from the minimum: where losses are flat or straight, the Hessian allows steps of any length
+        reach = farthest(step, X, d)
+        length = LEAP / reach if reach > LEAP else 1.0
     for i in range(K * d):
-        W[i // d, i % d] -= step[i]
+        W[i // d, i % d] -= length * step[i]
     now = objective(state, X, C, lam)
-    # Near the minimum rounding hides what F loses; there a full Newton step is safe.
-    while now > value - 0.25 * length * slope and slope > 1e-10 * (1.0 + abs(value)) and length > 1e-10:
+    # Near the minimum rounding hides what F loses; there a full Newton step is safe. A small slope alone does not say that
+    # the minimum is near: where the Hessian has hardly any curvature, F itself tells.
+    tiny = not slope > 1e-10 * (1.0 + abs(value))
+    while (
+        not now <= value - 0.25 * length * slope
+        and not (tiny and now <= value + UPHILL * (1.0 + abs(value)))
+        and length > SHORTEST
+    ):
         for i in range(K * d):
             W[i // d, i % d] += 0.5 * length * step[i]
         length *= 0.5
+        now = objective(state, X, C, lam)
+    if not now <= value + UPHILL * (1.0 + abs(value)):  # with this factor there is no way down
+        for i in range(K * d):
+            W[i // d, i % d] += length * step[i]
         now = objective(state, X, C, lam)
     return now, size
 
@@ -150,12 +208,13 @@ def lead(state, X, C, lam):
     for _ in range(STEPS):
         value, size = damped_step(state, X, C, lam, value)
         if size <= goal:
-            break
+            return
         if size > 0.1 * last:
             factor_hessian(state, X, C, lam)
             last = math.inf
         else:
             last = size
+    state.unsolved[0] += 1
 
 
 @njit
@@ -232,7 +291,8 @@ class FTRL(Forecaster):
         n = K * d
         L = np.eye(n) / math.sqrt(2.0 * self.regularization)  # as `cholesky` leaves it: the diagonal inverted
         scratch = (np.zeros(n), np.zeros(n), np.zeros(K), np.zeros(K))
-        self.state = State(np.zeros((K, d)), np.zeros(1), L, np.zeros(1, np.int64), *scratch)
+        counts = (np.zeros(1, np.int64), np.zeros(1, np.int64))
+        self.state = State(np.zeros((K, d)), np.zeros(1), L, *counts, *scratch)
 
     def predict(self, context: Floats) -> Floats:
         """Return the leader's logits (K,) for `context` (d,)."""
@@ -269,7 +329,22 @@ class FTRL(Forecaster):
         return ftrl_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.regularization)
 
     def certificate(self) -> float:
-        """Return lambda K B^2 + (loss suffered - min F_T), a bound on the regret so far over the row ball."""
-        least = objective(self.state, self._past.X, self._past.C, self.regularization)
-        price = self.regularization * self.problem.n_classes * self.norm_bound**2
-        return price + max(0.0, float(self.state.total[0]) - least)
+        """Return lambda K B^2 + (loss suffered - a lower bound on min F_T), a bound on the regret so far over the row ball.
+
+        F_T is 2 lambda-strongly convex and above 0, hence min F_T >= max(0, F_T(W) - ||grad F_T(W)||^2 / (4 lambda)) wherever
+        W is; what rounding may have done to F_T(W) is taken off too. NaN where the loss suffered is no number.
+        """
+        state, lam = self.state, self.regularization
+        value = objective(state, self._past.X, self._past.C, lam)
+        X, counts = self._past.X, self._past.C.sum(axis=1)
+        lengths, terms = np.abs(X).sum(axis=1), EPSILON * (len(X) + len(state.g))
+        wrong = terms * counts * (1.0 + (np.abs(X) @ np.abs(state.W).T).max(axis=1, initial=0.0))  # of each context's loss
+        slope = math.sqrt(float(state.g @ state.g)) + float(wrong @ lengths)
+        least = value * (1.0 - terms) - float(wrong.sum()) - slope**2 / (4.0 * lam)
+        suffered = float(state.total[0])
+        price = lam * self.problem.n_classes * self.norm_bound**2
+        return price + suffered - (max(0.0, least) if math.isfinite(least) else 0.0)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many leaders are short of the minimiser: 200 Newton steps were not enough."""
+        return {"unsolved_leaders": int(self.state.unsolved[0])}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters.primal_dual import BEYOND, QuadraticForecaster, certified
+from banditlab.forecasters.primal_dual import QuadraticForecaster
 from banditlab.numerics.gaussian_softmax import Nodes, cubature, gauss_hermite, log_mean_softmax
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.joint_inverse import (
@@ -348,11 +348,7 @@ class GAF(QuadraticForecaster):
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        learner = self.learner
-        if not self._proved() or not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
-            return math.nan
-        price = self.regularization * self.problem.n_classes * self.norm_bound**2
-        return certified(price + float(learner.spent[0]), float(learner.doubt[0]))
+        return self._certified() if self._proved() else math.nan
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many implicit steps ended with a residual above 1e-11 (1 + |g|): rounding came first."""

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.ons import exp_concavity
 from banditlab.bounds.ons import ons as ons_bound
+from banditlab.forecasters.primal_dual import BEYOND, certified
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.row_ball_projection import BOUND, NEWTON, STALLS, MetricBall, project
+from banditlab.numerics.joint_inverse import CANARY, EPSILON
+from banditlab.numerics.row_ball_projection import BOUND, NEWTON, STALLS, TOLERANCE, MetricBall, project
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.symmetric import dot, rank_one_downdate, symmetric_matvec
 from banditlab.players.forecaster import KernelForecaster
@@ -20,15 +22,20 @@ from banditlab.problem import Problem
 from banditlab.validation import one_of, positive, resolve
 
 
+DOUBT, METRIC, LONGEST = range(3)
+
+
 class State(NamedTuple):
     """W (K, d); P = A^{-1} (Kd, Kd); spent (1,) = sum_t g_t'A_t^{-1} g_t; ball, the projection's.
 
-    constants (3,) = B, step, 1 if projected; g, v (Kd,), s (K,) are scratch.
+    doubt (3,): by `DOUBT` what rounding may have done to the certificate, `METRIC` eps + sum ||g_t||^2, a bound on A's
+    eigenvalues, `LONGEST` the largest |x|^2 learnt. constants (3,) = B, step, 1 if projected; g, v (Kd,), s (K,) are scratch.
     """
 
     W: NDArray[np.float64]
     P: NDArray[np.float64]
     spent: NDArray[np.float64]
+    doubt: NDArray[np.float64]
     ball: MetricBall
     constants: NDArray[np.float64]
     g: NDArray[np.float64]
@@ -40,6 +47,32 @@ class State(NamedTuple):
 def predict_kernel(state, x, z):
     for k in range(z.shape[0]):
         z[k] = dot(state.W[k], x)
+
+
+@njit
+def note_doubt(state, x, shrink):
+    """Add what rounding and the projection's tolerance may have done to the certificate in a round.
+
+    g sums to 0 over the classes, and so does v = A^{-1} g but for rounding: v is taken to be wrong by `CANARY` times what
+    is left. An error e of W changes the proof's (beta/2) ||W - W*||_A^2 by beta |e|_A |W - W*|_A, and |.|_A^2 is at most
+    METRIC |.|^2, |W - W*| at most 2 sqrt(K) B.
+    """
+    g, v, doubt = state.g, state.v, state.doubt
+    B, step, _ = state.constants
+    K, d = state.W.shape
+    left, square = 0.0, 0.0
+    for j in range(d):
+        total = 0.0
+        for k in range(K):
+            total += v[k * d + j]
+        left += total * total
+    for i in range(K * d):
+        square += g[i] * g[i]
+    off = CANARY * shrink * (math.sqrt(left) + EPSILON * math.sqrt(dot(v, v)))
+    doubt[METRIC] += square
+    across = 2.0 * math.sqrt(K) * B * doubt[METRIC]
+    doubt[DOUBT] += across * (off + TOLERANCE * math.sqrt(K) * B / step) + 0.5 * step * math.sqrt(square) * off
+    doubt[LONGEST] = max(doubt[LONGEST], dot(x, x))
 
 
 @njit
@@ -59,6 +92,7 @@ def update_kernel(state, x, y, z):
     shrink = 1.0 / (1.0 + q)
     rank_one_downdate(P, v, shrink)  # A_t = A_{t-1} + g g', hence A_t^{-1} g = v / (1 + q)
     state.spent[0] += q * shrink
+    note_doubt(state, x, shrink)
     for k in range(K):
         for j in range(d):
             W[k, j] -= step * shrink * v[k * d + j]
@@ -140,6 +174,7 @@ class ONS(KernelForecaster):
             W=np.zeros((K, d)),
             P=np.eye(n) / self.regularization,
             spent=np.zeros(1),
+            doubt=np.array([0.0, self.regularization, 0.0]),
             ball=MetricBall.empty(K, d) if projected else MetricBall.empty(1, 1),
             constants=np.array([B, self.step, float(projected)]),
             g=np.zeros(n),
@@ -165,11 +200,17 @@ class ONS(KernelForecaster):
         return ons_bound(rounds, d, K, self.norm_bound, R, self.regularization, self.step)
 
     def certificate(self) -> float:
-        """Return K B^2 eps/(2 s) + (s/2) sum_t g_t'A_t^{-1} g_t over the row ball, s the step; NaN where none holds."""
-        if not self._proved():
+        """Return K B^2 eps/(2 s) + (s/2) sum_t g_t'A_t^{-1} g_t over the row ball, s the step; NaN where none holds.
+
+        None holds beyond the theorem's settings, where a context was longer than R, and where a projection stalled or
+        rounding may have changed more than a small part of it.
+        """
+        doubt, longest = self.state.doubt, (BEYOND * self.problem.radius) ** 2
+        if not self._proved() or self.projections["stalled"] or not doubt[LONGEST] <= longest:
             return math.nan
         K, B = self.problem.n_classes, self.norm_bound
-        return K * B**2 * self.regularization / (2.0 * self.step) + 0.5 * self.step * float(self.state.spent[0])
+        price = K * B**2 * self.regularization / (2.0 * self.step)
+        return certified(price + 0.5 * self.step * float(self.state.spent[0]), float(doubt[DOUBT]))
 
     def _proved(self) -> bool:
         alpha = exp_concavity(self.problem.n_classes, self.norm_bound, self.problem.radius)

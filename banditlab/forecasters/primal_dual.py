@@ -96,12 +96,13 @@ def in_span(plain: Kernels) -> Kernels:
 class QuadraticForecaster(KernelForecaster):
     """A forecaster on `Blocks` that sees contexts through inner products only, in the primal or the dual form.
 
-    A subclass has a setting `regularization`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
+    A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
     coordinates that `_coordinates` answers; its constructor hands it to `_begin`. In the dual form `state` is Spanned.
     Where R^2 / lambda is above `root_from`, `blocks` is a `Root` and the kernels are `root_kernels`.
     """
 
     regularization: float
+    norm_bound: float
     root_from: ClassVar[float] = ROOT_FROM
     root_kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]]
     """predict, update, predict_many on a state whose blocks are a `Root`."""
@@ -172,6 +173,18 @@ class QuadraticForecaster(KernelForecaster):
         plain = _of_root(type(self)) if self.rooted else super().kernels
         return in_span(plain) if self.dual else plain
 
+    def _certified(self) -> float:
+        """Return lambda K B^2 + the sum of the certificate's terms; NaN where they are in doubt, or a context exceeded R.
+
+        In the dual form comparators see contexts without the part that was left out, and a loss changes by 2 B times it.
+        """
+        learner = self.learner
+        if not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
+            return math.nan
+        lost = 2.0 * self.norm_bound * float(self.state.span.lost[0]) if self.dual else 0.0
+        total = self.regularization * self.problem.n_classes * self.norm_bound**2 + float(learner.spent[0])
+        return certified(total, float(learner.doubt[0]) + lost)
+
     # ---------------------------------------------------------------------------------------------------- dual to primal
 
     def _free(self) -> int:
@@ -239,6 +252,7 @@ class QuadraticForecaster(KernelForecaster):
     def _primal(self) -> Any:
         """Return the state in the contexts' own coordinates."""
         Q, learner = self.state.span.basis(), self.state.learner
+        learner.doubt[0] += 2.0 * self.norm_bound * self.state.span.lost[0]
         blocks, h = learner.blocks.rotated(Q, self.regularization), learner.h[:, : len(Q)] @ Q
         return learner._replace(blocks=blocks, h=np.ascontiguousarray(h))
 

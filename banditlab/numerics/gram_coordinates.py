@@ -36,13 +36,14 @@ contexts kept, each times what of it there is in the context. Beyond that one co
 class Span(NamedTuple):
     """rank (1,) = r, below or at `room`: X, the contexts, (room, d) or `Stored`; L (room, room); r rows of them count.
 
-    The others are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
+    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
     Xi (BATCH, room) for a batch.
     """
 
     rank: NDArray[np.int64]
     X: Any
     L: NDArray[np.float64]
+    lost: NDArray[np.float64]
     xi: NDArray[np.float64]
     w: NDArray[np.float64]
     v: NDArray[np.float64]
@@ -56,7 +57,7 @@ class Span(NamedTuple):
         xi, w = np.zeros((2, room))
         X = np.zeros((room, d)) if width is None else Stored.empty(room, width)
         batch = np.zeros(room * BATCH), np.zeros(BATCH), np.zeros((BATCH, room))
-        return cls(np.zeros(1, np.int64), X, np.zeros((room, room)), xi, w, np.zeros(d), *batch)
+        return cls(np.zeros(1, np.int64), X, np.zeros((room, room)), np.zeros(1), xi, w, np.zeros(d), *batch)
 
     @property
     def room(self) -> int:
@@ -82,7 +83,7 @@ class Span(NamedTuple):
     def wider(self, room: int, width: int | None) -> Span:
         """Return the same span with more room; with a width, dense contexts become sparse ones."""
         r, wide = self.rank[0], Span.empty(room, len(self.v), width)
-        wide.rank[0], wide.L[:r, :r] = r, self.L[:r, :r]
+        wide.rank[0], wide.L[:r, :r], wide.lost[0] = r, self.L[:r, :r], self.lost[0]
         if width is None:
             wide.X[:r] = self.X[:r]
             return wide
@@ -166,7 +167,7 @@ def solve_row(l, i, W):
 
 @njit
 def coordinates(span, x):
-    """Write the coordinates of x (d,) into xi, corrected once; return whether x stands out from the span."""
+    """Write the coordinates of x (d,) into xi, corrected once; return (whether x stands out from the span, by how much)."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)
@@ -187,24 +188,27 @@ def coordinates(span, x):
     # what is left, by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
     outside = math.sqrt(finish(span.X, x, r, span.v))
     if r == xi.shape[0]:
-        return False
+        return False, outside
     xi[r] = outside if outside > INDEPENDENT * reach else 0.0
-    return outside > INDEPENDENT * reach
+    return outside > INDEPENDENT * reach, outside
 
 
 @njit
 def extend(span, x):
     """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
     span, x = borrow(span), borrow(x)
-    if coordinates(span, x):
-        r = span.rank[0]
-        keep(span.X, x, r)
-        for i in range(r + 1):
-            span.L[r, i] = span.xi[i]
-        span.rank[0] = r + 1
+    new, outside = coordinates(span, x)
+    if not new:
+        span.lost[0] += outside
+        return
+    r = span.rank[0]
+    keep(span.X, x, r)
+    for i in range(r + 1):
+        span.L[r, i] = span.xi[i]
+    span.rank[0] = r + 1
 
 
 @njit
 def stands_out(span, X, t):
     """Return whether context t of X would be added to the span."""
-    return coordinates(span, row(X, t))
+    return coordinates(span, row(X, t))[0]

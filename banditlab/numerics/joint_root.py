@@ -192,6 +192,8 @@ def equation(root, z, y):
     worst = 0.0
     for i in range(K):
         r[i] = z[i] - root.mean[i] + a[i]
+    centre(r)
+    for i in range(K):
         if abs(r[i]) > worst or math.isnan(r[i]):
             worst = abs(r[i])
     return worst
@@ -236,6 +238,7 @@ def solve_equation(root, z, y):
             break
         overwrite(z, trial)
         worst = now
+    centre(z)
     equation(root, z, y)
     return worst / (1.0 + noise(root, z, y))
 

@@ -20,7 +20,7 @@ mp.dps = 45
 Vector = list[Any]
 Matrix = list[Vector]
 
-LEAST_STEP = mpf(10) ** -34
+LEAST_STEP = mpf(10) ** -24
 """A Newton step below this part of 1 + the largest entry is the last: what is left of it is its square."""
 
 
@@ -302,8 +302,13 @@ class Ftrl:
         z = self.predict(x)
         self.suffered += loss(z, y)
         self.past.append((exact(x), y))
-        self.w = newton(self.w, self.value, self.gradient, self.hessian)
-        return z
+        lam = self.lam
+        self.lam = max(lam, mpf(1))
+        while True:  # from a large ridge downwards: from the last leader Newton's steps can be short for very long
+            self.w = newton(self.w, self.value, self.gradient, self.hessian)
+            if self.lam == lam:
+                return z
+            self.lam = max(lam, self.lam / 30)
 
     def certificate(self) -> Any:
         """Return lambda K B^2 + the losses suffered - the least value of the objective."""

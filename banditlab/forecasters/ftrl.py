@@ -338,7 +338,9 @@ class FTRL(Forecaster):
         value = objective(state, self._past.X, self._past.C, lam)
         X, counts = self._past.X, self._past.C.sum(axis=1)
         lengths, terms = np.abs(X).sum(axis=1), EPSILON * (len(X) + len(state.g))
-        wrong = terms * counts * (1.0 + (np.abs(X) @ np.abs(state.W).T).max(axis=1, initial=0.0))  # of each context's loss
+        wrong = (
+            terms * counts * (1.0 + (np.abs(X) @ np.abs(state.W).T).max(axis=1, initial=0.0))
+        )  # of each context's loss
         slope = math.sqrt(float(state.g @ state.g)) + float(wrong @ lengths)
         least = value * (1.0 - terms) - float(wrong.sum()) - slope**2 / (4.0 * lam)
         suffered = float(state.total[0])

@@ -78,7 +78,9 @@ class Root(NamedTuple):
         n = K * d
         C = np.eye(n).reshape(K, d, n) / math.sqrt(regularization)
         (U, W, Z), (At, X, L, M) = np.zeros((3, K, n)), np.zeros((4, K, K))
-        return cls(C, np.zeros(3), U, At, W, Z, X, L, M, np.zeros(n), np.zeros((d, K)), np.zeros((d, n)), *np.zeros((9, K)))
+        return cls(
+            C, np.zeros(3), U, At, W, Z, X, L, M, np.zeros(n), np.zeros((d, K)), np.zeros((d, n)), *np.zeros((9, K))
+        )
 
     @staticmethod
     def size(K: int, d: int) -> int:

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from banditlab.agents.soba import SOBA as SOBA
     from banditlab.agents.soba_diag import SOBAdiag as SOBAdiag
     from banditlab.agents.uniform import Uniform as Uniform
+    from banditlab.players.actor import Trace as Trace
     from banditlab.players.agent import Agent as Agent
     from banditlab.players.agent import KernelAgent as KernelAgent
-    from banditlab.players.actor import Trace as Trace
     from banditlab.players.label_agent import KernelLabelAgent as KernelLabelAgent
     from banditlab.players.label_agent import LabelAgent as LabelAgent
     from banditlab.problem import Decision as Decision

@@ -334,14 +334,14 @@ def play_doors(kind: str, id_: str, on: str, settings: Settings, first: bool) ->
     T, half = stream.rounds, stream.rounds // 2
     fresh = partial(stream.player, kind, id_, settings)
     go = partial(play, stream.environment(), seed=stream.seed, keep_trace=True)
-    compiled, oblivious = fresh().compiled, hasattr(stream.environment().unwrapped, "blocks")
-    if compiled and oblivious:
+    in_blocks, oblivious = fresh().plays_blocks, hasattr(stream.environment().unwrapped, "blocks")
+    if in_blocks and oblivious:
         player = fresh()
         yield of_play(f"blocks/{name}", player, go(player=player, checkpoints=[half], path="blocks"))
     if settings.get("weak_learner") != "simulated":  # which is told the label in blocks only
         player = fresh()
         yield of_play(f"steps/{name}", player, go(player=player, path="steps"))
-    if first and compiled:
+    if first and in_blocks:
         X, y = stream.arrays()
         player = fresh()
         go(player=player, rounds=half, blocks=[(X[:half], y[:half])])

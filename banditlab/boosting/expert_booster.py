@@ -134,11 +134,6 @@ class ExpertBooster(Booster):
             checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), self.problem.n_classes, self)
         self.rounds += len(y)
 
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
-        # files of earlier versions hold scratch as well
-        super().set_state({name: value for name, value in state.items() if name not in ("_costs", "_g", "_w", "_v")})
-
     def diagnostics(self) -> dict[str, Any]:
         """Return each learner's empirical edge and each expert's weight, and the mistakes of the best expert so far."""
         edges, weights = self.edges.measured().tolist(), weights_of(self.mistakes).tolist()

@@ -23,6 +23,7 @@ ENOUGH = 16  # contexts for each entry of W that the smallest part has at least
 CHANCE = 0.1  # of K d / m, by about which the loss at the optimum of m contexts is above the least: parts need no more
 FAST = 0.25  # a step that leaves more of the gap is slow
 MAX_STEPS = 20
+PATIENT = 100  # rounds from which on who asked for them wants the optimum, and not an early end
 
 
 Pair = tuple[Floats, Floats]
@@ -111,7 +112,7 @@ def _by_chance(part: Objective, tolerance: float) -> float:
 
 def _whole(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int, steps: int) -> Found:
     p, rounds = minimise(objective, W, B, tolerance, max_iterations)
-    if not p.within(tolerance) and W.size <= MOST:
+    if not p.within(tolerance) and W.size <= MOST and max_iterations >= PATIENT:
         p, more = interior(objective, p.W, B, tolerance * max(1.0, p.loss), max_iterations)
         rounds += more
     W = feasible(p.W, B)

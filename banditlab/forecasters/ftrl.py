@@ -116,10 +116,10 @@ def factor_hessian(state, X, C, lam):
 @njit
 def has_factor(L):
     """Return whether every pivot was above 0."""
+    good = True
     for a in range(L.shape[0]):
-        if not (0.0 < L[a, a] < math.inf):
-            return False
-    return True
+        good &= 0.0 < L[a, a] < math.inf
+    return good
 
 
 @njit

@@ -21,7 +21,6 @@ from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
 from banditlab.validation import one_of, positive, resolve
 
-
 DOUBT, METRIC, LONGEST = range(3)
 
 

@@ -96,8 +96,9 @@ def in_span(plain: Kernels) -> Kernels:
 class QuadraticForecaster(KernelForecaster):
     """A forecaster on `Blocks` that sees contexts through inner products only, in the primal or the dual form.
 
-    A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks` and `h` (K, n), in the n
-    coordinates that `_coordinates` answers; its constructor hands it to `_begin`. In the dual form `state` is Spanned.
+    A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks`, `h` (K, n),
+    `spent`, `doubt` and `longest`, in the n coordinates that `_coordinates` answers; its constructor hands it to `_begin`.
+    In the dual form `state` is Spanned.
     Where R^2 / lambda is above `root_from`, `blocks` is a `Root` and the kernels are `root_kernels`.
     """
 

@@ -36,7 +36,8 @@ contexts kept, each times what of it there is in the context. Beyond that one co
 class Span(NamedTuple):
     """rank (1,) = r, below or at `room`: X, the contexts, (room, d) or `Stored`; L (room, room); r rows of them count.
 
-    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
+    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others
+    are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
     Xi (BATCH, room) for a batch.
     """
 

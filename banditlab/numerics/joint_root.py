@@ -103,7 +103,7 @@ class Root(NamedTuple):
         """Return C in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
         K, (r, d) = self.C.shape[0], Q.shape
         learnt = self.C[:, :r].reshape(K * r, -1)
-        square = np.linalg.qr(learnt.T, mode="r").T.reshape(K, r, K * r)  # C C' stays, with K r columns
+        square = np.linalg.qr(learnt.T)[1].T.reshape(K, r, K * r)  # C C' stays, with K r columns
         rest = np.linalg.qr(Q.T, mode="complete")[0][:, r:] / math.sqrt(regularization)
         whole = Root.initial(K, d, regularization)
         whole.C[...] = 0.0
@@ -271,10 +271,9 @@ def learn_root(root, h, c, lam, square, y, z, printed):
     Returns (T, a bound on what rounding has changed in it). `square` is |x|^2; `printed` is 1 where G lacks the Hessian's
     term (FOLKLORE as printed), 2 where it has it at the mean (GAF as printed), else 0: r differs then in b = g - 2c S r.
     """
-    U, W, Z, X, L = root.U, root.W, root.Z, root.X, root.L
+    U, W, X, L = root.U, root.W, root.X, root.L
     s, q, r, beta, p = root.s, root.q, root.r, root.beta, root.p
-    K, d, n = root.C.shape
-    m = K - 1
+    K, d, m = root.C.shape[0], root.C.shape[1], root.C.shape[0] - 1
     gr, others, weighted = 0.0, 0.0, 0.0
     for k in range(K):
         r[k] = z[k] - root.mean[k]

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from banditlab.comparators import ComparatorError, best_in_ball, collapse
 from banditlab.comparators._ball_geometry import frank_wolfe_gap, point, row_norms, shrinkage
+from banditlab.comparators._interior import interior
 from banditlab.comparators._objective import Objective
 from banditlab.errors import UsageError
 
@@ -262,3 +263,43 @@ def test_wrong_arguments_are_named(change, message):
     U, C = sample(0)
     with pytest.raises(UsageError, match=message):
         best_in_ball(**({"U": U, "counts": C, "norm_bound": 1.0} | change))
+
+
+def badly_scaled(draws: int):
+    """Yield tiny problems, columns scaled by 10^(-1.5 j), every context with a label of its own."""
+    rng = np.random.default_rng(6)
+    for _ in range(draws):
+        yield collapse(rng.standard_normal((5, 5)) * 10.0 ** (-1.5 * np.arange(5)), rng.integers(0, 10, 5), 10)
+
+
+def test_badly_scaled_features_converge():
+    """The first of them and the tenth stood still at gaps of 2e-4 and 4e-4 after 500 rounds, and raised."""
+    hard = [problem for i, problem in enumerate(badly_scaled(10)) if i in (0, 9)]
+    for U, C in hard:
+        found = best_in_ball(U, C, 1e3)
+        assert found.gap <= 1e-6 * max(1.0, found.loss)
+        assert (row_norms(found.weights) <= 1e3).all()
+        Z = U @ found.weights.T
+        loss = sum(c[k] * (np.logaddexp.reduce(z) - z[k]) for z, c in zip(Z, C, strict=True) for k in range(10))
+        assert found.loss == pytest.approx(loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("B", [1e-3, 1.0, 1e3])
+def test_the_interior_points_end_where_projected_newton_does(B):
+    for seed in range(3):
+        U, C = sample(seed, m=10, d=3, K=4)
+        objective = Objective(U, C)
+        goal = 1e-7 * max(1.0, B)
+        found, steps = interior(objective, np.zeros((4, 3)), B, goal, 200)
+        best = best_in_ball(U, C, B, tolerance=1e-9)
+        assert found.gap <= goal
+        assert steps < 60
+        assert found.loss - found.gap <= best.loss <= found.loss + best.gap + 1e-12
+        assert (row_norms(found.W) < B).all()
+
+
+def test_badly_scaled_features_from_inside():
+    for U, C in badly_scaled(40):
+        found, steps = interior(Objective(U, C), np.zeros((10, 5)), 1e3, 1e-6, 200)
+        assert found.gap <= 1e-6
+        assert steps < 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -214,13 +214,15 @@ class QuadraticForecaster(KernelForecaster):
             self._meet(as_rows(contexts, self.problem, sparse=True))
         return super().predict_many(contexts)
 
-    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
-        """Cut a block where the dual form has to grow; a UsageError where it may not."""
+    def play_in_parts(
+        self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
+    ) -> None:
+        """Play a block in parts where the dual form has to grow; a UsageError where it may not."""
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):
                 raise UsageError(f"{self.id}: sparse contexts after dense ones made it primal: use form = 'dual'")
-            yield slice(0, rounds)
+            play(slice(0, rounds))
             return
         self._meet(X)
         updates = np.flatnonzero(learns())
@@ -232,7 +234,7 @@ class QuadraticForecaster(KernelForecaster):
                 stop = next((int(t) for t in ahead if stands_out(self.state.span, X, t)), rounds)
             if stop == start:
                 raise UsageError(self._full(self._next_room(), self.state.span.width))
-            yield slice(start, stop)
+            play(slice(start, stop))
             self._settle()
             start = stop
 

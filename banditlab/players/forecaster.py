@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -93,12 +93,7 @@ class KernelForecaster(Forecaster):
         `learns()` (n,) says which rounds may be updates. `play` takes `kernels` and `state` anew at each call. A learner
         whose arrays have to grow overrides this: it makes room, plays as many rounds as fit, and goes on.
         """
-        for part in self.stretches(X, learns):
-            play(part)
-
-    def stretches(self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]]) -> Iterator[slice]:
-        """Yield the parts that `play_in_parts` plays, the state growing between two of them: its older form."""
-        yield slice(0, n_rows(X))
+        play(slice(0, n_rows(X)))
 
     def predict(self, context: Floats) -> Floats:
         """Return the logits (K,) for `context` (d,); a UsageError if it has another shape or is not finite or beyond R."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import conformance
-from benchmarks.conformance import Blind, Cell, Search, Stream
+from benchmarks.commands.conformance import Blind, Cell, Search, Stream
 
 
 @pytest.mark.parametrize(("name", "least"), [("folklore", 0.6), ("aioli", 0.4), ("ogd", 0.2), ("ftrl", 0.3)])

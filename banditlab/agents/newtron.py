@@ -87,7 +87,8 @@ class Newtron(KernelAgent):
     case exactly, too.
 
     Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
-    gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. The constants are not known to us, so `bound`
+    gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. So gamma = "theory", of the last shape, at the
+    default alpha = 1 is covered from T = e^{8 R D} on only, which few runs reach. The constants are not known to us, so `bound`
     answers None; the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies below l_t in
     conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search, not
     proved).

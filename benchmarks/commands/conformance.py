@@ -397,8 +397,8 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "## Certificates searched",
         "Random streams of up to 15 rounds (K in 2 ... 20, d up to 3, R^2/lambda from 1e-6 to 1e12, B R from 1e-3 to 1e3;",
         "ONS to 2), then climbs from the worst: a label, a context, B or lambda is changed, and kept where the ratio",
-        "of regret to certificate rises. The regret is against a W in the ball that an interior-point method finds, hence never above the true one. A",
-        "ratio near 1 says that the search could have found a false certificate had there been one.",
+        "of regret to certificate rises. The regret is against a W in the ball that an interior-point method finds, hence",
+        "never above the true one. A ratio near 1 says that the search could have found a false certificate.",
         "",
         table(
             "| forecaster | random | searched | NaN | false | largest regret / certificate | at |",

@@ -131,7 +131,7 @@ def build(player: Player, problem: Problem) -> Any:
 def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
     """Return a function that plays a block and returns its mistakes, by the fastest way the player offers."""
     K = player.problem.n_classes
-    if getattr(player, "plays_blocks", False):
+    if getattr(player, "plays_blocks", False) and hasattr(player, "forecast_block"):
 
         def forecast(X: Floats, y: NDArray[np.int64]) -> int:
             logits = np.empty((len(y), K))

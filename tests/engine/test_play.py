@@ -129,7 +129,7 @@ def test_refusals():
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (np.array([[np.inf, 0.0]]), np.array([0]), "not finite"),
+        (np.array([[np.inf, 0.0]]), np.array([0]), "context 0 of the block must be finite, got inf at 0"),
         (np.array([[0.0, 0.0]]), np.array([3]), "label outside"),
         (np.array([[0.0, 0.0]]), np.array([-1]), "label outside"),
         (np.array([[0.0]]), np.array([0]), "expected \\(n, 2\\)"),

@@ -380,7 +380,7 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "",
         "## Against 45 digits",
         "The update equations as the papers have them, with full matrices and 45 digits (`tests/conformance/witness.py`,",
-        "mpmath), beside the forecasters on the same streams: K in 2, 3, 5, 10, 20 (folklore's dual form, gaf and ftrl 2, 5, 20;",
+        "mpmath), beside the forecasters on the same streams: K in 2, 3, 5, 10, 20 (the dual form, gaf and ftrl 2, 5, 20;",
         "gaf-fresh 3, aioli 2, ons 2, 3), B R = 1e-3, 1 and 1e3 (ons 1e-3 and 1), R from 1e-3 to 1e5, contexts at random,",
         "repeated, 1e-9 to 1e-3 apart, or of rank 1.",
         "`logits`: the largest error, relative to 1 + the largest logit; `certificate`: the largest excess over the 45-digit",

@@ -136,7 +136,10 @@ def constant_share(arena: Arena) -> Interval:
 
     NaN where the runs were stored before it was counted.
     """
-    return mean_interval(arena.final.drop_duplicates("stream_id")["constant"]).cut(0, 1)
+    share = mean_interval(arena.final.drop_duplicates("stream_id")["constant"])
+    if arena.final["row_losses"].notna().any():  # one table's share, no sample of many
+        return Interval(share.mean, math.nan, math.nan, share.n, "none")
+    return share.cut(0, 1)
 
 
 def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:

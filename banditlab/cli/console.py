@@ -165,7 +165,7 @@ class Console:
             again = any(not math.isnan(row.repeated) for row in mine)
             for name in ("", "player", "setting"):
                 table.add_column(name, no_wrap=True)
-            for name in ("mistakes % (95 %)", "behind", *(["repeats %"] if again else []), "us/round"):
+            for name in ("mistakes % (95 %)", "behind", "repeats %" if again else "us/round"):  # both do not fit
                 table.add_column(name, justify="right", no_wrap=True)
             for row in mine:
                 table.add_row(*map(escape, _cells(row, again)), style="dim" if row.constant else None)
@@ -190,9 +190,8 @@ def _cells(row: Standing, again: bool = False) -> tuple[str, ...]:
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
     gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
     label = f"{row.label}{' †' if row.below_constant else ''}{' (unverified)' if row.unverified else ''}"
-    repeats = ("" if math.isnan(row.repeated) else f"{100 * row.repeated:.{digits}f}",) if again else ()
-    cells = (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, *repeats)
-    return (*cells, "" if row.constant else f"{1e6 * row.seconds_per_round:.3g}")
+    last = f"{100 * row.repeated:.{digits}f}" if again else f"{1e6 * row.seconds_per_round:.3g}"
+    return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if row.constant else last)
 
 
 class _PlainLines:

@@ -1,4 +1,4 @@
-"""Does a report say what is so? Intervals over simulated series, `compare` over tables of noise, and over tables of known truth.
+"""Does a report say what is so? Intervals over simulated series, `compare` over noise and over tables of known truth.
 
 `intervals`: how often Student's t over n repetitions covers the mean, 20,000 series each. `noise`: tables whose labels have
 nothing to do with their features, compared at the defaults: how often some player is strictly ahead of uniform, or anything is
@@ -21,11 +21,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from banditlab import compare
+from banditlab.analysis import load
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.pages import fill_page, markdown_table
 from banditlab.analysis.statistics import mean_intervals
 from banditlab.analysis.summary import differences, standings
+from banditlab.comparison import comparison
+from banditlab.engine import Sweep
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -101,14 +103,15 @@ def known_table(index: int, seed: int) -> tuple[Floats, Labels]:
 
 
 def compared(place: Path, name: str, X: Floats, y: Labels, repetitions: int) -> Any:
-    """Write a table as a CSV file, compare as `banditlab compare` does, and return its arena."""
+    """Write a table as a CSV file, compare as `banditlab compare` does but for comparators (no rank knows of them)."""
     file = place / f"{name}.csv"
     header = ",".join([*(f"x{j}" for j in range(X.shape[1])), "label"])
     lines = (",".join([*(f"{value:.6f}" for value in x), f"c{label}"]) for x, label in zip(X, y, strict=True))
     file.write_text("\n".join([header, *lines]))
-    results = compare(file, "label", out=place / name, repetitions=repetitions)
-    assert not results.failures, results.failures
-    [arena] = arenas(results)
+    spec = comparison(file, "label", repetitions=repetitions).model_copy(update={"norm_bounds": []})
+    failures = Sweep(spec, where=str(file)).run(place / name).failures
+    assert not failures, failures
+    [arena] = arenas(load(place / name))
     return arena
 
 
@@ -180,7 +183,7 @@ def _judged(index: int, arena: Any, means: dict[int, dict[str, float]]) -> dict[
 
 
 def _asserted(listed: list[Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the ranks assert: the first of a group ahead of the first of the next, the first of all of all outside its group."""
+    """Yield what ranks assert: the first of a group is ahead of the first of the next, the first of all of all not tied."""
     heads = [row for i, row in enumerate(listed) if i == 0 or row.position != listed[i - 1].position]
     yield from ((a.label, b.label) for a, b in itertools.pairwise(heads))
     yield from ((listed[0].label, row.label) for row in listed if row.position > listed[0].position)
@@ -204,14 +207,6 @@ def shown_known(table: pd.DataFrame) -> str:
             group["all_held"].sum(),
         )
         rows.append([*map(str, counts), f"{group['pairs_held'].sum() / group['pairs'].sum():.3f}"])
-    head = [
-        "rows",
-        "d",
-        "K",
-        "tables",
-        "leads by rank",
-        "tables with a wrong one",
-        "pairs told apart",
-        "tables with a wrong one",
-    ]
-    return markdown_table([*head, "tables where all intervals hold", "share of intervals that hold"], rows, "r")
+    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs told apart"]
+    head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
+    return markdown_table(head, rows, "r")

@@ -21,9 +21,9 @@ def test_nothing_is_ahead_of_uniform_on_noise(tmp_path, monkeypatch):
 def test_known_tables_come_from_one_model_and_are_fresh():
     X, y = noise.known_table(0, 0)
     again, other = noise.known_table(0, 0)[0], noise.known_table(len(noise.MODELS), 0)[0]
-    assert (X == again).all()
+    assert (again == X).all()
     assert X.shape == other.shape
-    assert (X != other).all()
+    assert (other != X).all()
     assert set(y) == {0, 1}
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs.files import SUFFIXES
+from banditlab.errors import UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
+from banditlab.validation import at_least
 
 if TYPE_CHECKING:
     from banditlab.analysis import Results
@@ -27,6 +29,7 @@ def compare(
     *,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
+    passes: int | None = None,
     rounds: int | None = None,
     repetitions: int = 10,
     **table: Any,
@@ -35,11 +38,11 @@ def compare(
 
     Parameters
     ----------
-    data, label, rounds, repetitions, table
+    data, label, passes, rounds, repetitions, table
         See `comparison`.
     out
         The results folder; by default what the command line takes, runs/results/NAME or results/NAME. What it holds
-        already of the same comparison is not played again.
+        already of the same comparison is not played again; the report of another one is kept in its `earlier` folder.
     jobs
         Worker processes; 1 plays in this one.
 
@@ -51,12 +54,13 @@ def compare(
     Raises
     ------
     UsageError
-        No such file, no such column, a table that cannot be read as features and labels, a folder that cannot be written.
+        No such file, no such column, a table that cannot be read as features and labels, both passes and rounds, a folder
+        that cannot be written.
     """
     from banditlab.analysis import load
     from banditlab.engine.sweep import Sweep
 
-    spec = comparison(Path(data), label, rounds=rounds, repetitions=repetitions, **table)
+    spec = comparison(Path(data), label, passes=passes, rounds=rounds, repetitions=repetitions, **table)
     folder = default_folder(spec.name) if out is None else Path(out)
     Sweep(spec, where=str(data)).run(folder, jobs=jobs)
     return load(folder)
@@ -67,23 +71,33 @@ def default_folder(name: str) -> Path:
     return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
 
 
-def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, **table: Any) -> Spec:
+def comparison(
+    data: Path, label: str, *, passes: int | None = None, rounds: int | None = None, repetitions: int = 10, **table: Any
+) -> Spec:
     """Return the spec of a comparison; without comparators where rows are sparse and too long to be made dense.
 
     Parameters
     ----------
     data, label
         The file and the column to predict ("" for a LIBSVM file, which brings its own labels).
+    passes
+        How often each run is shown all n rows, in a new order each time; 1 by default. Agents may remember the rows of
+        earlier passes, so what is ranked is the first one.
     rounds
-        Rounds a run; None for max(5 n, 5,000), n the number of rows.
+        Rounds a run, in the place of n times `passes`: fewer than n leave rows out.
+    repetitions
+        Runs of each agent and setting, each over the rows in an order of its own.
     table
         Settings of the table environment; those that are None are left at their defaults.
 
     Raises
     ------
     UsageError
-        No such file, no such column, a table that cannot be read as features and labels.
+        No such file, no such column, a table that cannot be read as features and labels, both passes and rounds.
     """
+    if passes is not None and rounds is not None:
+        raise UsageError(f"{data}: --passes is --rounds in multiples of the rows; give one of them")
+    passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
     env = build_environment(describe_environment(TABLE, settings, str(data)), rounds=1)
@@ -93,7 +107,7 @@ def comparison(data: Path, label: str, *, rounds: int | None, repetitions: int, 
     return make_spec(
         {
             "name": plain_name(data),
-            "rounds": rounds or max(5 * n, 5000),
+            "rounds": passes * n if rounds is None else rounds,
             "repetitions": repetitions,
             "norm_bounds": [] if long else [10.0],
             "environment": [{"id": TABLE, **settings}],

@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "engine": BASE | {"engine", "doors", "registry", "comparators", "players", "numerics", "results", "envs"},
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
     "estimator": BASE | {"players", "registry"},
-    "comparison": {"engine", "envs", "numerics", "analysis"},
+    "comparison": {"engine", "envs", "numerics", "analysis", "errors", "validation"},
     "cli": BASE | {"cli", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""

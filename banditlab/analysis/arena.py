@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from banditlab.analysis.joins import has_own_comparator, relative
-from banditlab.analysis.statistics import choose, first_half
+from banditlab.analysis.statistics import Floats, choose, first_half
 from banditlab.analysis.tables import Results
 
 VARIANT = ["label", "settings"]
@@ -56,6 +58,38 @@ class Arena:
         return self.runs[self.runs["round"] == self.results.last_round]
 
     @cached_property
+    def repeats(self) -> bool:
+        """Whether rows of a table were shown again, so that what is ranked are first showings."""
+        return bool(self.final["repeated"].notna().any())
+
+    @cached_property
+    def family(self) -> int:
+        """How many means the ranking compares: the players, or, over one table, every setting of theirs.
+
+        Repetitions over one table share its rows, so that a setting chosen on some repetitions is chosen for the others'
+        rows as well: the best of k settings counts as k.
+        """
+        shared = self.final["row_losses"].notna().any()
+        return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))
+
+    def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
+        """Return, per label, the deviations (repetitions, rows of the table) that intervals take in; None without a table.
+
+        `rows` are the runs' last ones, a run for each label and repetition; those of a missing run are NaN.
+        """
+        if rows["row_losses"].isna().any() or rows.empty:
+            return None
+        found = {
+            (str(label), int(r)): deviations(losses)
+            for label, r, losses in zip(rows["label"], rows["repetition"], rows["row_losses"])
+        }
+        missing = np.full(max(len(each) for each in found.values()), np.nan)
+        return {
+            str(label): np.stack([found.get((str(label), int(r)), missing) for r in repetitions])
+            for label in dict.fromkeys(rows["label"])
+        }
+
+    @cached_property
     def relative(self) -> pd.DataFrame:
         """This arena's rows joined with the comparators (see `joins.relative`)."""
         return self._mine(relative(self.results))
@@ -101,7 +135,7 @@ class Arena:
         """Return the chosen settings of each label among the rows given, which are of the last round."""
         found = {}
         for label, group in final.groupby("label", sort=False):
-            table = group.pivot(index="settings", columns="repetition", values="expected_mistakes")
+            table = group.pivot(index="settings", columns="repetition", values="ranked")
             table = table.reindex(list(dict.fromkeys(group["settings"])))
             choice = choose(table.to_numpy(), table.columns.isin(self.halves[0]))
             names = [str(name) for name in table.index]
@@ -113,6 +147,13 @@ class Arena:
         """Return, of every player and repetition, the rows at the settings it is reported at."""
         wanted = [chosen[label].reported.get(r) if label in chosen else None for label, r in _seats(rows)]
         return rows[rows["settings"].to_numpy() == pd.Series(wanted, dtype=object).to_numpy()]
+
+
+def deviations(losses: bytes) -> Floats:
+    """Return the e_ri of `statistics` from a run's stored row losses: each row's (or group's) sum over its mean, over n."""
+    sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
+    n = counts.sum()
+    return np.asarray((sums - counts * (sums.sum() / n)) / n)
 
 
 def _seats(rows: pd.DataFrame) -> zip[tuple[str, int]]:

@@ -53,8 +53,8 @@ class Panel:
 class Grid:
     """A player's settings over gamma and B at the last round.
 
-    `mistakes` (fractions) with `low` and `high`, and `relative` (expected mistakes - loss at the own B, nats), of shape
-    (gammas, norm_bounds); NaN where there is no run, or no comparator. A player without a B has `norm_bounds` = [nan].
+    `mistakes` (fractions, as they are ranked) with `low` and `high`, of shape (gammas, norm_bounds); NaN where there is no
+    run. A player without a B has `norm_bounds` = [nan].
     """
 
     label: str
@@ -63,7 +63,6 @@ class Grid:
     mistakes: Floats
     low: Floats
     high: Floats
-    relative: Floats
 
 
 # --------------------------------------------------------------------------------------------------------------- curves
@@ -130,8 +129,6 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 def grids(arena: Arena) -> list[Grid]:
     """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
     final, found = arena.final, []
-    joined = arena.relative
-    joined = joined[(joined["round"] == arena.results.last_round) & joined["own_ball"]]
     for label in dict.fromkeys(final["label"]):
         rows = final[(final["label"] == label) & final["gamma"].notna()]
         gammas = sorted(set(rows["gamma"]))
@@ -139,20 +136,16 @@ def grids(arena: Arena) -> list[Grid]:
             continue
         bounds = sorted(set(rows["norm_bound"].dropna())) or [math.nan]
         shape = (len(gammas), len(bounds))
-        mistakes, low, high, over = (np.full(shape, np.nan) for _ in range(4))
-        rows = rows[["settings", "gamma", "norm_bound", "expected_mistakes"]]
-        mine = joined[joined["label"] == label][[*rows.columns, "relative_expected"]]
+        mistakes, low, high = (np.full(shape, np.nan) for _ in range(3))
         for i, gamma in enumerate(gammas):
             for j, bound in enumerate(bounds):
                 cell = _cell(rows, gamma, bound)
                 if cell.empty:
                     continue
-                here = mean_interval(cell["expected_mistakes"] / arena.results.last_round).cut(0, 1)
+                each = arena.row_deviations(cell, list(cell["repetition"]))
+                here = mean_interval(cell["ranked"], rows=each and each[str(label)]).cut(0, 1)
                 mistakes[i, j], low[i, j], high[i, j] = here.mean, here.low, here.high
-                met = _cell(mine, gamma, bound)
-                if not math.isnan(bound) and len(met):
-                    over[i, j] = met["relative_expected"].mean()
-        found.append(Grid(str(label), gammas, bounds, mistakes, low, high, over))
+        found.append(Grid(str(label), gammas, bounds, mistakes, low, high))
     return found
 
 
@@ -161,5 +154,5 @@ def _cell(rows: pd.DataFrame, gamma: float, bound: float) -> pd.DataFrame:
     rows = rows[rows["gamma"] == gamma]
     rows = rows if math.isnan(bound) else rows[rows["norm_bound"] == bound]
     if rows["settings"].nunique() > 1:
-        rows = rows[rows["settings"] == rows.groupby("settings")["expected_mistakes"].mean().idxmin()]
+        rows = rows[rows["settings"] == rows.groupby("settings")["ranked"].mean().idxmin()]
     return rows

@@ -82,22 +82,21 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
 
 @styled
 def heat_maps(grids: Sequence[Grid]) -> Figure:
-    """Draw relative mistakes over gamma and B, one panel per player, one colour scale, every cell with its number.
+    """Draw the share of mistakes over gamma and B, one panel per player, one colour scale, every cell with its number.
 
-    A frame marks the cell with the fewest mistakes.
+    The darker, the fewer mistakes, so that colours compare within and between panels. A frame marks a panel's fewest.
     """
     columns = min(3, len(grids))
     rows = math.ceil(len(grids) / columns)
     tall = max(len(grid.gammas) for grid in grids)
     figure = new_figure(rows * (0.95 + 0.4 * tall))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    # the colour follows arcsinh, so that a scale of thousands still shows tens; the numbers are printed as they are
-    widest = max(float(np.nanmax(np.abs(grid.relative))) for grid in grids) or 1.0
-    colours = sns.color_palette("vlag", as_cmap=True)
+    least, most = (f([f(grid.mistakes[np.isfinite(grid.mistakes)]) for grid in grids]) for f in (np.min, np.max))
+    colours, width = sns.color_palette("crest_r", as_cmap=True), max(float(most - least), 1e-9)
     for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
-        shown = np.arcsinh(10 * grid.relative / widest)
-        ax.pcolormesh(shown, cmap=colours, vmin=-math.asinh(10), vmax=math.asinh(10), ec="face", lw=0.3)
-        _numbers(ax, grid.relative, colours((shown / math.asinh(10) + 1) / 2), 0 if widest >= 100 else 1)
+        shown = (grid.mistakes - least) / width
+        ax.pcolormesh(shown, cmap=colours, vmin=0.0, vmax=1.0, ec="face", lw=0.3)
+        _numbers(ax, 100 * grid.mistakes, colours(shown), 1)
         row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
         ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
         ax.set_title(_title(grid.label))

@@ -33,6 +33,7 @@ from banditlab.analysis.summary import (
     scale_rows,
     settings_table,
     standings,
+    with_constant,
 )
 from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import Results, load
@@ -57,6 +58,7 @@ class Section:
     chosen: str
     comparator: str
     rows: list[Standing]
+    shown: list[Standing]
     references: list[Standing]
     scale: float
     drawn: list[Drawn]
@@ -101,6 +103,7 @@ def _section(arena: Arena, stem: str) -> Section:
         chosen=sentences.how_chosen(arena, rows),
         comparator=sentences.about_comparator(arena, rows),
         rows=rows,
+        shown=with_constant(arena, rows),
         references=beside,
         scale=max([1e-9, *highs]),
         drawn=list(_drawn(arena, stem)),
@@ -145,7 +148,9 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
         "mistakes",
         "Mistakes against rounds",
         "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
-        "95 % intervals of the mean; the share at the last round stands in the legend." + grey,
+        "95 % intervals of the mean over repetitions; the share at the last round stands in the legend."
+        + _again(arena)
+        + grey,
     )
     panels = relative_panels(arena)
     best = min(panels, key=lambda panel: panel.loss, default=None)
@@ -163,23 +168,30 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
             "" if panel is best else f"Relative mistakes against rounds, B = {bound}",
         )
     every = grids(arena)
-    maps = [grid for grid in every if len(grid.norm_bounds) > 1 and (grid.relative == grid.relative).any()]
+    maps = [grid for grid in every if len(grid.norm_bounds) > 1]
     if maps:
         yield finish(
             plots.heat_maps(maps),
             "heat",
-            "Relative mistakes over γ and B",
-            "Expected mistakes minus the loss, in nats for every player, of the best U in the player's own ball, at the "
-            "last round, mean over all repetitions; blue is below the comparator's loss. Balls differ from column to "
-            "column, and a small ball has a weak comparator: the frame marks the fewest mistakes.",
+            "Mistakes over γ and B",
+            "Expected mistakes in percent, as they are ranked, mean over all repetitions, one colour scale for all panels: "
+            "the darker, the fewer; the frame marks a panel's fewest.",
         )
     if every:
         yield finish(
             plots.mistakes_against_gamma(every),
             "gamma",
             "Mistakes against γ",
-            "Share of expected mistakes at the last round, one line per B; bars are 95 % intervals, all repetitions.",
+            "Share of expected mistakes, as they are ranked, one line per B; bars are 95 % intervals, all repetitions.",
         )
+
+
+def _again(arena: Arena) -> str:
+    """Return that a curve goes on over rows seen before, where they are."""
+    if not arena.repeats:
+        return ""
+    first = int(arena.final["first_sight_rounds"].max())
+    return f" From round {first + 1:,} on rows return that players may remember: the ranks go by the rounds before."
 
 
 def _stems(every: list[Arena]) -> list[str]:

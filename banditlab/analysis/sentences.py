@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pandas as pd
 
 from banditlab.analysis.arena import Arena
-from banditlab.analysis.statistics import LEVEL, Interval
-from banditlab.analysis.summary import Standing, comparator_table
+from banditlab.analysis.statistics import Interval
+from banditlab.analysis.summary import UNVERIFIED, Standing, comparator_table
 from banditlab.analysis.tables import Results
 from banditlab.analysis.words import (
     amount,
     count,
     environment_title,
+    facts_of_data,
     is_number,
     joined,
     percent,
@@ -46,7 +48,60 @@ def what_was_run(results: Results) -> list[str]:
         f"{count(results.planned, 'run')} in all.",
         _axes(runs),
     ]
-    return [*said, *state(results)]
+    said[0] = " ".join([said[0], *about_data(results)])
+    return [*said, *warnings(results)]
+
+
+def about_data(results: Results) -> list[str]:
+    """Return, of each data set, its rows, d, K, largest class, and how often a run was shown each row."""
+    rounds = results.last_round
+    return [f"{environment_title(name)}: {facts_of_data(facts, rounds)}." for name, facts in results.data.items()]
+
+
+def warnings(results: Results) -> list[str]:
+    """Return one sentence for each thing that keeps the numbers from being complete or sure; none if nothing does."""
+    return [*state(results), *_before_first_sights(results), *_off_expectation(results), *_unverified(results)]
+
+
+def _before_first_sights(results: Results) -> list[str]:
+    """Return where runs are ranked on all rounds because they were stored before first showings were counted."""
+    last = results.runs[results.runs["round"] == results.last_round]
+    old = set(last.loc[last["first_sight_rounds"].isna(), "environment"])
+    names = [name for name, facts in results.data.items() if name in old and facts["rows"] < results.last_round]
+    if not names:
+        return []
+    where = joined([environment_title(name) for name in names])
+    why = "runs stored by an earlier version did not count first showings"
+    return [f"On {where} rows repeat, and {why}: all rounds are ranked."]
+
+
+def _off_expectation(results: Results) -> list[str]:
+    """Return the runs whose mistakes are further from those their probabilities promise than chance allows.
+
+    By Freedman's inequality |mistakes - expected| passes 6 + 6 sqrt(1 + V), V their variance, once in 3e7 honest runs: beyond
+    6 standard deviations, and 12 mistakes more where V is small. A forecaster's action is not drawn, so it has no such test.
+    """
+    last = results.runs[results.runs["round"] == results.last_round]
+    last = last[last["kind"].isin(["bit", "reference"]) & last["mistakes_variance"].notna()]
+    off = (last["mistakes"] - last["expected_mistakes"]).abs()
+    runs = last[off > 6 + 6 * np.sqrt(1 + last["mistakes_variance"].astype(float))]
+    return [
+        f"Do not trust {label} on {environment_title(str(name))}: in {count(len(group), 'run')} its mistakes "
+        f"({plain(group['mistakes'].mean(), 1)} in the mean) are over 6 standard deviations from what the probabilities it "
+        f"reports promise ({plain(group['expected_mistakes'].mean(), 1)})."
+        for (name, label), group in runs.groupby(["environment", "label"], sort=False)
+    ]
+
+
+def _unverified(results: Results) -> list[str]:
+    """Return whose blocks held labels and could not be played again without."""
+    who = list(dict.fromkeys(results.runs.loc[results.runs["verified"] == UNVERIFIED, "label"]))
+    if not who:
+        return []
+    own = "its own loop was" if len(who) == 1 else "their own loops were"
+    return [
+        f"Unverified: {joined(who)}; {own} handed blocks with labels, which could not be played again step by step."
+    ]
 
 
 def state(results: Results) -> list[str]:
@@ -169,7 +224,7 @@ def how_chosen(arena: Arena, listed: list[Standing]) -> str:
     if loose and first:
         said += f" Runs are missing, so {joined(loose)} {'is' if len(loose) == 1 else 'are'} reported on repetitions"
         said += " the setting was chosen on."
-    return f"{said.strip()} {_about_intervals(listed)}".strip()
+    return f"{said.strip()} {_about_intervals(arena, listed)}".strip()
 
 
 def _agreement(several: list[Standing]) -> str:
@@ -182,19 +237,22 @@ def _agreement(several: list[Standing]) -> str:
     return f"{said}, not for {joined(differ)}." if differ else f"{said}."
 
 
-def _about_intervals(listed: list[Standing]) -> str:
+def _about_intervals(arena: Arena, listed: list[Standing]) -> str:
     measured = [row.mistakes for row in listed if row.mistakes.method != "none"]
     if not measured:
         return (
             "With one repetition there are no intervals: the order is that of the means, and no rank is asserted (?)."
         )
-    kind = {"t": "Student's t", "BCa": "BCa bootstrap"}[measured[0].method]
-    pairs = len(listed) - 1
-    said = f"Intervals: 95 %, {kind} over {count(measured[0].n, 'repetition')}, each on its own, cut at 0 and 100 %."
-    if pairs > 1:
-        missed = (1 - LEVEL) * pairs
-        said += f" Of the {pairs} differences behind the ranks, {missed:.2g} would miss the truth by chance on average:"
-        said += " read a narrow lead as a hint, not as a proof."
+    rows = measured[0].method == "t, rows"
+    said = f"Intervals of mistakes: 95 %, Student's t over {count(measured[0].n, 'repetition')}"
+    said += " and over the rows of the table, of which another sample would have others" if rows else ""
+    said += ", each on its own, cut at 0 and 100 %."
+    if arena.family > 2:
+        of = f"{arena.family} settings" if rows and arena.family > len(listed) else f"{arena.family} players"
+        said += (
+            f" Those of differences, which the ranks go by, cover every pair of the {of} at once, so that in 95 of 100"
+        )
+        said += " comparisons no lead is asserted that is none."
     return said
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from banditlab.analysis.arena import VARIANT, Arena, arenas
-from banditlab.analysis.statistics import Interval, difference, mean_interval, rank
+from banditlab.analysis.statistics import Floats, Interval, Place, difference, mean_interval, rank
 from banditlab.analysis.tables import Results
+
+CONSTANT = "most frequent class"
+UNVERIFIED = "unverified"
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,16 @@ class Standing:
     agree
         Whether both halves chose the same settings.
     mistakes, counted
-        Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds, intervals cut to [0, 1].
+        Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds, intervals cut to [0, 1]; where
+        rows of a table repeat, of the rounds that showed a row for the first time.
+    repeated
+        Expected mistakes on rows seen before, as a fraction of those rounds; NaN where none repeat.
+    constant
+        Whether this row is no player but "most frequent class", there for scale.
+    below_constant
+        Whether the player made more mistakes than always playing the most frequent class would have.
+    unverified
+        Whether blocks with labels went to a plug-in's own loop and could not be played again without.
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
@@ -58,6 +71,10 @@ class Standing:
     behind_first: Interval
     behind_group: Interval
     seconds_per_round: float
+    repeated: float = math.nan
+    constant: bool = False
+    below_constant: bool = False
+    unverified: bool = False
 
     @property
     def name(self) -> str:
@@ -72,12 +89,13 @@ def standings(arena: Arena) -> list[Standing]:
     """Return the ranked table of an arena, by mean expected mistakes at the last round."""
     rows = arena.reported(arena.final, arena.chosen)
     rounds = arena.results.last_round
-    table = _by_label(rows, "expected_mistakes") / rounds
-    counted = _by_label(rows, "mistakes") / rounds
+    table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
+    constant, each = constant_share(arena), arena.row_deviations(rows, list(table.columns))
     listed = []
-    for place in rank(table.to_numpy(), paired=arena.paired):
+    for place in _places(arena, table, each):
         label = str(table.index[place.index])
+        own = None if each is None else each[label]
         pick = arena.chosen[label]
         mine = rows[rows["label"] == label]
         listed.append(
@@ -91,7 +109,7 @@ def standings(arena: Arena) -> list[Standing]:
                 among=pick.among,
                 held_out=pick.held_out,
                 agree=pick.agree,
-                mistakes=mean_interval(table.loc[label]).cut(0, 1),
+                mistakes=mean_interval(table.loc[label], rows=own).cut(0, 1),
                 counted=mean_interval(counted.loc[label]).cut(0, 1),
                 conditional=bool((mine["expected_kind"] == "conditional").any()),
                 relative=over.get(label),
@@ -100,9 +118,43 @@ def standings(arena: Arena) -> list[Standing]:
                 behind_first=place.behind_first.cut(-1, 1),
                 behind_group=place.behind_group.cut(-1, 1),
                 seconds_per_round=float(mine["seconds"].mean()) / rounds,
+                repeated=float(mine["repeated"].mean()),
+                below_constant=float(np.nanmean(table.loc[label])) > constant.mean,
+                unverified=bool((mine["verified"] == UNVERIFIED).any()),
             )
         )
     return listed
+
+
+def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -> list[Place]:
+    rows = None if each is None else np.stack([each[str(label)] for label in table.index])
+    return rank(table.to_numpy(), rows=rows, paired=arena.paired, family=arena.family)
+
+
+def constant_share(arena: Arena) -> Interval:
+    """Return the share of mistakes of always playing the class most frequent in hindsight, of the streams of this arena.
+
+    NaN where the runs were stored before it was counted.
+    """
+    share = mean_interval(arena.final.drop_duplicates("stream_id")["constant"])
+    if arena.final["row_losses"].notna().any():  # one table's share, no sample of many
+        return Interval(share.mean, math.nan, math.nan, share.n, "none")
+    return share.cut(0, 1)
+
+
+def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
+    """Return a ranked table with a row "most frequent class", for scale, where its mistakes place it."""
+    share, none = constant_share(arena), Interval(math.nan, math.nan, math.nan, 0, "none")
+    if not listed or math.isnan(share.mean):
+        return listed
+    row = replace(
+        listed[0],
+        rank="", position=0, label=CONSTANT, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
+        conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
+        repeated=math.nan, constant=True, below_constant=False, unverified=False,
+    )  # fmt: skip
+    at = sum(each.mistakes.mean <= share.mean for each in listed)
+    return [*listed[:at], row, *listed[at:]]
 
 
 def scale_rows(arena: Arena) -> list[Standing]:
@@ -113,20 +165,30 @@ def scale_rows(arena: Arena) -> list[Standing]:
 
 
 def summary_rows(results: Results) -> list[Standing]:
-    """Return the ranked tables of all environments, one after another, each followed by its references."""
-    return [row for arena in arenas(results) for row in (*standings(arena), *scale_rows(arena))]
+    """Return the ranked tables of all environments, one after another, each followed by its references.
+
+    Each has a row "most frequent class" for scale, without a rank: what always playing that class would have made.
+    """
+    tables = [(arena, with_constant(arena, standings(arena))) for arena in arenas(results)]
+    return [row for arena, listed in tables for row in (*listed, *scale_rows(arena))]
 
 
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
-    """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked."""
+    """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked.
+
+    The intervals cover all of them at once, as those of the ranks do.
+    """
     rows = arena.reported(arena.final, arena.chosen)
-    table = _by_label(rows, "expected_mistakes") / arena.results.last_round
-    order = [str(table.index[place.index]) for place in rank(table.to_numpy(), paired=arena.paired)]
-    return [
-        (_name(arena, a), _name(arena, b), difference(table.loc[a], table.loc[b], paired=arena.paired).cut(-1, 1))
-        for i, a in enumerate(order)
-        for b in order[i + 1 :]
-    ]
+    table = _by_label(rows, "ranked")
+    each = arena.row_deviations(rows, list(table.columns))
+    order = [str(table.index[place.index]) for place in _places(arena, table, each)]
+
+    def gap(a: str, b: str) -> Interval:
+        pair = None if each is None else (each[a], each[b])
+        found = difference(table.loc[a], table.loc[b], rows=pair, paired=arena.paired, family=arena.family)
+        return found.cut(-1, 1)
+
+    return [(_name(arena, a), _name(arena, b), gap(a, b)) for i, a in enumerate(order) for b in order[i + 1 :]]
 
 
 def _name(arena: Arena, label: str) -> str:
@@ -215,7 +277,8 @@ def settings_table(arena: Arena) -> pd.DataFrame:
     rounds, rows = arena.results.last_round, []
     chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
     for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
-        interval = mean_interval(group["expected_mistakes"] / rounds).cut(0, 1)
+        each = arena.row_deviations(group, list(group["repetition"]))
+        interval = mean_interval(group["ranked"], rows=each and each[str(label)]).cut(0, 1)
         rows.append(
             {
                 "label": label,
@@ -226,7 +289,7 @@ def settings_table(arena: Arena) -> pd.DataFrame:
                 "mistakes": interval.mean,
                 "low": interval.low,
                 "high": interval.high,
-                "counted": group["mistakes"].mean() / rounds,
+                "counted": group["ranked_counted"].mean(),
                 "explored": group["explored"].mean() / rounds,
                 "log_loss": group["log_loss"].mean(),
                 "repetitions": interval.n,

@@ -20,6 +20,7 @@ from banditlab.results.reading import (
     read_runs,
     read_spec,
 )
+from banditlab.results.schema import COUNTED
 
 COMPARATOR_COLUMNS = {
     **dict.fromkeys(("stream_id", "environment"), "str"),
@@ -40,7 +41,12 @@ class Results:
         spec.toml as it is.
     runs
         One row per run and checkpoint, as stored, and the columns `settings` (the settings that differ within the
-        label and environment, as text), `gamma` and `norm_bound` (float, NaN where the player has none).
+        label and environment, as text), `gamma` and `norm_bound` (float, NaN where the player has none). What is ranked is
+        in `ranked`, expected mistakes as a share of the rounds that showed a row of a table for the first time (without a
+        table, of all rounds), and `ranked_counted`, mistakes made; `repeated` is the share on rows seen before, NaN where
+        there were none; `constant` the share of mistakes of always the most frequent class, on the same rounds as `ranked`.
+    data
+        What is known of each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share).
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
@@ -60,6 +66,7 @@ class Results:
     unreadable: int
     skipped: list[Skip]
     failures: list[Failure]
+    data: dict[str, dict[str, float]]
 
     @property
     def environments(self) -> list[str]:
@@ -97,14 +104,33 @@ def load(out: str | os.PathLike[str]) -> Results:
     runs = table.to_pandas()
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
-    runs = with_settings(runs.drop(columns="_seat").reset_index(drop=True))
+    runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
     done = set(runs["run_id"])
     streams = set(plan.get("streams", []))
     failures = [failure for failure in read_failures(out, set(wanted) | streams) if failure.run_id not in done]
     missing = len(set(wanted) - done - {failure.run_id for failure in failures})
     skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan.get("skipped", [])]
     comparators, broken = _comparators(out, streams)
-    return Results(out, spec, runs, comparators, len(wanted), missing, unreadable + broken, skipped, failures)
+    data = dict(plan.get("data", {}))
+    return Results(out, spec, runs, comparators, len(wanted), missing, unreadable + broken, skipped, failures, data)
+
+
+def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add what is ranked: by all rounds where a run of the environment was stored before first showings were counted."""
+    later = [*COUNTED, "verified", "row_losses"]
+    runs = runs.reindex(columns=[*runs.columns, *(name for name in later if name not in runs)])
+    counted = runs["first_sight_rounds"].notna().groupby(runs["environment"]).transform("all")
+    numbers = {name: runs[name].astype(float) for name in ("round", "mistakes", "expected_mistakes", *COUNTED)}
+    first = numbers["first_sight_rounds"].where(counted, numbers["round"])
+    wrong = numbers["first_sight_expected_mistakes"].where(counted, numbers["expected_mistakes"])
+    hits = numbers["first_sight_mistakes"].where(counted, numbers["mistakes"])
+    again = numbers["round"] - first
+    return runs.assign(
+        ranked=wrong / first,
+        ranked_counted=hits / first,
+        repeated=(numbers["expected_mistakes"] - wrong) / again.where(again > 0),
+        constant=numbers["first_sight_constant_mistakes"].where(counted) / first,
+    )
 
 
 def _comparators(out: Path, streams: set[str]) -> tuple[pd.DataFrame, int]:

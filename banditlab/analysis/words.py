@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from banditlab.analysis.statistics import Interval
 
@@ -48,6 +48,18 @@ def environment_title(label: str) -> str:
         rest = rest.removesuffix("()")
     name = re.split(r"[/\\]", path)[-1]
     return f"{name} · {rest}"
+
+
+def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
+    """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 1 pass, each row shown once"; several passes say what is ranked."""
+    rows, passes = int(facts["rows"]), rounds / facts["rows"]
+    said = f"{count(rows, 'row')}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}"
+    said += f", largest class {share(facts['largest'])}" if "largest" in facts else ""
+    if passes < 1:
+        return f"{said}; {rounds:,} of the rows shown once, in random order"
+    if passes == 1:
+        return f"{said}; 1 pass: each row shown once, in random order"
+    return f"{said}; {passes:.3g} passes, in a new random order each; ranked is the first showing of each row"
 
 
 def joined(parts: Sequence[str]) -> str:

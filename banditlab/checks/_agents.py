@@ -125,6 +125,18 @@ def decisions_are_kept(probe: PlayerProbe) -> None:
         fail("the next act rewrote an earlier decision: probabilities and payload must be arrays of their own")
 
 
+def learn_keeps_the_answer(probe: PlayerProbe) -> None:
+    """learn leaves the probabilities of the decision as they were: what is reported is what the action was drawn from."""
+    agent = probe.make()
+    X, y = _stream(probe)
+    for t in range(ROUNDS):
+        decision = agent.act(read_only(X[t]))
+        before = np.array(decision.probabilities)
+        tell(agent, read_only(X[t]), decision, y[t])
+        if not np.array_equal(decision.probabilities, before):
+            fail(f"learn at round {t} rewrote the probabilities of its decision: they must be an array of their own")
+
+
 def _same_decision(one: Decision, other: Decision) -> bool:
     if one.action != other.action or not np.array_equal(one.probabilities, other.probabilities):
         return False
@@ -250,7 +262,14 @@ def told_the_label(probe: PlayerProbe) -> None:
             fail(f"other labels from round {t} on changed an action up to it: the label is revealed after the action")
 
 
-_ANSWERS = (decisions, two_uniforms, true_probabilities, decisions_are_kept, late_feedback)
+_ANSWERS = (
+    decisions,
+    two_uniforms,
+    true_probabilities,
+    decisions_are_kept,
+    learn_keeps_the_answer,
+    late_feedback,
+)
 AGENT = (*COMMON, *_ANSWERS, only_the_bit, both_paths)
 LABEL_AGENT = (*COMMON, *_ANSWERS, told_the_label, both_paths)
 

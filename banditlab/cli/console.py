@@ -54,9 +54,12 @@ class Console:
     def report(self, folder: Path) -> None:
         """Print the ranked table of a results folder, write its report, and print where that is."""
         from banditlab.analysis import load, summary_rows, write_report
+        from banditlab.analysis.sentences import warnings
 
         results = load(folder)
         self._print_ranking(summary_rows(results))
+        for sentence in warnings(results):
+            self.out.print(escape(f"warning: {sentence}"), soft_wrap=True)
         begin = time.perf_counter()
         page = write_report(folder)
         self.out.print(f"report.html written in {time.perf_counter() - begin:.0f} s: {page}", soft_wrap=True)
@@ -73,8 +76,10 @@ class Console:
             f"{_many(sweep.spec.rounds, 'round')} each",
             soft_wrap=True,
         )
-        for label, rows in plan.rows.items():
-            self.out.print(escape(_passes(label, rows, sweep.spec.rounds)), soft_wrap=True)
+        from banditlab.analysis.words import facts_of_data
+
+        for label, facts in plan.data.items():
+            self.out.print(escape(f"{label}: {facts_of_data(facts, sweep.spec.rounds)}"), soft_wrap=True)
         if sweep.balls:
             balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
             self.out.print(
@@ -114,6 +119,11 @@ class Console:
             return sweep.run(folder, jobs=jobs, watch=watch)
 
     def _say_result(self, result: Result, folder: Path) -> None:
+        if result.kept:
+            self.out.print(
+                f"notice: this folder held the report of another comparison, which is kept in {escape(str(result.kept))}",
+                soft_wrap=True,
+            )
         if result.redone:
             n = len(result.redone)
             have = "was cut in half and has" if n == 1 else "were cut in half and have"
@@ -151,31 +161,37 @@ class Console:
                 title=escape(f"{environment_title(environment)}{told}"),
                 title_justify="left",
             )
+            mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
+            again = any(not math.isnan(row.repeated) for row in mine)
             for name in ("", "player", "setting"):
                 table.add_column(name, no_wrap=True)
-            for name in ("mistakes % (95 %)", "behind", "us/round"):
+            for name in ("mistakes % (95 %)", "behind", "repeats %" if again else "us/round"):  # both do not fit
                 table.add_column(name, justify="right", no_wrap=True)
-            for row in rows:
-                if (row.environment, row.kind) == (environment, kind):
-                    table.add_row(*map(escape, _cells(row)))
+            for row in mine:
+                table.add_row(*map(escape, _cells(row, again)), style="dim" if row.constant else None)
             self.out.print(table)
+        if any(not math.isnan(row.repeated) for row in rows):
+            self.out.print("mistakes % is of the first showing of each row, which is ranked; repeats % of the others")
+        if any(row.below_constant for row in rows):
+            self.out.print("† makes more mistakes than always playing the most frequent class (known in hindsight)")
         if any(row.among > 1 and row.held_out for row in rows):
             self.out.print(
                 "each player at the best of its settings, chosen for each half of the repetitions on the other half"
             )
         if any("=" in row.rank for row in rows):
-            self.out.print("= is a tie: the interval of the difference on the same streams contains 0")
+            self.out.print("= is a tie: the interval of the difference, one of all pairs at once, contains 0")
         if any(row.rank == "?" for row in rows):
             self.out.print("? is an order without evidence: one repetition has no interval")
 
 
-def _cells(row: Standing) -> tuple[str, ...]:
+def _cells(row: Standing, again: bool = False) -> tuple[str, ...]:
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
     digits = 2 if share.mean < 10 else 1
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
     gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
-    cells = (row.rank, row.label, row.settings, f"{share.mean:.{digits}f}{interval}", gap)
-    return (*cells, f"{1e6 * row.seconds_per_round:.3g}")
+    label = f"{row.label}{' †' if row.below_constant else ''}{' (unverified)' if row.unverified else ''}"
+    last = f"{100 * row.repeated:.{digits}f}" if again else f"{1e6 * row.seconds_per_round:.3g}"
+    return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if row.constant else last)
 
 
 class _PlainLines:
@@ -210,13 +226,6 @@ def _left(progress: Progress) -> str:
     """Return how long the rest should take, where there is a rest and anything to judge it by."""
     ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
     return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"
-
-
-def _passes(label: str, rows: int, rounds: int) -> str:
-    """Say how often a data set's rows are shown."""
-    if rounds <= rows:
-        return f"{label}: {_many(rows, 'row')}, {rounds:,} of them shown once, in random order"
-    return f"{label}: {_many(rows, 'row')}, each shown about {rounds / rows:.3g} times, in a new random order each pass"
 
 
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:

@@ -89,9 +89,12 @@ def compare(
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Out = None,
     jobs: Jobs = None,
-    rounds: Annotated[
+    passes: Annotated[
         int | None,
-        typer.Option(min=1, help="Rounds a run; by default max(5 n, 5,000): n rows are passed several times."),
+        typer.Option(min=1, help="How often a run is shown all rows; 1. Ranked is the first time each row is shown."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Rounds a run, instead of rows times passes; fewer leave rows out.")
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
     format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
@@ -123,7 +126,7 @@ def compare(
         "missing": missing,
         "scaling": scaling,
     }
-    spec = comparison(data, label, rounds=rounds, repetitions=repetitions, **settings)
+    spec = comparison(data, label, passes=passes, rounds=rounds, repetitions=repetitions, **settings)
     _run_or_estimate(spec, str(data), out, jobs, dry_run)
 
 

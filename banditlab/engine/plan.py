@@ -110,8 +110,8 @@ class Plan:
     spec: Spec
     runs: list[Run] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
-    rows: dict[str, int] = field(default_factory=dict)
-    """How many rows the data sets among the environments have, by label: more rounds are several passes."""
+    data: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
@@ -136,6 +136,7 @@ class Plan:
             "runs": [run.run_id for run in self.runs],
             "streams": sorted({run.stream_id for run in self.runs}),
             "skipped": self.skipped,
+            "data": self.data,
         }
 
 
@@ -159,8 +160,8 @@ def _make_plan(spec: Spec, where: str) -> Plan:
     players = list(_described_players(spec, where))
     seen: dict[str, str] = {}
     for env_description, env_label, env in _environments(spec, where):
-        if isinstance(rows := getattr(env.unwrapped, "n_rows", None), int):
-            plan.rows[env_label] = rows
+        if facts := _facts_of_data(env.unwrapped):
+            plan.data[env_label] = facts
         if reason := _why_no_comparator(env):
             plan.uncompared[env_label] = reason
         for description, written, label in players:
@@ -187,6 +188,16 @@ def _make_plan(spec: Spec, where: str) -> Plan:
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan
+
+
+def _facts_of_data(env: Any) -> dict[str, float]:
+    """Return what a report says of a data set, nothing of another environment."""
+    rows = getattr(env, "rows_per_pass", None)
+    if rows is None:
+        return {}
+    shares = getattr(env, "class_shares", None)
+    largest = {} if shares is None else {"largest": float(max(shares))}
+    return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | largest
 
 
 def _why_not(run: Run, env: Any, shown: str) -> str:

@@ -2,6 +2,9 @@
 
 Both ways give the same actions from the same seeds. What a run leaves behind is counted at its checkpoints only, so a run
 of any length needs the memory of one block.
+
+What is counted is the engine's: a mistake is an action that is not the label, whatever a player or a wrapper says, and an
+answer is read before the player learns from it.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.engine.first_sights import FirstSights
+from banditlab.engine.verify import STEPS, TEMPLATE, Replay, is_label_blind
+from banditlab.engine.wrappers import is_bare
 from banditlab.errors import PlayerError, UsageError
 from banditlab.losses import logistic_loss
 from banditlab.numerics.contexts import as_contexts
@@ -46,6 +52,12 @@ class Played:
         The checkpoint's round and the mistakes so far.
     expected_mistakes
         Sum of 1 - p_t(y_t), p_t the distribution the action was drawn from.
+    mistakes_variance
+        Sum of p_t(y_t) (1 - p_t(y_t)), the variance of mistakes - expected_mistakes where actions are drawn from p_t.
+    first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
+        The same counts over the rounds that showed a row of a table for the first time; without a table, over all rounds.
+    constant_mistakes, first_sight_constant_mistakes
+        Mistakes of always playing the class that turned out to be the most frequent one so far.
     log_loss
         Sum of -ln p_t(y_t) in nats, of the played distribution (agents) or the forecast (forecasters); inf once a hidden
         label had probability 0.
@@ -57,6 +69,11 @@ class Played:
         Time spent in the player (scoring included), from the first round.
     diagnostics
         The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
+    row_losses
+        What each row of a table cost when it was first shown (see `results.schema`), None without a table.
+    verified
+        How it is known that labels changed no answer: "template" (the package's loop over blocks), "steps", "replayed" (a
+        plug-in's own blocks, some of them played again step by step), or "unverified" (blocks that could not be).
     trace
         Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
     """
@@ -64,28 +81,46 @@ class Played:
     rounds: list[int] = field(default_factory=list)
     mistakes: list[int] = field(default_factory=list)
     expected_mistakes: list[float] = field(default_factory=list)
+    mistakes_variance: list[float] = field(default_factory=list)
+    first_sight_rounds: list[int] = field(default_factory=list)
+    first_sight_mistakes: list[int] = field(default_factory=list)
+    first_sight_expected_mistakes: list[float] = field(default_factory=list)
+    constant_mistakes: list[int] = field(default_factory=list)
+    first_sight_constant_mistakes: list[int] = field(default_factory=list)
     log_loss: list[float] = field(default_factory=list)
     explored: list[float] = field(default_factory=list)
     bound: list[float] = field(default_factory=list)
     certificate: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     diagnostics: dict[str, list[float]] = field(default_factory=dict)
+    row_losses: bytes | None = None
+    verified: str = TEMPLATE
     trace: Trace | None = None
 
 
 class _Score:
     """Running sums, closed into a `Played` at each checkpoint."""
 
-    def __init__(self, player: Player, keep: bool) -> None:
-        self.player, self.played = player, Played()
+    def __init__(self, player: Player, keep: bool, first: FirstSights) -> None:
+        self.player, self.played, self.first = player, Played(), first
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
+        self.variance, self.first_mistakes, self.first_expected = 0.0, 0, 0.0
+        self.labels = np.zeros(player.problem.n_classes, np.int64)
+        self.first_labels = self.labels.copy()
 
-    def add(self, trace: Trace, seconds: float, loss: float | None = None) -> None:
+    def add(self, trace: Trace, y: NDArray[np.int64], seconds: float, loss: float | None = None) -> None:
         """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
+        wrong, new = 1.0 - trace.p_true, self.first.among(self.rounds, len(y))
+        self.first.add(self.rounds, wrong[:new])
+        self.first_mistakes += int(new - np.count_nonzero(trace.correct[:new]))
+        self.first_expected += float(np.sum(wrong[:new]))
+        self.labels += np.bincount(y, minlength=len(self.labels))
+        self.first_labels += np.bincount(y[:new], minlength=len(self.labels))
         self.rounds += len(trace.correct)
         self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
-        self.expected += float(np.sum(1.0 - trace.p_true))
+        self.expected += float(np.sum(wrong))
+        self.variance += float(np.sum(trace.p_true * wrong))
         with np.errstate(divide="ignore"):
             self.log_loss += -float(np.sum(np.log(trace.p_true))) if loss is None else loss
         self.explored += int(np.count_nonzero(trace.explored))
@@ -100,6 +135,12 @@ class _Score:
             "rounds": self.rounds,
             "mistakes": self.mistakes,
             "expected_mistakes": self.expected,
+            "mistakes_variance": self.variance,
+            "first_sight_rounds": int(self.first_labels.sum()),
+            "first_sight_mistakes": self.first_mistakes,
+            "first_sight_expected_mistakes": self.first_expected,
+            "constant_mistakes": int(self.labels.sum() - self.labels.max()),
+            "first_sight_constant_mistakes": int(self.first_labels.sum() - self.first_labels.max()),
             "log_loss": self.log_loss,
             "explored": float(self.explored) if has_coin else math.nan,
             "bound": math.nan if bound is None else float(bound),
@@ -121,7 +162,8 @@ class _Score:
         for column in columns.values():
             column += [math.nan] * (rows - len(column))
 
-    def finish(self) -> Played:
+    def finish(self, verified: str) -> Played:
+        self.played.row_losses, self.played.verified = self.first.row_losses(), verified
         if self.parts:
             self.played.trace = Trace(*(np.concatenate(columns) for columns in zip(*self.parts, strict=True)))
         return self.played
@@ -143,7 +185,9 @@ def play(
     Parameters
     ----------
     env
-        A banditlab environment (wrapped or not); it is reset with `seed`.
+        A banditlab environment, wrapped or not; it is reset with `seed`. A wrapped one is played step by step unless its
+        wrappers are known to change nothing (`engine.wrappers`): it may show other contexts or bits than the one inside.
+        Mistakes are counted by the label all the same.
     player
         An agent (sees the bit), or a label agent or forecaster (sees the label after the round), fresh.
     seed
@@ -162,9 +206,11 @@ def play(
     Raises
     ------
     UsageError
-        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment or a player that plays no blocks.
+        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment, one in a wrapper that is not
+        known to be neutral, or a player that plays no blocks.
     PlayerError
-        An action out of range, probabilities that are no distribution, logits that are not finite.
+        An action out of range, probabilities that are no distribution, logits that are not finite; a plug-in whose own
+        blocks differ from its steps.
     IncompatibleError
         Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
         ones only.
@@ -178,19 +224,21 @@ def play(
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
     in_blocks = player.plays_blocks
-    oblivious = hasattr(base, "blocks")
+    oblivious = hasattr(base, "blocks") and is_bare(env, rounds)
     if path == "blocks" and not (in_blocks and oblivious):
-        raise UsageError("path='blocks' needs an oblivious environment and a player that plays blocks")
-    score = _Score(player, keep_trace)
-    if path != "steps" and in_blocks and oblivious:
-        refuse_contexts(player, env)
-        if blocks is None:
-            env.reset(seed=seed)
-            blocks = base.blocks(rounds, BLOCK)
-        _play_blocks(player, blocks, stops, score)
-    else:
-        _play_steps(env, player, seed, stops, score)
-    return score.finish()
+        raise UsageError(
+            "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player that "
+            "plays blocks"
+        )
+    if path == "steps" or not (in_blocks and oblivious):
+        return _play_steps(env, player, seed, stops, keep_trace)
+    refuse_contexts(player, env)
+    if blocks is None or getattr(base, "rows_per_pass", None) is not None:
+        env.reset(seed=seed)
+    score = _Score(player, keep_trace, FirstSights(base, rounds))
+    replay = None if is_label_blind(player) else Replay(player, seed, rounds)
+    _play_blocks(player, base.blocks(rounds, BLOCK) if blocks is None else blocks, stops, score, replay)
+    return score.finish(TEMPLATE if replay is None else replay.verified)
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
@@ -206,19 +254,20 @@ def refuse_contexts(player: Player, env: Any) -> None:
 # -------------------------------------------------------------------------------------------------------------- the two paths
 
 
-def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score) -> None:
+def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score, replay: Replay | None) -> None:
     checked = checked_blocks(blocks, player.problem, stops[-1], finite=not _refuses_contexts(player))
     for piece in cut_at(checked, stops):
-        _play_piece(player, piece, score)
+        _play_piece(player, piece, score, replay)
 
 
 def _refuses_contexts(player: Player) -> bool:
     """Return whether a player's own blocks refuse contexts that are not finite: whatever the package's bases play."""
-    return isinstance(player, RoundActor | KernelForecaster)
+    return isinstance(player, RoundActor | KernelForecaster) and is_label_blind(player)
 
 
-def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
+def _play_piece(player: Any, piece: Piece, score: _Score, replay: Replay | None) -> None:
     X, y, stop = piece
+    twin = None if replay is None else replay.twin(len(y))
     begin = time.perf_counter()
     loss = None
     if isinstance(player, Forecaster):
@@ -228,9 +277,25 @@ def _play_piece(player: Any, piece: Piece, score: _Score) -> None:
     else:
         trace = Trace.empty(len(y))
         player.play_block(X, y, trace)
-    score.add(trace, time.perf_counter() - begin, loss)
+    seconds = time.perf_counter() - begin
+    trace = _judged(trace, y, player)
+    if replay is not None and twin is not None:
+        replay.compare(twin, X, y, trace)
+    score.add(trace, y, seconds, loss)
     if stop:
         score.close_row()
+
+
+def _judged(trace: Trace, y: NDArray[np.int64], player: Any) -> Trace:
+    """Return what a player left of a block, hits counted here; a PlayerError where its numbers cannot be."""
+    p, K = trace.p_true, player.problem.n_classes
+    if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+        raise PlayerError(
+            f"{player.id or type(player).__name__}: its block left a probability of the label outside 0 ... 1"
+        )
+    if not ((trace.action >= 0) & (trace.action < K)).all():
+        raise PlayerError(f"{player.id or type(player).__name__}: its block left an action outside 0 ... {K - 1}")
+    return trace._replace(correct=trace.action == y)
 
 
 def play_together(
@@ -252,7 +317,9 @@ def play_together(
     """
     base, stops = env.unwrapped, list(checkpoints)
     env.reset(seed=seed)
-    scores = [_Score(player, keep=False) for player in players]
+    rounds = stops[-1]
+    scores = [_Score(player, keep=False, first=FirstSights(base, rounds)) for player in players]
+    replays = [None if is_label_blind(player) else Replay(player, seed, rounds) for player in players]
     failed: dict[int, Exception] = {}
     finite = not all(_refuses_contexts(player) for player in players)
     blocks = checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1], finite=finite)
@@ -260,10 +327,11 @@ def play_together(
         for i, player in enumerate(players):
             if i not in failed:
                 try:
-                    _play_piece(player, piece, scores[i])
+                    _play_piece(player, piece, scores[i], replays[i])
                 except Exception as error:  # whatever a plug-in raises is its own run's failure
                     failed[i] = error
-    return [failed[i] if i in failed else score.finish() for i, score in enumerate(scores)]
+    ways = [TEMPLATE if replay is None else replay.verified for replay in replays]
+    return [failed[i] if i in failed else score.finish(ways[i]) for i, score in enumerate(scores)]
 
 
 def checked_blocks(
@@ -322,9 +390,10 @@ def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, floa
     return Trace(action, action == y, np.exp(-losses), np.zeros(len(y), np.bool_)), float(losses.sum())
 
 
-def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Score) -> None:
+def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
     context, _ = env.reset(seed=seed)
     labels = env.unwrapped.label
+    score = _Score(player, keep_trace, FirstSights(env.unwrapped, stops[-1]))
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
             raise UsageError("the environment gave a context that is not finite")
@@ -334,24 +403,26 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], score: _Scor
             (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
             trace, context = _agent_step(env, player, context, labels)
-        score.add(trace, time.perf_counter() - begin, loss)
+        score.add(trace, np.array([labels()]), time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
+    return score.finish(STEPS)
 
 
 def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
-    correct = reward > 0.5
+    # The answer is read before the agent learns: its arrays may be the agent's own, and go on changing.
+    p_true, explored, hit = float(decision.probabilities[label()]), bool(decision.explored), decision.action == label()
     # The label goes to a LabelAgent by type: an attribute could be set by any plug-in.
-    agent.learn(context, decision, label() if isinstance(agent, LabelAgent) else correct)
-    p_true = decision.probabilities[label()]
-    explored = bool(decision.explored)
-    return Trace(*(np.array([v]) for v in (decision.action, correct, p_true, explored))), following
+    agent.learn(context, decision, label() if isinstance(agent, LabelAgent) else reward > 0.5)
+    return Trace(*(np.array([v]) for v in (decision.action, hit, p_true, explored))), following
 
 
 def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[tuple[Trace, float], Floats]:
-    logits = np.asarray(forecaster.predict(context), dtype=np.float64)
+    logits = np.array(
+        forecaster.predict(context), dtype=np.float64
+    )  # a copy: `update` may write to the forecaster's own
     K = forecaster.problem.n_classes
     if logits.shape != (K,):
         raise PlayerError(

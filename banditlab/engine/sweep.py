@@ -90,6 +90,8 @@ class Result:
     redone: list[str]
     failures: list[dict[str, Any]]
     seconds: float
+    kept: Path | None = None
+    """Where the report went that the folder held of another spec, None where it held none."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Sweep:
         """
         begin = time.perf_counter()
         store = Store(folder)
-        store.write_plan(spec_to_toml(self.spec, facts()), self.plan.record())
+        kept = store.write_plan(spec_to_toml(self.spec, facts()), self.plan.record())
         finished, redone = store.done()
         missing = [run for run in self.plan.runs if run.run_id not in finished]
         streams = self._streams_to_compare(store, {run.run_id for run in missing})
@@ -159,7 +161,8 @@ class Sweep:
         failures = store.failures(dict.fromkeys([run.run_id for run in self.plan.runs] + list(self.plan.streams())))
         done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
         seconds = time.perf_counter() - begin
-        return Result(store.folder, self.plan, len(self.plan.runs) - len(missing), done_now, redone, failures, seconds)
+        present = len(self.plan.runs) - len(missing)
+        return Result(store.folder, self.plan, present, done_now, redone, failures, seconds, kept)
 
     def estimate(self) -> list[Estimate]:
         """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""

@@ -20,7 +20,7 @@ from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
 from banditlab.players.label_agent import LabelAgent
-from banditlab.results.schema import Finished, Rows
+from banditlab.results.schema import COUNTED, Finished, Rows
 from banditlab.results.store import Store
 
 REFERENCE = "reference"
@@ -298,11 +298,14 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
         "repetition": run.repetition,
         "expected_kind": getattr(player, "expected_kind", "unconditional"),
         "bound_unit": player.bound_unit,
+        "verified": played.verified,
     }
     each = {
         "round": played.rounds,
         **{name: getattr(played, name) for name in ("mistakes", "expected_mistakes", "log_loss", "explored")},
         **{name: getattr(played, name) for name in ("bound", "certificate", "seconds")},
+        **{name: getattr(played, name) for name in COUNTED},
+        "row_losses": [None] * (n - 1) + [played.row_losses],
     }
     each |= {f"diagnostic.{name}": values for name, values in played.diagnostics.items()}
     params = {f"param.{name}": _cell(value) for name, value in player.params().items()}

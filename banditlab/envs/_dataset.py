@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.envs._base import Labels, Streams
 from banditlab.envs._recipe import Rows
@@ -36,6 +37,27 @@ class DataSetEnv(StreamEnv):
     def n_rows(self) -> int:
         """N, the rows of one pass."""
         return len(self._table.y)
+
+    @property
+    def rows_per_pass(self) -> int:
+        """N: rounds 1 ... N show each row once, and so does every pass that follows."""
+        return self.n_rows
+
+    def row_order(self, rounds: int) -> Labels:
+        """Return the row (0 ... N-1) that each of the episode's first rounds shows, (rounds,).
+
+        Raises
+        ------
+        UsageError
+            Before the first reset.
+        """
+        orders, passes = self._streams().contexts, -(-rounds // self.n_rows)
+        return np.concatenate([orders.permutation(self.n_rows) for _ in range(passes)])[:rounds]
+
+    @property
+    def class_shares(self) -> NDArray[np.float64]:
+        """The share of the rows that each class has, (K,): for reports, no player sees it."""
+        return np.bincount(self._table.y, minlength=self.problem.n_classes) / self.n_rows
 
     @property
     def row_bytes(self) -> int:

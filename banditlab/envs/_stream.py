@@ -37,6 +37,18 @@ class StreamEnv(BanditEnv):
         planted once per episode is drawn before the first `yield`. An array that was yielded is not written to again.
         """
 
+    @property
+    def rows_per_pass(self) -> int | None:
+        """N, where each pass over a table shows each of its N rows once, the first one in rounds 1 ... N; None without one.
+
+        With `row_order` it is what the engine tells a row's first showing from its repeats by. It says nothing of labels.
+        """
+        return None
+
+    def row_order(self, rounds: int) -> Labels | None:
+        """Return the row (0 ... N-1) that each of the episode's first rounds shows, (rounds,); None without a table."""
+        return None
+
     def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
         """Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
 

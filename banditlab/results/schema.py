@@ -6,6 +6,8 @@ shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all the
 comparators/<stream_id>.parquet, .npz
 failed/<run_id>.json                         traceback; tried again on the next call
 results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+report.html, figures/, tables/               of the current spec
+earlier/<hash>/                              a report of an earlier spec, with that spec: reports are never replaced unseen
 
 Every file is written under a temporary name, fsynced, and put in place by os.replace.
 """
@@ -17,6 +19,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 FORMAT = 1
+COUNTED = (
+    "mistakes_variance",
+    "first_sight_rounds",
+    "first_sight_mistakes",
+    "first_sight_expected_mistakes",
+    "constant_mistakes",
+    "first_sight_constant_mistakes",
+)
+"""Columns that older folders lack: see `engine.runner.Played`, whose attributes they are. So are these two:
+
+`verified` says how it is known that labels changed no answer ("template", "steps", "replayed", "unverified");
+`row_losses`, in a run's last row, what the first showing of a table's rows cost: float32 in little-endian order, the expected
+mistakes of each row (or group of rows, where there are many) and then how many of them were shown.
+"""
 Rows = dict[str, list[Any]]
 RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
 
@@ -25,7 +41,10 @@ COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("repetition", "round", "mistakes"), pa.int64()),
     **dict.fromkeys(("expected_mistakes", "log_loss", "explored"), pa.float64()),
     **dict.fromkeys(("bound", "certificate", "seconds"), pa.float64()),
-    **dict.fromkeys(("expected_kind", "bound_unit"), pa.string()),
+    **dict.fromkeys(("expected_kind", "bound_unit", "verified"), pa.string()),
+    **dict.fromkeys((name for name in COUNTED if "expected" not in name and "variance" not in name), pa.int64()),
+    **dict.fromkeys(("mistakes_variance", "first_sight_expected_mistakes"), pa.float64()),
+    "row_losses": pa.binary(),
     **dict.fromkeys(("loss_nats", "loss_bits", "gap", "norm_bound"), pa.float64()),
     "description": pa.string(),
 }

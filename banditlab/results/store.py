@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -70,10 +71,35 @@ class Store:
         place = self.folder / "comparators"
         return place / f"{stream_id}.parquet", place / f"{stream_id}.npz"
 
-    def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> None:
-        """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it."""
+    def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
+        """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it.
+
+        Where the folder holds the report of a spec that means other runs, that report moves into a folder of its own
+        first, with its spec, plan and tables; return that folder, else None.
+        """
+        kept = self._set_aside(plan)
         write_bytes(self.folder / "spec.toml", resolved_toml.encode())
         write_bytes(self.folder / "runs.json", json.dumps(plan, indent=1).encode())
+        return kept
+
+    def _set_aside(self, plan: dict[str, Any]) -> Path | None:
+        """Move the report of other runs than the plan's to `earlier/<hash of its runs>`, and return that folder."""
+        try:
+            before = sorted(json.loads((self.folder / "runs.json").read_text("utf-8"))["runs"])
+        except (OSError, ValueError, KeyError, TypeError):  # there is none yet, or it was cut in half
+            return None
+        if before == sorted(plan["runs"]) or not (self.folder / "report.html").exists():
+            return None
+        aside = self.folder / "earlier" / hashlib.sha256(" ".join(before).encode()).hexdigest()[:12]
+        shutil.rmtree(aside, ignore_errors=True)  # a report of the same runs, made before
+        aside.mkdir(parents=True)
+        for name in ("spec.toml", "runs.json"):
+            if (self.folder / name).exists():
+                shutil.copy2(self.folder / name, aside / name)
+        for name in ("report.html", "tables", "figures"):
+            if (self.folder / name).exists():
+                os.replace(self.folder / name, aside / name)
+        return aside
 
     def shard(self, run_id: str, *others: str) -> Path:
         """Return where runs stand until they are compacted.

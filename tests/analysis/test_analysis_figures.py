@@ -8,7 +8,7 @@ import pytest
 
 from banditlab.analysis import load, write_report
 from banditlab.analysis.arena import arenas
-from banditlab.analysis.curves import grids, mistake_curves, relative_panels
+from banditlab.analysis.curves import mistake_curves, relative_panels
 from banditlab.analysis.look import name_ticks, new_figure, shared_legend, styled, styles
 from banditlab.analysis.plots import relative_against_rounds
 
@@ -46,8 +46,6 @@ def test_figures_measure_every_player_in_nats(new_folder):
             f"nats γ=0.1 B={panel.norm_bound:.0f}\n   bound: 7.0",
             "min(bound, rounds)",
         }
-    for grid in grids(arena):
-        assert grid.relative.ravel().tolist() == pytest.approx([20.0] * 4)
 
 
 def test_only_the_bounds_table_speaks_of_bits(new_folder):

@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -310,6 +311,8 @@ def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
     arena = arenas(load(folder.write()))[0]
     figure = heat_maps(grids(arena))
     numbers = [text.get_text() for text in figure.axes[0].texts]
-    # expected 9 + B + 1.5, minus the loss 30 / B + 1.5, mean over four repetitions
-    assert numbers == ["−20.0", "2.0", "−2.0"]
+    assert numbers == ["11.5", "13.5", "29.5"]  # percent
+    cells = figure.axes[0].collections[0]
+    shade = dict(zip(numbers, cells.get_array()[~np.ma.getmaskarray(cells.get_array())].tolist()))
+    assert shade["11.5"] == 0.0 < shade["13.5"] < shade["29.5"] == 1.0  # coloured by mistakes, whatever the ball
     assert mistakes_against_gamma(grids(arena)).axes[0].get_xticks().tolist() == [0.1, 0.3]

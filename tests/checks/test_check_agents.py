@@ -347,6 +347,14 @@ class Peeks(Banditron):
         trace.action[:] = peeked
 
 
+class Rewrites(Good):
+    """Says after the bit that it was sure of its action."""
+
+    def learn(self, context: Any, decision: Decision, correct: bool) -> None:
+        super().learn(context, decision, correct)
+        decision.probabilities[:] = 1.0
+
+
 class OtherPath(Banditron):
     def play_block(self, X: Any, y: Any, trace: Trace) -> None:
         super().play_block(X, y, trace)
@@ -469,6 +477,11 @@ BROKEN = [
         SharedProbabilities,
         "decisions_are_kept",
         "the next act rewrote an earlier decision: probabilities and payload must be arrays of their own",
+    ),
+    (
+        Rewrites,
+        "learn_keeps_the_answer",
+        "learn at round 0 rewrote the probabilities of its decision: they must be an array of their own",
     ),
     (
         Scratch,

@@ -20,7 +20,7 @@ from sklearn.datasets import load_iris
 from banditlab import __version__
 from banditlab.cli import console
 from banditlab.cli.main import main as command_line
-from banditlab.comparison import plain_name
+from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
 from banditlab.registry import registry
@@ -133,12 +133,25 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     assert (code, "6 of 7 runs done" in text) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("rounds", "shown"),
-    [(100, "150 rows, 100 of them shown once, "), (150, "150 of them"), (100_000, "each shown about 667 times, ")],
-)
-def test_how_often_rows_are_shown_is_said(rounds, shown):
-    assert shown in console._passes("table", 150, rounds)
+def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
+    assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
+    file = here / "results" / "tiny" / "runs.json"
+    plan = json.loads(file.read_text())
+    file.write_text(json.dumps(plan | {"runs": [*plan["runs"], "0" * 24]}))
+    code, text = banditlab("report", "results/tiny")
+    assert code == 0
+    assert "warning: Unfinished: 1 run of 7 is missing; the same command continues.\n" in text
+
+
+def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
+    assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
+    first = (here / "results" / "tiny" / "report.html").read_text("utf-8")
+    code, text = banditlab("run", "tiny.toml", "-j", 1, "--set", "rounds=100")
+    assert code == 0
+    [line] = [line for line in text.splitlines() if line.startswith("notice: this folder held the report of another")]
+    kept = here / line.rpartition(" is kept in ")[2]
+    assert (kept / "report.html").read_text("utf-8") == first
+    assert (here / "results" / "tiny" / "report.html").read_text("utf-8") != first
 
 
 def test_nothing_is_said_of_time_left_before_anything_is_known():
@@ -307,11 +320,24 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
-    assert "path=my iris.csv): 150 rows, each shown about 2 times, in a new random order each pass\n" in text
+    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes, in a new random order each; ranked is the first showing"
+    assert f"path=my iris.csv): {facts} of each row\n" in text
+    assert "repeats % of the others" in text
     assert "fastcb" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
     assert {"fastcb", "squarecb", "gaptron", "banditron", "uniform"} <= set(runs.label)
+
+
+def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):
+    spec = comparison(Path("iris.csv"), "target")
+    assert (spec.rounds, spec.repetitions) == (150, 10)
+    assert comparison(Path("iris.csv"), "target", passes=3).rounds == 450
+    assert comparison(Path("iris.csv"), "target", rounds=100).rounds == 100
+    both = ["--passes", 2, "--rounds", 300]
+    assert "--passes is --rounds in multiples of the rows; give one of them" in refused(
+        "compare", "iris.csv", "--label", "target", *both
+    )
 
 
 @pytest.mark.parametrize(

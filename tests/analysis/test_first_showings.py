@@ -1,0 +1,167 @@
+"""What is ranked where rows of a table repeat, what stands beside it for scale, and what a person is warned of."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from banditlab.analysis import load, sentences, summary_rows, write_report
+from banditlab.analysis.arena import arenas, deviations
+from banditlab.analysis.statistics import critical
+from banditlab.analysis.summary import differences, standings
+from banditlab.analysis.words import facts_of_data
+
+FACTS = {"rows": 40, "features": 3, "classes": 4, "largest": 0.5}
+
+
+def losses(rows: np.ndarray) -> bytes:
+    return np.stack([rows, np.ones(len(rows))]).astype("<f4").tobytes()
+
+
+def counted(folder, run_id: str, rows: np.ndarray, **more) -> None:
+    """Add to a run's rows what an engine of today stores: first showings of a table, 100 rounds over its rows."""
+    n = len(rows)
+    for row in folder.rows[run_id]:
+        first = min(row["round"], n)
+        share = float(rows.mean()) * first
+        row |= {
+            "first_sight_rounds": first,
+            "first_sight_mistakes": round(share),
+            "first_sight_expected_mistakes": share,
+        }
+        row |= {"constant_mistakes": row["round"] // 2, "first_sight_constant_mistakes": first // 2}
+        row |= {"mistakes_variance": 0.1 * row["round"], "verified": "template", "row_losses": None} | more
+    folder.rows[run_id][-1]["row_losses"] = losses(rows)
+
+
+@pytest.fixture
+def repeated(new_folder):
+    """A memoriser that makes .6 mistakes at first sight and few after, and an honest player with .4 throughout."""
+    folder = new_folder(repetitions=3)
+    rng = np.random.default_rng(3)
+    for r in range(3):
+        counted(folder, folder.add_run("memory", r, 24.0 + 6.0), np.clip(0.6 + 0.1 * rng.normal(size=40), 0, 1))
+        counted(folder, folder.add_run("honest", r, 40.0), np.clip(0.4 + 0.1 * rng.normal(size=40), 0, 1))
+    return folder
+
+
+def written(folder, **data):
+    out = folder.write()
+    plan = json.loads((out / "runs.json").read_text())
+    (out / "runs.json").write_text(json.dumps(plan | {"data": {"Toy-v0": FACTS | data}}))
+    return out
+
+
+def test_first_showings_are_ranked_and_repeats_stand_apart(repeated):
+    out = written(repeated)
+    rows = summary_rows(load(out))
+    assert [(row.label, row.rank, row.constant, row.below_constant) for row in rows] == [
+        ("honest", "1", False, False),
+        ("most frequent class", "", True, False),
+        ("memory", "2", False, True),
+    ]
+    memory = rows[2]
+    assert memory.mistakes.mean == pytest.approx(0.6, abs=0.05)
+    assert memory.repeated == pytest.approx((30 - 40 * memory.mistakes.mean) / 60, abs=1e-6)
+    assert memory.mistakes.method == "t, rows"
+    assert rows[1].mistakes.mean == 0.5
+    page = write_report(out).read_text("utf-8")
+    first = page[page.index("<p>") : page.index("</p>")]
+    assert (
+        "40 rows, d = 3, K = 4, largest class 50.0 %; 2.5 passes, in a new random order each; ranked is the first"
+        in first
+    )
+    assert '<th class="n">on repeats</th>' in page
+    assert "† makes more mistakes than that" in page
+    assert "From round 41 on rows return that players may remember" in page
+
+
+def test_intervals_take_in_the_rows_of_the_table(repeated):
+    arena = arenas(load(written(repeated)))[0]
+    [honest, memory] = standings(arena)
+    each = arena.row_deviations(arena.final, [0, 1, 2])
+    gap = each["memory"] - each["honest"]
+    means = arena.final.pivot(index="repetition", columns="label", values="ranked")
+    by_repetition = (means["memory"] - means["honest"]).var(ddof=1) / 3
+    by_row = 40 / 39 * np.square(gap.mean(axis=0)).sum()
+    variance = by_repetition + by_row
+    freedom = variance**2 / (by_repetition**2 / 2 + by_row**2 / 39)
+    half = critical(0.95, freedom, 2) * math.sqrt(variance)
+    assert memory.behind_first.high - memory.behind_first.mean == pytest.approx(half)
+    [(_, _, difference)] = differences(arena)
+    assert difference.low == pytest.approx(-memory.behind_first.high)
+    assert deviations(losses(np.array([0.0, 1.0]))).tolist() == [-0.25, 0.25]
+    assert honest.mistakes.high > honest.mistakes.mean
+
+
+def test_every_setting_counts_where_repetitions_share_a_table(new_folder):
+    folder = new_folder(repetitions=2)
+    rng = np.random.default_rng(0)
+    for r in range(2):
+        for gamma in (0.1, 0.2, 0.3):
+            counted(folder, folder.add_run("tuned", r, 40.0, written={"gamma": gamma}), rng.random(40))
+        counted(folder, folder.add_run("plain", r, 40.0), rng.random(40))
+    [arena] = arenas(load(folder.write()))
+    assert arena.family == 4
+    for rows in folder.rows.values():
+        rows[-1]["row_losses"] = None
+    [arena] = arenas(load(folder.write()))
+    assert arena.family == 2  # streams of their own: the halves that choose and report share nothing
+
+
+def test_a_folder_of_an_earlier_version_ranks_all_rounds_and_says_so(new_folder):
+    folder = new_folder(repetitions=3)
+    for r in range(3):
+        folder.add_run("memory", r, 30.0 + r)
+        counted(folder, folder.add_run("honest", r, 40.0 + r), np.full(40, 0.1))
+    results = load(written(folder))
+    assert [(row.label, round(row.mistakes.mean, 2)) for row in summary_rows(results)] == [
+        ("memory", 0.31),
+        ("honest", 0.41),
+    ]
+    assert sentences.warnings(results) == [
+        "On Toy-v0 rows repeat, and runs stored by an earlier version did not count first showings: all rounds are ranked."
+    ]
+    assert sentences.warnings(load(written(folder, rows=100))) == []
+
+
+def test_mistakes_that_chance_does_not_explain_are_flagged(new_folder):
+    folder = new_folder(repetitions=2)
+    for r in range(2):
+        counted(folder, folder.add_run("liar", r, 1.0, mistakes=70.0), np.full(40, 0.5), mistakes_variance=1.0)
+        counted(folder, folder.add_run("lucky", r, 30.0, mistakes=50.0), np.full(40, 0.5), mistakes_variance=20.0)
+        counted(folder, folder.add_run("forecaster", r, 1.0, mistakes=70.0, kind="label"), np.full(40, 0.5))
+    [said] = sentences.warnings(load(folder.write()))
+    assert said.startswith(
+        "Do not trust liar on Toy-v0: in 2 runs its mistakes (70.0 in the mean) are over 6 standard deviations"
+    )
+    assert '<p class="warn">Do not trust liar' in write_report(folder.out).read_text("utf-8")
+
+
+def test_who_is_unverified_is_said(new_folder):
+    folder = new_folder(repetitions=2)
+    for r in range(2):
+        counted(folder, folder.add_run("odd", r, 40.0), np.full(40, 0.4), verified="unverified")
+        counted(folder, folder.add_run("fair", r, 40.0), np.full(40, 0.4))
+    results = load(folder.write())
+    assert {row.label: row.unverified for row in summary_rows(results) if not row.constant} == {
+        "odd": True,
+        "fair": False,
+    }
+    assert sentences.warnings(results)[0].startswith("Unverified: odd; its own loop was handed blocks with labels")
+    assert '<span class="warn">unverified</span>' in write_report(folder.out).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        (30, "; 30 of the rows shown once, in random order"),
+        (40, "; 1 pass: each row shown once, in random order"),
+        (100, "; 2.5 passes, in a new random order each; ranked is the first showing of each row"),
+    ],
+)
+def test_how_often_rows_are_shown(rounds, said):
+    assert facts_of_data(FACTS, rounds) == "40 rows, d = 3, K = 4, largest class 50.0 %" + said

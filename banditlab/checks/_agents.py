@@ -193,7 +193,7 @@ def only_the_bit(probe: PlayerProbe) -> None:
     if len(names) != 3:
         fail(f"learn takes ({', '.join(names)}): it must take (context, decision, correct) and nothing else")
     K = probe.problem.n_classes
-    if K == 2 or not agent.plays_blocks:
+    if K == 2 or not hasattr(agent, "play_block"):
         reason = (
             "with K = 2 there is no other wrong label" if K == 2 else "no compiled path: the loop hands over the bit"
         )
@@ -225,7 +225,7 @@ def _played(agent: Any, X: Any, y: Any, cut: int = 0) -> Any:
 
 def both_paths(probe: PlayerProbe) -> None:
     """The compiled path plays what act and learn play, from the same seed, however the rounds are cut into blocks."""
-    if not probe.make().plays_blocks:
+    if not hasattr(probe.make(), "play_block"):
         raise CheckExcluded("has no compiled path")
     X, y = probe.contexts, probe.labels
     steps = play(probe.make(), X, y)
@@ -251,7 +251,7 @@ def told_the_label(probe: PlayerProbe) -> None:
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:
         fail(f"learn takes ({', '.join(names)}): it must take (context, decision, label) and nothing else")
-    if not agent.plays_blocks:
+    if not hasattr(agent, "play_block"):
         raise CheckExcluded("no compiled path: the loop hands over the label after the action")
     X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes
     actions = _played(agent, X, y).action

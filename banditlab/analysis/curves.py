@@ -143,7 +143,7 @@ def grids(arena: Arena) -> list[Grid]:
                 if cell.empty:
                     continue
                 each = arena.row_deviations(cell, list(cell["repetition"]))
-                here = mean_interval(cell["ranked"], rows=each and each[str(label)]).cut(0, 1)
+                here = mean_interval(cell["ranked"], rows=None if each is None else each[str(label)]).cut(0, 1)
                 mistakes[i, j], low[i, j], high[i, j] = here.mean, here.low, here.high
         found.append(Grid(str(label), gammas, bounds, mistakes, low, high))
     return found

@@ -91,7 +91,7 @@ def standings(arena: Arena) -> list[Standing]:
     rounds = arena.results.last_round
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
-    constant, each = constant_share(arena), arena.row_deviations(rows, list(table.columns))
+    constant, each = constant_share(arena), arena.row_deviations(rows, [int(r) for r in table.columns])
     listed = []
     for place in _places(arena, table, each):
         label = str(table.index[place.index])
@@ -180,7 +180,7 @@ def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     """
     rows = arena.reported(arena.final, arena.chosen)
     table = _by_label(rows, "ranked")
-    each = arena.row_deviations(rows, list(table.columns))
+    each = arena.row_deviations(rows, [int(r) for r in table.columns])
     order = [str(table.index[place.index]) for place in _places(arena, table, each)]
 
     def gap(a: str, b: str) -> Interval:
@@ -278,7 +278,7 @@ def settings_table(arena: Arena) -> pd.DataFrame:
     chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
     for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
         each = arena.row_deviations(group, list(group["repetition"]))
-        interval = mean_interval(group["ranked"], rows=each and each[str(label)]).cut(0, 1)
+        interval = mean_interval(group["ranked"], rows=None if each is None else each[str(label)]).cut(0, 1)
         rows.append(
             {
                 "label": label,

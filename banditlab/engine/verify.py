@@ -27,7 +27,11 @@ TOLERANCE = 1e-9
 
 def is_from_package(player: Player) -> bool:
     """Return whether the player's class, and that of the player it wraps, is one of the package's modules'."""
-    return _is_ours(type(player)) and not {"play_block", "forecast_block"} & set(vars(player)) and _inner_is_from_package(player)
+    return (
+        _is_ours(type(player))
+        and not {"play_block", "forecast_block"} & set(vars(player))
+        and _inner_is_from_package(player)
+    )
 
 
 def _is_ours(cls: type) -> bool:

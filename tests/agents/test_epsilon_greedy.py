@@ -124,7 +124,7 @@ def test_importance_weighted_gradient_is_unbiased(stream):
 @pytest.mark.parametrize("probability", [1e-40, 1e-60, 1e-160, 1e-300])
 def test_a_step_after_a_hit_of_hardly_any_probability_is_that_of_the_largest_gradient(probability):
     """g^2 outweighs what was summed before; from 1e-154 on it is no number, and the steps stay those of AdaGrad."""
-    agent = make(EpsilonGreedy, 3, 4, radius=2.0)
+    agent = make(EpsilonGreedy, 3, 4, radius=3.0)
     x = as_contexts([2.0, -1.0, 0.0, 1e-3])
     p = np.array([1.0 - probability, probability, 0.0])
     agent.learn(x, agent.act(x)._replace(action=1, probabilities=p), True)

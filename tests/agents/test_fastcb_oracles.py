@@ -132,19 +132,22 @@ def test_the_grid_goes_to_the_member_that_is_right(stream):
 @pytest.mark.parametrize("oracle", ["aioli", *ORACLES])
 @pytest.mark.parametrize("always", [True, False])
 def test_a_distribution_at_extreme_margins(cls, oracle, always):
-    """One answer for ever at contexts a thousand times longer than the problem says, then the opposite one."""
+    """One answer for ever at contexts a thousand times longer than the problem says, then the opposite one.
+
+    `act` and `learn` refuse such contexts: the verbs behind them are asked, whose kernels have to stand any margin.
+    """
     K, d = 3, 2
     agent = make(K, d, oracle, cls=cls)
     x = as_contexts(np.array([1000.0, -1000.0]))
     largest = 0.0
     for t in range(200):
-        decision = agent.act(x)
+        decision = agent._decide(x, agent.rng.random(2))
         p = decision.probabilities
         assert np.isfinite(decision.payload).all()
         assert p.min() >= 0.0
         assert abs(p.sum() - 1.0) <= 1e-12
         largest = max(largest, np.abs(decision.payload).max())
-        agent.learn(x, decision, always == (t < 100))
+        agent._receive(x, decision, always == (t < 100))
     assert largest > {"aioli": 3.0, "b-grid": 3.0, "logistic": 1000.0}[oracle]
 
 

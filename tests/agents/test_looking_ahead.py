@@ -14,7 +14,7 @@ from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.agents.ridge.confidit import Confidit
 from banditlab.agents.ridge.lints import LinTS
 from banditlab.agents.ridge.linucb import LinUCB
-from banditlab.errors import PlayerError
+from banditlab.errors import UsageError
 from banditlab.numerics import class_inverses
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -125,15 +125,16 @@ def test_a_duel_may_end_within_a_stretch(monkeypatch, stream):
 
 
 @pytest.mark.parametrize("cls", [LinUCB, FastCB])
-def test_a_round_without_an_answer_leaves_the_rounds_before(monkeypatch, stream, cls):
-    """A context of NaN ends the block where it stands; those after it have been looked at, and leave nothing."""
+def test_a_block_with_a_context_that_is_no_number_leaves_what_was(monkeypatch, stream, cls):
+    """It is refused as a whole, before any context is looked at."""
     K, d, bad = 3, 16, 21
     X, y = stream(K, d, 100)
     spoilt = np.array(X)
     spoilt[bad] = np.nan
     slow, agent = (make(monkeypatch, cls, K, d, ahead) for ahead in (False, True))
-    play(slow, X[:bad], y[:bad])
-    with pytest.raises(PlayerError):
+    for each in (slow, agent):
+        play(each, X[:bad], y[:bad])
+    with pytest.raises(UsageError, match=f"context {bad} of the block must be finite, got nan"):
         play(agent, as_contexts(spoilt), y)
     assert_same(agent, slow)
 

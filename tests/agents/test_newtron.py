@@ -128,6 +128,7 @@ def test_estimates_are_unbiased(gamma):
     K, d = 4, 3
     for _ in range(20):
         W, x, y = rng.standard_normal((K, d)), rng.standard_normal(d), int(rng.integers(K))
+        x /= max(1.0, np.linalg.norm(x))
         p = softmax(W @ x)
         played = (1 - gamma) * p + gamma / K
         mean, second = np.zeros((K, d)), np.zeros((K * d, K * d))

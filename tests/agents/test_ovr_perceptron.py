@@ -41,7 +41,7 @@ def separable(K, T, seed):
 @pytest.mark.parametrize(("K", "d", "clean"), [(3, 5, False), (4, 8, True), (6, 10, True)])
 def test_equals_the_pseudocode(stream, K, d, clean, settings):
     X, y = separable(K, 400, 5)[:2] if clean else stream(K, d, 400)
-    agent, W, empty = make(K, X.shape[1], **settings), np.zeros((K, X.shape[1])), 0
+    agent, W, empty = make(K, X.shape[1], radius=3.0, **settings), np.zeros((K, X.shape[1])), 0
     for x, label in zip(X, y):
         z = W @ x
         S = np.flatnonzero(z >= 0)
@@ -93,7 +93,7 @@ def test_the_bound_holds_on_a_separable_stream(K, settings):
     z = X @ U.T
     signs = np.where(np.eye(K)[y] == 1, 1.0, -1.0)
     assert (z * signs).min() >= 1.0
-    expected, counts = zip(*(corrections(make(K, X.shape[1], seed, **settings), X, y) for seed in range(6)))
+    expected, counts = zip(*(corrections(make(K, X.shape[1], seed, 3.0, **settings), X, y) for seed in range(6)))
     assert max(counts) <= math.floor(R**2 * F**2)  # surely, not in expectation
     assert np.mean(expected) <= (K - 1) * np.mean(counts) + 4 * np.std(expected) / math.sqrt(6)
     assert np.mean(expected) <= ovr_perceptron_mistakes(K, R, F)
@@ -109,14 +109,14 @@ def test_the_bound_holds_with_noise(settings):
     signs = np.where(np.eye(K)[y] == 1, 1.0, -1.0)
     L = np.maximum(0.0, 1.0 - (X @ U.T) * signs).sum()
     assert L > 10
-    expected, counts = zip(*(corrections(make(K, X.shape[1], seed, **settings), X, y) for seed in range(3)))
+    expected, counts = zip(*(corrections(make(K, X.shape[1], seed, 3.0, **settings), X, y) for seed in range(3)))
     assert (K - 1) * max(counts) <= ovr_perceptron_mistakes(K, R, F, L)
     assert np.mean(expected) <= ovr_perceptron_mistakes(K, R, F, L)
 
 
 def test_stops_erring_on_a_separable_stream():
     X, y, _ = separable(5, 20_000, seed=1)
-    agent, trace = make(5, X.shape[1]), Trace.empty(20_000)
+    agent, trace = make(5, X.shape[1], radius=3.0), Trace.empty(20_000)
     agent.play_block(X, y, trace)
     assert (1 - trace.p_true[10_000:]).sum() == 0.0
 

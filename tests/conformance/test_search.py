@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import conformance
+from benchmarks.commands import conformance
 from benchmarks.commands.conformance import Blind, Cell, Search, Stream
 
 

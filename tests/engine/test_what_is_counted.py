@@ -34,7 +34,7 @@ class Guesser(Agent):
     """Draws uniformly, from one array of its own that it hands out every time."""
 
     explores = False
-    compiled = plays_blocks = True
+    plays_blocks = True
 
     def __init__(self, problem, rng):
         super().__init__(problem, rng)

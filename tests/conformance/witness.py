@@ -20,8 +20,8 @@ mp.dps = 45
 Vector = list[Any]
 Matrix = list[Vector]
 
-LEAST_STEP = mpf(10) ** -24
-"""A Newton step below this part of 1 + the largest entry is the last: what is left of it is its square."""
+CONVERGED, SURE = mpf(10) ** -36, mpf(10) ** -25
+"""g'H^{-1}g at which a Newton step is the last, what is left being its square, and below which it needs no line search."""
 
 
 def dot(u: Sequence[Any], v: Sequence[Any]) -> Any:
@@ -121,14 +121,13 @@ def newton(w: Vector, value: Callable[[Vector], Any], gradient: Callable[[Vector
     for _ in range(500):
         g = gradient(w)
         step = solve(cholesky(hessian(w)), g)
-        slope = dot(g, step)
-        size, length = max(abs(a) for a in step), mpf(1)
-        if size <= LEAST_STEP * (1 + max(abs(a) for a in w)):
+        slope, length = dot(g, step), mpf(1)
+        if slope <= CONVERGED:
             return [a - b for a, b in zip(w, step, strict=True)]
         while True:
             trial = [a - length * b for a, b in zip(w, step, strict=True)]
             after = value(trial)
-            if after <= now - length * slope / 10 or length * size <= LEAST_STEP:
+            if after <= now - length * slope / 10 or slope <= SURE:
                 break
             length /= 2
         w, now = trial, after

@@ -26,6 +26,13 @@ def _recording() -> Any:
 recording = _recording()
 ROWS = recording.read_rows()
 UNITS = recording.units()
+QUICK = (
+    "environments/",
+    "comparators/",
+    *(f"players/{id_}/" for id_ in ("uniform", "banditron", "ogd", "linucb", "exploration")),
+)
+"""Units whose kernels compile quickly, or with those of many other tests. The others compile for ten minutes: they are slow."""
+EACH = [pytest.param(name, marks=[] if name.startswith(QUICK) else [pytest.mark.slow], id=name) for name in UNITS]
 
 
 @cache
@@ -56,7 +63,7 @@ def compared(name: str, *, exact: bool) -> None:
     assert not said, "\n" + "\n".join(said)
 
 
-@pytest.mark.parametrize("name", UNITS, ids=list(UNITS))
+@pytest.mark.parametrize("name", EACH)
 def test_ids_seeds_and_numbers(name: str, record_property: Any) -> None:
     """On any machine: ids, seeds, settings and versions exactly, numbers as `differences` says."""
     compared(name, exact=False)
@@ -67,7 +74,7 @@ def test_ids_seeds_and_numbers(name: str, record_property: Any) -> None:
         pytest.skip(f"on this machine a last bit turned an action over, sums were not compared: {', '.join(turned)}")
 
 
-@pytest.mark.parametrize("name", UNITS, ids=list(UNITS))
+@pytest.mark.parametrize("name", EACH)
 def test_to_the_last_bit(name: str, record_property: Any) -> None:
     """On the recorded machine: everything, to the last bit."""
     elsewhere = {recording.other_machine(row.machine) for row in recorded(name).values()} - {""}

@@ -11,7 +11,7 @@ from benchmarks.commands import noise
 @pytest.mark.xdist_group("comparison")
 def test_nothing_is_ahead_of_uniform_on_noise(tmp_path, monkeypatch):
     monkeypatch.setattr(noise, "SHAPES", [(150, 3, 5), (100, 3, 2)])
-    found = noise.over_noise(tmp_path, 4, 4, seed=0)
+    found = noise.over_noise(tmp_path, 4, 4)
     assert found["ahead_of_uniform"].tolist() == [""] * 4
     assert found["pairs_apart"].tolist() == [0] * 4
     assert found["lead"].max() > 0.005  # somebody always comes first, and by points
@@ -19,8 +19,8 @@ def test_nothing_is_ahead_of_uniform_on_noise(tmp_path, monkeypatch):
 
 
 def test_known_tables_come_from_one_model_and_are_fresh():
-    X, y = noise.known_table(0, 0)
-    again, other = noise.known_table(0, 0)[0], noise.known_table(len(noise.MODELS), 0)[0]
+    X, y = noise.known_table(0)
+    again, other = noise.known_table(0)[0], noise.known_table(len(noise.MODELS))[0]
     assert (again == X).all()
     assert X.shape == other.shape
     assert (other != X).all()
@@ -34,7 +34,7 @@ def test_a_wrong_lead_is_counted():
 
 
 def test_student_s_t_covers_normal_means():
-    table = noise.coverage(0, series=4000)
+    table = noise.coverage(series=4000)
     normal = table[table["data"] == "normal"]
     assert normal["n"].tolist() == [3, 5, 10, 20, 40]
     assert normal["covered"].tolist() == pytest.approx([0.95] * 5, abs=0.012)

@@ -193,6 +193,12 @@ def test_the_package_s_own_players_are_trusted_with_blocks(env):
 
     assert not is_from_package(make(Tuned, env, gamma=0.1))
     assert is_label_blind(make(Tuned, env, gamma=0.1))
+
+    class Told(Banditron):  # its learning would meet the label in the place of the bit
+        def _outcome(self, action, label):
+            return label
+
+    assert not is_label_blind(make(Told, env, gamma=0.1))
     banditron.play_block = lambda X, y, trace: None
     assert not is_label_blind(banditron)
 

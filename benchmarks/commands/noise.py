@@ -21,9 +21,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.result_pages.intervals import MODELS, parts, shown_known, shown_noise
 from banditlab.analysis import load
 from banditlab.analysis.arena import arenas
-from banditlab.analysis.pages import fill_page, markdown_table
+from banditlab.analysis.pages import fill_page
 from banditlab.analysis.statistics import mean_intervals
 from banditlab.analysis.summary import differences, standings
 from banditlab.comparison import comparison
@@ -33,8 +34,6 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 SHAPES = [(100, 3, 2), (200, 5, 3), (300, 5, 5), (600, 10, 5), (150, 10, 8), (400, 3, 3), (100, 8, 4), (250, 5, 10)]
 """(rows, features, classes) of the tables of noise, in turn."""
-MODELS = [(100, 3, 2, 2.0), (300, 5, 3, 2.0), (200, 8, 4, 3.0), (500, 5, 5, 4.0)]
-"""(rows, features, classes, standard deviation of the weights) of the planted models, in turn."""
 SERIES = 20_000
 PLACE = Path("docs/results")
 
@@ -53,8 +52,7 @@ def main(*, noise: int = 100, known: int = 100, repetitions: int = 10, keep: boo
     if keep:
         for name, table in made.items():
             table.to_csv(PLACE / f"intervals-{name}.csv", index=False, float_format="%.4g")
-        written = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known}
-        fill_page(PLACE / "intervals.md", {name: written[name](table) for name, table in made.items()})
+        fill_page(PLACE / "intervals.md", parts(PLACE))
 
 
 # --------------------------------------------------------------------------------------------------------------- intervals
@@ -74,13 +72,6 @@ def coverage(series: int = SERIES) -> pd.DataFrame:
         rows.append({"data": name, "n": n, "below": float(np.mean(high < 0)), "above": float(np.mean(low > 0))})
     table = pd.DataFrame(rows)
     return table.assign(covered=1 - table["below"] - table["above"])
-
-
-def shown_coverage(table: pd.DataFrame) -> str:
-    """Return the table for the page, a column for each number of repetitions."""
-    wide = table.pivot(index="data", columns="n", values="covered").reindex(list(dict.fromkeys(table["data"])))
-    rows = [[str(name), *(f"{value:.3f}" for value in row)] for name, row in zip(wide.index, wide.to_numpy())]
-    return markdown_table(["data", *(f"n = {n}" for n in wide.columns)], rows)
 
 
 # ------------------------------------------------------------------------------------------------------------------ tables
@@ -134,24 +125,6 @@ def over_noise(place: Path, tables: int, repetitions: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def shown_noise(table: pd.DataFrame) -> str:
-    """Return the table for the page, a line a shape."""
-    rows = []
-    for (n, d, K), group in [*table.groupby(["rows", "features", "classes"]), (("all", "", ""), table)]:
-        ahead, apart = (group["ahead_of_uniform"] != "").sum(), (group["pairs_apart"] > 0).sum()
-        rows.append([*map(str, (n, d, K, len(group), ahead, apart)), f"{100 * group['lead'].mean():.1f}"])
-    head = [
-        "rows",
-        "d",
-        "K",
-        "tables",
-        "some player ahead of uniform",
-        "any pair told apart",
-        "lead of the first, points",
-    ]
-    return markdown_table(head, rows, "r")
-
-
 # ------------------------------------------------------------------------------------------------------------- known truth
 
 
@@ -189,26 +162,3 @@ def _asserted(listed: list[Any]) -> Iterator[tuple[str, str]]:
     heads = [row for i, row in enumerate(listed) if i == 0 or row.position != listed[i - 1].position]
     yield from ((a.label, b.label) for a, b in itertools.pairwise(heads))
     yield from ((listed[0].label, row.label) for row in listed if row.position > listed[0].position)
-
-
-def shown_known(table: pd.DataFrame) -> str:
-    """Return the table for the page, a line a model."""
-    rows = []
-    for model, group in [*table.groupby("model"), ("all", table)]:
-        n, d, K = MODELS[model][:3] if model != "all" else ("all", "", "")
-        wrong, apart = (group["ranked_wrong"] > 0).sum(), (group["apart_wrong"] > 0).sum()
-        counts = (
-            n,
-            d,
-            K,
-            len(group),
-            group["ranked"].sum(),
-            wrong,
-            group["apart"].sum(),
-            apart,
-            group["all_held"].sum(),
-        )
-        rows.append([*map(str, counts), f"{group['pairs_held'].sum() / group['pairs'].sum():.3f}"])
-    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs told apart"]
-    head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
-    return markdown_table(head, rows, "r")

@@ -86,7 +86,7 @@ def test_the_check_of_commands_can_fail() -> None:
 
 
 def test_a_notebooks_pages_name_it() -> None:
-    """Every result page names the notebooks that fill it, and every page that is filled has one."""
+    """Every result page names the notebooks, or the benchmark, that fill it, and every page that is filled has one."""
     listed = subprocess.run(
         [sys.executable, "-c", "import json, result_pages; print(json.dumps(result_pages.PAGES))"],
         cwd=LAB / "analysis",
@@ -95,8 +95,12 @@ def test_a_notebooks_pages_name_it() -> None:
         check=True,
     )
     notebooks = {path.name: path.read_text(encoding="utf-8") for path in (LAB / "analysis").glob("*.py")}
+    measured = "\n".join(path.read_text("utf-8") for path in (LAB / "benchmarks" / "commands").glob("*.py"))
     for page, folder in json.loads(listed.stdout).items():
+        text = (LAB / "docs" / folder / f"{page}.md").read_text(encoding="utf-8")
+        if f'fill_page(PLACE / "{page}.md"' in measured:
+            assert "`python -m benchmarks " in text, page
+            continue
         fill = [name for name, code in notebooks.items() if f'result_pages.fill("{page}")' in code]
         assert fill, f"no notebook fills {page}.md"
-        text = (LAB / "docs" / folder / f"{page}.md").read_text(encoding="utf-8")
         assert folder != "results" or all(f"(../../analysis/{name})" in text for name in fill), page

@@ -1,0 +1,67 @@
+"""docs/results/intervals.md: whether intervals hold, and what a comparison finds in noise and in tables of known truth."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from banditlab.analysis.pages import markdown_table
+
+MODELS = [(100, 3, 2, 2.0), (300, 5, 3, 2.0), (200, 8, 4, 3.0), (500, 5, 5, 4.0)]
+"""(rows, features, classes, standard deviation of the weights) of the planted models, in turn."""
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the page's tables by marker."""
+    shown = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known}
+    return {
+        name: show(pd.read_csv(results / f"intervals-{name}.csv", keep_default_na=False))
+        for name, show in shown.items()
+    }
+
+
+def shown_coverage(table: pd.DataFrame) -> str:
+    """Return the table for the page, a column for each number of repetitions."""
+    wide = table.pivot(index="data", columns="n", values="covered").reindex(list(dict.fromkeys(table["data"])))
+    rows = [[str(name), *(f"{value:.3f}" for value in row)] for name, row in zip(wide.index, wide.to_numpy())]
+    return markdown_table(["data", *(f"n = {n}" for n in wide.columns)], rows)
+
+
+def shown_noise(table: pd.DataFrame) -> str:
+    """Return the table for the page, a line a shape."""
+    rows = []
+    for (n, d, K), group in [*table.groupby(["rows", "features", "classes"]), (("all", "", ""), table)]:
+        ahead, apart = (group["ahead_of_uniform"] != "").sum(), (group["pairs_apart"] > 0).sum()
+        rows.append([*map(str, (n, d, K, len(group), ahead, apart)), f"{100 * group['lead'].mean():.1f}"])
+    head = [
+        "rows",
+        "d",
+        "K",
+        "tables",
+        "some player ahead of uniform",
+        "any pair told apart",
+        "lead of the first, points",
+    ]
+    return markdown_table(head, rows, "r")
+
+
+def shown_known(table: pd.DataFrame) -> str:
+    """Return the table for the page, a line a model."""
+    rows = []
+    for model, group in [*table.groupby("model"), ("all", table)]:
+        n, d, K = MODELS[model][:3] if model != "all" else ("all", "", "")
+        wrong, apart = (group["ranked_wrong"] > 0).sum(), (group["apart_wrong"] > 0).sum()
+        counts = (
+            n,
+            d,
+            K,
+            len(group),
+            group["ranked"].sum(),
+            wrong,
+            group["apart"].sum(),
+            apart,
+            group["all_held"].sum(),
+        )
+        rows.append([*map(str, counts), f"{group['pairs_held'].sum() / group['pairs'].sum():.3f}"])
+    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs told apart"]
+    head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
+    return markdown_table(head, rows, "r")

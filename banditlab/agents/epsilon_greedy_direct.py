@@ -14,6 +14,7 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
 from banditlab.numerics.simd import WIDTH, eight, put
 from banditlab.players.agent import KernelAgent
@@ -36,6 +37,10 @@ class State(NamedTuple):
     rounds: NDArray[np.int64]
     settings: NDArray[np.float64]
     z: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"rounds": COUNT}
 
 
 @inline

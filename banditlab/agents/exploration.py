@@ -15,6 +15,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.contexts import row, stretch
 from banditlab.numerics.draws import draw, draw_uniform, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, RoundAgent, Trace
@@ -165,6 +166,10 @@ class Exploration(AroundForecaster, RoundAgent):
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.
         self.acted, self.rate = 0, 1.0
+
+    def limits(self) -> Limits:
+        """Return the ranges of what a schedule has come to."""
+        return {"acted": COUNT, "rate": (0.0, 1.0)}
 
     def _resolved(self, gamma: float | str) -> float | str:
         if gamma not in ("theory", "anytime"):

@@ -14,6 +14,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax, runner_up
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import inline
+from banditlab.numerics.limits import Limits, constant
 from banditlab.numerics.linear_scores import matrix, per_class, scores
 from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
 from banditlab.numerics.simd_math import exponentials
@@ -44,6 +45,10 @@ class State(NamedTuple):
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
     norm: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"loss": constant(self.loss), "adaptive": constant(self.adaptive)}
 
 
 # payload (K + 1,) carries v = W x - max_k (W x)_k; with the logistic loss e^v in its place, and their sum behind them.

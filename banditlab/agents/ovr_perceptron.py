@@ -11,6 +11,7 @@ from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw_uniform
 from banditlab.numerics.jit import inline
+from banditlab.numerics.limits import Limits, constant
 from banditlab.numerics.linear_scores import add, matrix, per_class, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
@@ -26,6 +27,10 @@ class State(NamedTuple):
     V: NDArray[np.float64]
     z: NDArray[np.float64]
     rules: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"rules": constant(self.rules)}
 
 
 @inline

@@ -14,6 +14,7 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.limits import Limits, constant
 from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
 from banditlab.numerics.running_norm import SQUARE, measured, note, running_norm, squares
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, fma, put, total
@@ -44,6 +45,10 @@ class State(NamedTuple):
     norm: NDArray[np.float64]
     rates: NDArray[np.float64]
     greedy: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"greedy": constant(self.greedy)}
 
 
 @inline

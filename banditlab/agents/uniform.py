@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.draws import draw_uniform
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import Limits, constant
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 
@@ -17,6 +18,10 @@ class State(NamedTuple):
     """K, in an array because named tuples of a kernel hold arrays."""
 
     K: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"K": constant(self.K)}
 
 
 @njit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,10 @@ from banditlab.boosting.weak.tuning import Tuning
 from banditlab.boosting.weak.weak_learner import WeakLearner
 from banditlab.errors import UsageError, nearest
 from banditlab.numerics.draws import draw
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.players.agent import Floats, Trace
 from banditlab.players.label_agent import RoundLabelAgent
+from banditlab.players.saved import same
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
@@ -58,11 +60,29 @@ class Booster(RoundLabelAgent):
         """Return the learners as compiled loops take them, or None where one of them chooses in a way of its own."""
         return self._grove.forest(self.learners, self._ties)
 
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: a generator and some numbers for each learner."""
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        return super().least_bytes(problem, settings) + 256.0 * given["n_learners"]
+
+    def limits(self) -> Limits:
+        """Return the range of what is counted."""
+        return {"rounds": COUNT, "_seed": COUNT} if hasattr(self, "rounds") else {"_seed": COUNT}
+
     def get_state(self) -> dict[str, Any]:
         """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
         state = super().get_state()
         del state["_grove"], state["_tuning"]  # addresses; what follows from settings
         return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        written = state["_written"]  # those of the settings that were not left out when the booster was made
+        if not isinstance(written, dict) or not all(same(self._written.get(name), v) for name, v in written.items()):
+            raise UsageError(f"state._written must be some of the settings {self._written}")
+        super().set_state({name: value for name, value in state.items() if name != "_written"})
+        self._written = dict(written)
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
         """Set `learners`, N weak learners with the child streams given."""

@@ -84,6 +84,8 @@ class OnlineMBBM(Booster):
     summary = "boost-by-majority: votes whose costs are potentials"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Algorithm 1"
 
+    state_constants = ("_largest",)
+
     def __init__(
         self,
         problem: Problem,

@@ -331,6 +331,8 @@ class AdaBoostOLM(ExpertBooster):
     summary = "adaptive boosting: votes by gradient descent on the logistic loss, hedge over the numbers of learners"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Algorithm 2 (corrected)"
 
+    state_constants = ("loss_code", "_limit", "_rate", "_decay")
+
     def __init__(
         self,
         problem: Problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, Chains, advance, worst_effective_sample_size
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.log_mixture import mix, mix_linear, reweigh, smooth
 from banditlab.players.forecaster import Floats, Forecaster, checked_block
 from banditlab.players.inputs import as_class, as_context
@@ -43,6 +45,10 @@ class Net(NamedTuple):
     rounds: NDArray[np.int64]
     smoothed: NDArray[np.float64]
     Z: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"rounds": COUNT}
 
 
 @njit
@@ -321,6 +327,21 @@ class Aggregating(Forecaster):
         return possible if bound is None else min(possible, bound)  # both hold; few nodes' tangents may allow more
 
     # ------------------------------------------------------------------------------------------------------------- state
+
+    def limits(self) -> Limits:
+        """Return the range of what is counted."""
+        return {"_round": COUNT}
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: members, nodes or the chains' positions, each (K, d)."""
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        if given["sampler"] == "mala":
+            count = given["steps"] * given["chains"]
+        else:
+            count = given["members"] if given["sampler"] == "net" else 1
+            count = count if given["nodes"] == "theory" or given["sampler"] == "net" else given["nodes"]
+        return 16.0 * count * problem.n_classes * problem.n_features
 
     def get_state(self) -> dict[str, Any]:
         """Return the state; for "mala" the distinct contexts and their counts included."""

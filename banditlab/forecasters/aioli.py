@@ -12,6 +12,7 @@ from banditlab.bounds.aioli import aioli
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot, rank_one_downdate, support, symmetric_matvec_on
 from banditlab.numerics.tanh_root import aioli_root
 from banditlab.players.forecaster import KernelForecaster
@@ -32,6 +33,10 @@ class State(NamedTuple):
     spent: NDArray[np.float64]
     v: NDArray[np.float64]
     nonzero: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"nonzero": (0, self.v.shape[-1] - 1)}
 
     @classmethod
     def initial(cls, d: int, regularization: float, curvature: float, virtual_weight: float) -> State:

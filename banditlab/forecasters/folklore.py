@@ -23,6 +23,7 @@ from banditlab.numerics.joint_inverse import (
     rounding_doubt,
 )
 from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
@@ -53,6 +54,10 @@ class State(NamedTuple):
     g: NDArray[np.float64]
     u: NDArray[np.float64]
     root: RootScratch
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"unsolved": COUNT}
 
 
 @njit

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +132,12 @@ class FourierAIOLI(KernelForecaster):
         omega = rng.spawn(1)[0].standard_normal((D // 2, problem.n_features)) / self.bandwidth
         inner = aioli.State.initial(D, self.regularization, self.curvature, self.virtual_weight)
         self.state = State(omega, np.zeros(D), inner)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: AIOLI's inverse over the features, and their directions."""
+        features = settings.get("features", cls.own_settings()["features"].default)
+        return 8.0 * features * max(features, problem.n_features)
 
     @property
     def margin_bound(self) -> float:

@@ -14,6 +14,7 @@ from banditlab.numerics.dense import overwrite
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.jit import njit
 from banditlab.numerics.joint_inverse import EPSILON
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.row_ball_projection import backward, cholesky, forward
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.symmetric import dot
@@ -50,6 +51,10 @@ class State(NamedTuple):
     trial: NDArray[np.float64]
     z: NDArray[np.float64]
     s: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"factored": COUNT, "unsolved": COUNT}
 
 
 @njit

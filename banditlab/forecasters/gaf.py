@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from banditlab.numerics.joint_inverse import (
     rounding_doubt,
 )
 from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
     RootScratch,
@@ -61,6 +63,10 @@ class State(NamedTuple):
     step: NDArray[np.float64]
     C: NDArray[np.float64]
     root: RootScratch
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"unsolved": COUNT}
 
 
 @njit
@@ -340,6 +346,13 @@ class GAF(QuadraticForecaster):
             raise UsageError(f"samples must be even for nodes = 'fixed' (antithetic pairs), got {m}")
         half = needed_generator(self.rng, "nodes = 'fixed'").spawn(1)[0].standard_normal((m // 2, K))
         return Nodes.of(np.concatenate([half, -half]), np.full(m, 1.0 / m))
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at first: that of the quadratic, and the samples."""
+        samples = settings.get("samples", cls.own_settings()["samples"].default)
+        drawn = settings.get("nodes", "fixed") == "fixed"
+        return super().least_bytes(problem, settings) + (4.0 * samples * problem.n_classes if drawn else 0.0)
 
     def bound(self, rounds: float) -> float | None:
         """Return the regret's bound after `rounds` rounds, in nats, in expectation over the nodes; None if unproved."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -83,6 +84,12 @@ class GAFFresh(Forecaster):
 
     def _draw(self) -> None:
         self._draws.standard_normal(out=self._gaf.state.nodes.points)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: the inverse and the samples."""
+        samples = settings.get("samples", cls.own_settings()["samples"].default)
+        return super().least_bytes(problem, settings) + 4.0 * samples * problem.n_classes
 
     def predict(self, context: Floats) -> Floats:
         """Return the logits (K,) for `context` (d,), by the samples that stand."""

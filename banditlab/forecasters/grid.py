@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -191,6 +192,14 @@ class BGrid(KernelForecaster):
             advice += ", or take folklore, whose dual form needs the span of the contexts learnt only"
         members = f"its {self.size} members take" if self.size > 1 else "its member takes"
         refuse_primal(f"b-grid: {members}", self.size * each, self.problem, advice)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: that of every member."""
+        size = settings.get("size", cls.own_settings()["size"].default)
+        member = settings.get("member", cls.own_settings()["member"].default)
+        order = (2, 2) if member == "folklore" else (1, 2)
+        return 4.0 * size * problem.n_classes ** order[0] * problem.n_features ** order[1]
 
     @property
     def norm_bounds(self) -> list[float]:

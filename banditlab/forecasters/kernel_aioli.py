@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.bounds.aioli import aioli
 from banditlab.bounds.curvature import tight_curvature
-from banditlab.errors import IncompatibleError
+from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters.aioli import surrogate
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import borrow, njit
@@ -18,6 +18,7 @@ from banditlab.numerics.kernel_quadratic import GAUSSIAN, LINEAR, POLYNOMIAL, Du
 from banditlab.numerics.tanh_root import aioli_root
 from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context, as_rows
+from banditlab.players.saved import fields_of
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive, resolve
 
@@ -141,6 +142,18 @@ class KernelAIOLI(Forecaster):
         parameter = float(self.degree) if self.kernel == "polynomial" else self.bandwidth
         dual = Dual.empty(problem.n_features, KERNELS[self.kernel], parameter, self.regularization)
         self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
+        room, stored = len(given["s"]), given["L"].shape
+        if room < 1 or stored != (room * (room + 1) // 2,):
+            raise UsageError(
+                f"state.state.dual.L must hold the rows of a factor of order {room}, got the shape {stored}"
+            )
+        dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, room)
+        self.state = self.state._replace(dual=dual)
+        super().set_state(state)
 
     @property
     def margin_bound(self) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from banditlab.bounds.ogd import ogd as ogd_bound
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.linear_scores import matrix, per_class, scores
 from banditlab.numerics.running_norm import (
     LEAST_SCALE,
@@ -44,6 +45,10 @@ class State(NamedTuple):
     spent: NDArray[np.float64]
     s: NDArray[np.float64]
     r: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"t": COUNT}
 
 
 @inline

@@ -19,6 +19,7 @@ from banditlab.numerics.joint_root import Root
 from banditlab.numerics.sparse_rows import CSR, is_sparse, n_rows
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.players.inputs import as_rows
+from banditlab.players.saved import fields_of
 from banditlab.problem import Problem
 from banditlab.validation import one_of, positive
 
@@ -274,21 +275,33 @@ class QuadraticForecaster(KernelForecaster):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned, in either form."""
-        K, d, given = self.problem.n_classes, self.problem.n_features, _fields(state["state"])
+        K, d, given = self.problem.n_classes, self.problem.n_features, fields_of(state["state"]) or {}
         dual = "span" in given
-        if dual or self.dual:  # arrays of the kinds that are given, which bring their own sizes
-            n = 1 if dual else d
+        if dual and not self._begins_dual():
+            raise UsageError("state.state is in the dual form, in which these settings never are")
+        if dual or self.dual:  # arrays of the kinds that are given, of the sizes to which they grew
+            n, width = self._sizes_of(given) if dual else (d, None)
             learner = self.learner._replace(blocks=self._inverse.initial(K, n, self.regularization), h=np.zeros((K, n)))
-            width = 1 if dual and not isinstance(_fields(given["span"])["X"], np.ndarray) else None
             self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner
+        self.sparse = self.dual
         super().set_state(state)
+
+    def _sizes_of(self, given: dict[str, Any]) -> tuple[int, int | None]:
+        """Return the room of a dual state and the width of its sparse contexts, if they stand in the arrays it brings."""
+        K, d = self.problem.n_classes, self.problem.n_features
+        span, learner = fields_of(given["span"]) or {}, fields_of(given["learner"]) or {}
+        n, sparse = len(span["L"]), fields_of(span["X"])
+        first = (fields_of(learner["blocks"]) or {})["C" if self.rooted else "M"]
+        inverse = (K, n, K * n) if self.rooted else (K * (K + 1) // 2, n, n)
+        width = None if sparse is None else int(sparse["places"].shape[1])
+        if not 1 <= n <= d or first.shape != inverse or span["L"].shape != (n, n) or not 1 <= (width or 1) <= d:
+            raise UsageError(
+                f"state.state must be of one room of 1 ... {d}, got arrays of {first.shape} and {span['L'].shape}"
+            )
+        return n, width
 
 
 @cache
 def _of_root(cls: type[QuadraticForecaster]) -> Kernels:
     predict, update, predict_many = cls.root_kernels
     return Kernels(predict, update, predict_many, f"{cls.__module__}.{cls.__qualname__} of the root")
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else value._asdict()

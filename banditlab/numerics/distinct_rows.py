@@ -52,8 +52,15 @@ class Distinct:
         return {"X": self.X.copy(), "C": self.C.copy()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` returned."""
+        """Take over what `arrays` returned; a ValueError where it is nothing of the kind."""
+        X, C = arrays["X"], arrays["C"]
+        for name, A, width in (("X", X, self._X.shape[1]), ("C", C, self._C.shape[1])):
+            fits = isinstance(A, np.ndarray) and A.dtype == np.float64 and A.shape == (len(X), width)
+            if not fits or not np.isfinite(A).all():
+                raise ValueError(
+                    f"the contexts' array {name} must hold finite numbers in {width} columns, one row each"
+                )
         self._rows.clear()
-        for context, counts in zip(arrays["X"], arrays["C"], strict=True):
+        for context, counts in zip(X, C, strict=True):
             row = self.row(context)  # may replace self._C by a longer one
             self._C[row] = counts

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import fill, invert
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.packed_symmetric import (
     downdate,
     identities,
@@ -98,6 +99,10 @@ class Programme(NamedTuple):
     nu: Floats
     tally: NDArray[np.int64]
     room: Room
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"tally": COUNT}
 
 
 def programme_state(n_classes: int, n_features: int, ridge: float, radius: float) -> Programme:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import row_times
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import RootScratch, root
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,10 @@ class LogitLaw(NamedTuple):
     Vt: Floats
     JY: Floats
     fresh: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"fresh": (0, 1)}
 
 
 class Room(NamedTuple):
@@ -91,6 +96,12 @@ class Posterior(NamedTuple):
     tally: NDArray[np.int64]
     law: LogitLaw
     room: Room
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        # Y takes n columns at a time
+        n = self.Y.shape[1] // DELAYED
+        return {"tally": (np.zeros(2, np.int64), np.array([n * DELAYED, COUNT[1]]), np.array([n, 1]))}
 
 
 def posterior_state(n_classes: int, n_features: int, deviation: float) -> Posterior:

@@ -26,6 +26,7 @@ from banditlab.numerics.context_store import Stored, begin, finish, keep, produc
 from banditlab.numerics.contexts import row
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.joint_inverse import BATCH
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 INDEPENDENT = 1e-8
@@ -51,6 +52,13 @@ class Span(NamedTuple):
     W: NDArray[np.float64]
     rest: NDArray[np.float64]
     Xi: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        found: Limits = {"rank": (0, self.room)}
+        if isinstance(self.X, Stored):
+            found = {**found, "X.places": (0, len(self.v) - 1), "X.length": (0, self.X.places.shape[1])}
+        return found
 
     @classmethod
     def empty(cls, room: int, d: int, width: int | None = None) -> Span:

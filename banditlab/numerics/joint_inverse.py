@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.softmax_root import core_factor
 
 BATCH = 128
@@ -58,6 +59,12 @@ class Blocks(NamedTuple):
     MXt: NDArray[np.float64]
     FX: NDArray[np.float64]
     Ats: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        # an update takes K rows, and the one that fills the room clears it; a stack has an axis more
+        K, room = self.F.shape[-3:-1]
+        return {"rows": (0, room - K, K), "at": (0, 1)}
 
     @classmethod
     def initial(cls, K: int, d: int, regularization: float) -> Blocks:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 FIRST_ROOM = 64
@@ -46,11 +47,15 @@ class Dual(NamedTuple):
     k: NDArray[np.float64]
     a: NDArray[np.float64]
 
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"n": (0, len(self.s))}
+
     @classmethod
-    def empty(cls, d: int, kernel: int, parameter: float, regularization: float) -> Dual:
+    def empty(cls, d: int, kernel: int, parameter: float, regularization: float, room: int = FIRST_ROOM) -> Dual:
         """Return the quadratic before any round."""
-        s, beta, r, k, a = np.zeros((5, FIRST_ROOM))
-        X, L = np.zeros((FIRST_ROOM, d)), np.zeros(FIRST_ROOM * (FIRST_ROOM + 1) // 2)
+        s, beta, r, k, a = np.zeros((5, room))
+        X, L = np.zeros((room, d)), np.zeros(room * (room + 1) // 2)
         return cls(np.zeros(1, np.int64), X, s, beta, r, L, kernel, parameter, regularization, k, a)
 
     def roomy(self) -> Dual:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax import log_softmax
 from banditlab.numerics.symmetric import dot
 
@@ -47,6 +48,10 @@ class Chains(NamedTuple):
     V: NDArray[np.float64]
     H: NDArray[np.float64]
     z: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"tally": COUNT}
 
 
 @njit

@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import Floats, product, step_along, width, zeros
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
 
@@ -77,6 +78,14 @@ class Ahead(NamedTuple):
     X: Floats
     V: Floats
     room: Floats
+
+    def limits(self) -> Limits:
+        """Return the range of every integer at rest: no stretch is under way, and nothing waits."""
+        place, m = np.zeros(4, np.int64), self.G.shape[1]
+        place[HALF] = 1
+        rounds = np.full(1 + m, m - 1)
+        rounds[0] = 0
+        return {"place": (0, place), "rounds": (0, rounds)}
 
 
 def ahead(M: int, d: int, m: int) -> Ahead:

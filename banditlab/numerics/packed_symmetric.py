@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put, total, totals
 
 Floats = NDArray[np.float64]
@@ -98,6 +99,11 @@ class Point(NamedTuple):
     value: Floats
     place: NDArray[np.int64]
     upto: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        D = len(self.value)
+        return {"place": (0, WIDTH * (D - 1)), "upto": (0, D)}
 
 
 def point(d: int) -> Point:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.symmetric import dot
 
 TOLERANCE = 1e-12
@@ -69,6 +70,10 @@ class MetricBall(NamedTuple):
     Y: NDArray[np.float64]
     left: NDArray[np.float64]
     product: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"tally": COUNT, "free": (0, len(self.nu) - 1), "pinned": (0, 1)}
 
     @classmethod
     def empty(cls, K: int, d: int) -> MetricBall:

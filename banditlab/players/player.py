@@ -7,10 +7,8 @@ player built again from `params()` and given its saved state continues as if it 
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,6 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from banditlab.errors import UsageError
+from banditlab.numerics.limits import Limits
+from banditlab.players.saved import Fields, at, decode, encode, read, require, restored, same, within, write
 from banditlab.problem import Problem
 
 STATE_FORMAT = 5
@@ -72,6 +72,9 @@ class Player:
 
     state_order: ClassVar[tuple[int, int]] = (1, 1)
     """(a, b): at its defaults the state is at least K^a d^b / 2 numbers."""
+
+    state_constants: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the state that follow from problem and settings and never change: a saved one must agree."""
 
     excluded_checks: ClassVar[dict[str, str]] = {}
     """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
@@ -160,13 +163,48 @@ class Player:
         skip = {"problem", *self.own_settings()}
         return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
 
+    def limits(self) -> Limits:
+        """Return least and largest values of numbers of the state, by attribute, where not any number makes sense.
+
+        Named tuples of kernels have `limits` of their own (see `banditlab.numerics.limits`).
+        """
+        return {}
+
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Take over a state that `get_state` of a player with the same settings returned.
+
+        Raises
+        ------
+        UsageError
+            A name that is missing or that the state of this player does not have, an array of another shape or type,
+            something else of another type, or a number out of `limits`, the player's or its tuple's. Nothing that is
+            no part of the state is ever replaced: no method, kernel, setting or problem.
+        """
+        own = Player.get_state(self)
+        told = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
+        name = self.id or type(self).__name__
+        for odd in sorted(set(state) - set(own)):
+            raise UsageError(f"the state of {name} has no {odd!r}")
+        for lost in sorted(told - set(state)):
+            raise UsageError(f"the state of {name} lacks {lost!r}")
+        mine, state = {name: own[name] for name in state}, dict(state)
+        require(mine, state, "state")
+        for name, limits in self.limits().items():
+            if name.partition(".")[0] in state:
+                within(at(state, name), f"state.{name}", *limits)
         for name, value in state.items():
-            setattr(self, name, _restored(getattr(self, name), value))
+            if name in ("payload_size", "plays_blocks", "sparse", *self.state_constants) and not same(
+                mine[name], value
+            ):
+                raise UsageError(f"state.{name} must be what the settings make it, {mine[name]!r}")
+        for name, value in restored(mine, state).items():
+            setattr(self, name, value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle."""
+        """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle.
+
+        An earlier file of that name stays until the new one is whole.
+        """
         arrays: dict[str, np.ndarray] = {}
         problem = {name: getattr(self.problem, name) for name in ("n_features", "n_classes", "radius", "horizon")}
         head = {
@@ -175,138 +213,92 @@ class Player:
             "version": self.version,
             "problem": problem,
             "settings": self.params(),
-            "state": _encode(self.get_state(), "state", arrays),
+            "state": encode(self.get_state(), "state", arrays),
         }
-        with open(path, "wb") as file:
-            np.savez(file, header=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+        write(path, head, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the player that `save` wrote; it continues exactly where the saved one stopped.
 
+        The file may come from anybody: it is data, nothing in it is run, and what compiled code would trip over is refused.
+
         Raises
         ------
         UsageError
-            The file is not one of this class's, or was written in another format or version.
+            The file is not one of this class's, was written in another format or version, or holds what no player of this
+            class with its problem and settings can have come to.
         """
-        head, arrays = _read(Path(path))
-        if head["format"] != STATE_FORMAT:
+        file = Path(path)
+        if not file.is_file():
+            raise UsageError(f"{file}: no such file")
+        try:
+            head, arrays = read(file)
+            found = (head["id"], head["version"])
+        except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
+            raise UsageError(f"{file}: not a saved player: {_one_line(error)}") from error
+        if head.get("format") != STATE_FORMAT:
             raise UsageError(
-                f"{Path(path)}: saved in format {head['format']}, but this version of banditlab reads and writes format "
-                f"{STATE_FORMAT}: play the run again, or load it with the version that saved it"
+                f"{file}: saved in format {_short(head.get('format'))}, but this version of banditlab reads and writes "
+                f"format {STATE_FORMAT}: play the run again, or load it with the version that saved it"
             )
-        found = (head["id"], head["version"])
-        if found != (cls.id, cls.version):
-            raise UsageError(f"{Path(path)}: holds (id, version) {found}, expected {(cls.id, cls.version)}")
-        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **head["settings"])
-        player.set_state(_decode(head["state"], arrays))
+        if found != (cls.id, cls.version) or type(head["version"]) is not int:
+            raise UsageError(f"{file}: holds (id, version) {_short(found)}, expected {(cls.id, cls.version)}")
+        try:
+            return cls._built(head, arrays, file.stat().st_size)
+        except Exception as error:  # settings and numbers of a crafted file may raise anything in a constructor
+            raise UsageError(f"{file}: not a {cls.id} that was saved: {_one_line(error)}") from error
+
+    @classmethod
+    def _built(cls, head: dict[str, Any], arrays: dict[str, np.ndarray], size: int) -> Self:
+        """Return the player of a file's header and arrays; `size` is how large the file is, in bytes."""
+        if set(head) != {"format", "id", "version", "problem", "settings", "state"}:
+            raise ValueError(f"its header has the names {_short(', '.join(head))}")
+        settings, state = head["settings"], head["state"]
+        problem = _problem(head["problem"])
+        if not isinstance(settings, dict):
+            raise ValueError("its settings are no table")
+        # What the constructor is about to make stands in the file: a small file makes no large player.
+        least = cls.least_bytes(problem, settings)
+        if not least <= SLACK + 4 * size:
+            raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")
+        given = decode(state, "state", arrays)
+        if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
+            raise ValueError("its state is no table, or there are arrays that belong to nothing")
+        rng = None if given.get("rng") is None else np.random.default_rng(0)
+        player = cls(problem, rng, **settings)
+        lacking = sorted(set(player.get_state()) - set(given))
+        if lacking:
+            raise ValueError(f"its state lacks {lacking[0]!r}")
+        player.set_state(given)
         return player
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file that `save` wrote."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
-    try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(str(arrays.pop("header")))
-    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path}: not a saved player") from error
-    return head, arrays
+SLACK = 2**24
+"""Bytes that the state of any player may take, whatever the size of its file."""
 
 
-def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return `value` as JSON-able data, its arrays moved to `arrays` under their path."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise TypeError(f"{path}: an array of objects cannot be saved; override get_state and set_state")
-        arrays[path] = value
-        return {"array": path}
-    if isinstance(value, np.random.Generator):
-        return {"generator": _plain(value.bit_generator.state)}
-    if isinstance(value, Player):
-        return {"fields": _encode_dict(value.get_state(), path, arrays)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"fields": _encode_dict(_fields(value), path, arrays)}
-    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {"dict": _encode_dict(value, path, arrays)}
-    if isinstance(value, list | tuple):
-        return {"items": [_encode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return {"value": value}
-    raise TypeError(f"{path}: a {type(value).__name__} cannot be saved; override get_state and set_state")
+def _problem(given: Any) -> Problem:
+    """Return the problem of a file's header, whose numbers are of the right types."""
+    types: dict[str, Any] = {"n_features": int, "n_classes": int, "radius": (int, float), "horizon": (int, type(None))}
+    if not isinstance(given, dict) or set(given) != set(types):
+        raise ValueError("its problem is none")
+    for name, kind in types.items():
+        if isinstance(given[name], bool) or not isinstance(given[name], kind) or _beyond(given[name]):
+            raise ValueError(f"its problem has {name} = {_short(given[name])}")
+    return Problem(**given)
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    return dict(value._asdict())
+def _beyond(value: Any) -> bool:
+    return type(value) is int and value >= 2**63
 
 
-def _encode_dict(fields: dict[str, Any], path: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {name: _encode(value, f"{path}.{name}", arrays) for name, value in fields.items()}
-
-
-class _Fields(dict[str, Any]):
-    """The decoded fields of a player or named tuple: only the object built anew knows which."""
-
-
-def _decode(node: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    [(kind, value)] = node.items()
-    if kind == "array":
-        return arrays[value]
-    if kind == "generator":
-        bits = getattr(np.random, value["bit_generator"])()
-        bits.state = value
-        return np.random.Generator(bits)
-    if kind in ("fields", "dict"):
-        return (_Fields if kind == "fields" else dict)({name: _decode(item, arrays) for name, item in value.items()})
-    if kind == "items":
-        return [_decode(item, arrays) for item in value]
-    return value
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _short(value: Any) -> str:
     """Return a setting in a few characters: numbers to six digits, long texts and lists cut."""
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _plain(value: Any) -> Any:
-    """Return a bit generator's state with its arrays as lists (PCG64 has none, Philox and MT19937 have)."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _restored(old: Any, new: Any) -> Any:
-    """Return `new` in the type of `old`, sharing nothing with `new`.
-
-    Arrays are written in place where they fit, so that what was built to share an array (a wrapper and the player
-    inside it) still does.
-    """
-    if isinstance(new, np.random.Generator):
-        bits = type(new.bit_generator)()
-        bits.state = new.bit_generator.state
-        return np.random.Generator(bits)
-    if isinstance(new, np.ndarray):
-        if isinstance(old, np.ndarray) and old.shape == new.shape and old.dtype == new.dtype and old.flags.writeable:
-            np.copyto(old, new)
-            return old
-        return new.copy()
-    if isinstance(old, Player):
-        old.set_state(new.get_state() if isinstance(new, Player) else new)
-        return old
-    if isinstance(old, tuple) and hasattr(old, "_fields"):
-        fields = new if isinstance(new, dict) else _fields(new)
-        return type(old)(**{name: _restored(getattr(old, name), value) for name, value in fields.items()})
-    if isinstance(new, _Fields):
-        raise TypeError(f"a saved {sorted(new)} meets a {type(old).__name__}: create it in the constructor")
-    if isinstance(new, dict):
-        known = old if isinstance(old, dict) else {}
-        return {name: _restored(known.get(name), value) for name, value in new.items()}
-    if isinstance(new, list | tuple):
-        olds = old if isinstance(old, list | tuple) and len(old) == len(new) else [None] * len(new)
-        return (tuple if isinstance(old, tuple) else list)(_restored(*pair) for pair in zip(olds, new))
-    return new

@@ -24,6 +24,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import bind, inline, njit, read_only
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
@@ -48,6 +49,10 @@ class State(NamedTuple):
     x: NDArray[np.float64]
     rounds: NDArray[np.int64]
     schedule: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
 @inline
@@ -259,6 +264,10 @@ class InverseGapAgent(KernelAgent):
             rounds=np.zeros(1, np.int64),
             schedule=np.array([self.sharpness * K, self.growth]),
         )
+
+    def limits(self) -> Limits:
+        """Return the range of the duel's winner: where there is no duel the rival is a stub."""
+        return {"state.winner": (-1, 1) if self.payload_size > self.problem.n_classes else (0, 0)}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

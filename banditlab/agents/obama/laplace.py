@@ -11,6 +11,7 @@ from banditlab.agents.obama.tempered import answer, hit_weight
 from banditlab.numerics.dense import cholesky_psd
 from banditlab.numerics.gaussian_posterior import Posterior, learn_label, logit_law, posterior_state
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax import add_softmax
 
 
@@ -30,6 +31,10 @@ class State(NamedTuple):
     n: NDArray[np.float64]
     v: NDArray[np.float64]
     qbar: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"hits": COUNT}
 
 
 @njit

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banditlab.agents.obama.tempered import HITS, answer
 from banditlab.numerics.jit import njit
 from banditlab.numerics.langevin import Chains, advance
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax import add_softmax
 from banditlab.numerics.symmetric import dot
 
@@ -34,6 +35,10 @@ class State(NamedTuple):
     hits: NDArray[np.int64]
     v: Floats
     qbar: Floats
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"hits": COUNT}
 
 
 @njit

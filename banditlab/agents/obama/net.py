@@ -11,6 +11,7 @@ from scipy.linalg import helmert
 
 from banditlab.agents.obama.tempered import answer, hit_weight
 from banditlab.numerics.jit import njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.log_mixture import mix_linear, reweigh
 
 Floats = NDArray[np.float64]
@@ -32,6 +33,10 @@ class State(NamedTuple):
     hits: NDArray[np.int64]
     Z: Floats
     qbar: Floats
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"hits": COUNT}
 
 
 @njit

@@ -152,9 +152,11 @@ class ObamaLite(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: a covariance with "laplace", else matrices W."""
-        if settings.get("sampler", SAMPLERS[0]) == "laplace":
-            return super().least_bytes(problem, settings)
-        return 8.0 * problem.n_classes * problem.n_features
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        if given["sampler"] == "laplace":
+            return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes
+        count = given["steps"] * given["chains"] if given["sampler"] == "mala" else given["members"]
+        return 8.0 * count * problem.n_classes * problem.n_features
 
     def _initial_state(self) -> Any:
         K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound

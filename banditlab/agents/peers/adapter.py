@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from banditlab.errors import UsageError
 from banditlab.numerics.draws import draw
 from banditlab.players.agent import Floats, RoundAgent
+from banditlab.players.saved import restored, within
 from banditlab.problem import Decision, Problem
 from banditlab.validation import at_least
 
@@ -86,6 +88,12 @@ class BatchPeerAgent(PeerAgent):
         self._rewards = np.zeros(self.batch)
         self._waiting = 0
 
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: the rounds that wait, and a vector for each class."""
+        batch = settings.get("batch", cls.own_settings()["batch"].default)
+        return super().least_bytes(problem, settings) + 8.0 * batch * problem.n_features
+
     @abstractmethod
     def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
         """Let the library learn from contexts (batch, d), the classes played there (batch,) and the bits (batch,)."""
@@ -105,6 +113,9 @@ class BatchPeerAgent(PeerAgent):
 
     def _set_waiting(self, waiting: dict[str, Any]) -> None:
         """Take over what `_get_waiting` returned."""
+        waiting = restored(self._get_waiting(), waiting, "state.waiting")
+        within(waiting["actions"], "state.waiting.actions", 0, self.problem.n_classes - 1)
+        within(waiting["rounds"], "state.waiting.rounds", 0, self.batch - 1)
         self._contexts, self._actions, self._rewards = (waiting[name] for name in ("contexts", "actions", "rewards"))
         self._waiting = waiting["rounds"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, library
 from banditlab.players.agent import Floats
+from banditlab.players.saved import restored
 from banditlab.problem import Problem
 
 
@@ -53,7 +53,8 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
-        state = copy.deepcopy(state)
-        self.rng = state["rng"]
         self._begin()
-        vars(self._learner).update(state["arrays"])
+        mine = {"rng": self.rng, "arrays": {name: getattr(self._learner, name) for name in self.arrays}}
+        taken = restored(mine, state)
+        self.rng = taken["rng"]
+        vars(self._learner).update({name: taken["arrays"][name] for name in self.arrays})

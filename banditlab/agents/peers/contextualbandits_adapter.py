@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.peers.adapter import BatchPeerAgent, PickledBySettings, internal_seed, library, one_hot
+from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
+from banditlab.players.saved import require, restored, within
 from banditlab.problem import Problem
 from banditlab.validation import positive
+
+SEEDS = (0, 2**64 - 1)
+"""Seeds of the policy's own generator."""
 
 
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
@@ -79,8 +84,11 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
-        state = copy.deepcopy(state)
-        self.rng, self._seed = state["rng"], state["seed"]
+        mine = {"rng": self.rng, "seed": self._seed, "policy_rng": self._policy.random_state, "explore_prob": 0.0}
+        within(state["explore_prob"], "state.explore_prob", 0.0, 1.0)
+        within(state["seed"], "state.seed", *SEEDS)
+        taken = restored(mine, {name: state[name] for name in mine})
+        self.rng, self._seed = taken["rng"], taken["seed"]
         self._policy = self._made()
         self._set_waiting(state["waiting"])
         if "fitted" in state:
@@ -92,13 +100,19 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
         """Give the policy its classes' models: one round makes them, and what it taught is written over."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
+        if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
+            raise UsageError(f"state.fitted.models must be of the classes 0 ... {self.problem.n_classes - 1}")
         self._policy.partial_fit(np.zeros((1, d)), np.array([first]), np.zeros(1))
         oracles = self._policy._oracles
+        one = self._model_of(oracles.algos[first])
+        mine = {"generators": list(oracles.rng_arm), "counts": oracles.beta_counters}
+        require(mine, {name: fitted[name] for name in mine}, "state.fitted")
         for k, model in fitted["models"].items():
-            self._set_model(oracles.algos[int(k)], model)
+            require(one, model, f"state.fitted.models.{k}")
+            self._set_model(oracles.algos[int(k)], copy.deepcopy(model))
         for rng, saved in zip(oracles.rng_arm, fitted["generators"], strict=True):
             _continue(rng, saved)
-        oracles.beta_counters = fitted["counts"]
+        oracles.beta_counters = fitted["counts"].copy()
 
 
 class LinearAgent(ContextualBanditsAgent):

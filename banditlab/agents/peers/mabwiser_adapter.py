@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.peers.adapter import BatchPeerAgent, internal_seed, library, one_hot
 from banditlab.players.agent import Floats
+from banditlab.players.saved import restored, within
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
@@ -68,18 +68,19 @@ class MABWiserAgent(BatchPeerAgent):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
-        state = copy.deepcopy(state)
         super().set_state({"rng": state["rng"]})
-        inside = self._mab._imp
-        inside.rng.rng = state["mab_rng"]
+        inside, K = self._mab._imp, self.problem.n_classes
+        within(len(state["arrays"]), "the number of state.arrays", 0, K, K)
+        inside.rng.rng = restored(inside.rng.rng, state["mab_rng"], "state.mab_rng")
         self._mab._is_initial_fit = bool(state["arrays"])
         for k, arrays in enumerate(state["arrays"]):
             model = inside.arm_to_model[k]
             inside.num_features = self.problem.n_features
             model.init(inside.num_features)
-            vars(model).update(arrays)
+            own = {name: getattr(model, name) for name in ARRAYS}
+            vars(model).update(restored(own, {name: arrays[name] for name in ARRAYS}, f"state.arrays.{k}"))
             model.rng = inside.rng
             if str(k) in state["own_rng"]:
                 model.rng = type(inside.rng)(0)
-                model.rng.rng = state["own_rng"][str(k)]
+                model.rng.rng = restored(model.rng.rng, state["own_rng"][str(k)], f"state.own_rng.{k}")
         self._set_waiting(state["waiting"])

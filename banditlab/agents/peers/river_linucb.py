@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from banditlab.agents.peers.adapter import PeerAgent, internal_seed, library, one_hot
+from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
+from banditlab.players.saved import require
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
@@ -91,11 +93,17 @@ class RiverLinUCB(PeerAgent):
         """Take over a state that `get_state` of a player with the same settings returned."""
         super().set_state({"rng": state["rng"]})
         version, words, gauss = state["ties"]
+        require([3, np.zeros(625, np.uint64)], [version, words], "state.ties")
+        require(gauss if gauss is None else 0.0, gauss, "state.ties.2")
         self._policy._rng.setstate((version, tuple(words.tolist()), gauss))
         self._policy._bayes_lin_regs.clear()
         for k, arrays in state["arrays"].items():
+            if k not in map(str, self._classes):
+                raise UsageError(f"state.arrays has a class {k!r}: they are 0 ... {self.problem.n_classes - 1}")
             model = self._policy._bayes_lin_regs[int(k)]
             model._ensure_features(range(self.problem.n_features))
+            own = {name: getattr(model, name) for name in ARRAYS}
+            require(own, {name: arrays[name] for name in ARRAYS}, f"state.arrays.{k}")
             for name in ARRAYS:
                 setattr(model, name, np.array(arrays[name], order="F" if name == "_ss_inv_arr" else "C"))
-            model._m_dirty = state["dirty"][k]
+            model._m_dirty = bool(state["dirty"][k])

@@ -8,7 +8,9 @@ import numpy as np
 
 from banditlab.agents.peers.adapter import PeerAgent, library
 from banditlab.numerics.draws import draw_uniform
+from banditlab.numerics.limits import COUNT
 from banditlab.players.agent import Floats
+from banditlab.players.saved import require, within
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, probability
 
@@ -99,6 +101,10 @@ class RiverLogistic(PeerAgent):
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
         super().set_state({"rng": state["rng"]})
+        K, d = self.problem.n_classes, self.problem.n_features
+        own = {"weights": np.zeros((K, d)), "intercepts": np.zeros(K), "steps": np.zeros(K, np.int64)}
+        require(own, {name: state[name] for name in own}, "state")
+        within(state["steps"], "state.steps", *COUNT)
         vectors = library("river.utils", self.id)
         columns = (state["weights"].tolist(), state["intercepts"].tolist(), state["steps"].tolist())
         for model, weights, intercept, steps in zip(self._models, *columns, strict=True):

@@ -14,6 +14,7 @@ import numpy as np
 from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, internal_seed, library
 from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
+from banditlab.players.saved import require, within
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, one_of, positive, probability
 
@@ -22,6 +23,10 @@ COST_TYPES = ("mtr", "dr", "dm", "ips")
 ONLY_MTR = ("squarecb", "regcb", "regcbopt")
 EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
 """Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
+
+
+LABELS, PLACES = (18, 26), 30
+"""Where in a model file the extreme costs stand, and where the number of bits of a place ends."""
 
 
 class VW(PickledBySettings, PeerAgent):
@@ -199,8 +204,37 @@ class VW(PickledBySettings, PeerAgent):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned."""
-        self.rng, self._seed = copy.deepcopy(state["rng"]), state["seed"]
-        self._model, self._vw = state["model"].tobytes(), None
+        require({"rng": self.rng, "seed": self._seed}, {name: state[name] for name in ("rng", "seed")}, "state")
+        within(state["seed"], "state.seed", 0, 2**32 - 1)
+        model = state["model"]
+        if not (isinstance(model, np.ndarray) and model.dtype == np.uint8 and model.ndim == 1):
+            raise UsageError("state.model must be the bytes of a model file")
+        self.rng, self._seed, self._vw = copy.deepcopy(state["rng"]), state["seed"], None
+        self._model = None
+        with _temporary_file() as file:
+            self._workspace().save(file)
+            own = file.read_bytes()
+        self._vw = None
+        self._model = _known(own, model.tobytes())
+
+
+def _known(own: bytes, model: bytes) -> bytes:
+    """Return a model file whose head is that of a fresh one of ours, or raise a UsageError.
+
+    Vowpal Wabbit takes options from the file (which may name other files) and places of weights as they come. After the
+    head stand a checksum, counts, and for each weight its place (four bytes) and three numbers.
+    """
+    if len(own) < PLACES or not own.startswith(b"\x07\x00\x00\x00"):
+        raise UsageError("this version of Vowpal Wabbit writes model files that banditlab cannot check")
+    end = own.index(b"\0", own.index(b" --")) + 1
+    labels = slice(*LABELS)  # the least and the largest cost seen, which change
+    heads = [head[: labels.start] + head[labels.stop : end + 4] for head in (own, model)]
+    weights = np.frombuffer(model[len(own) :][: (len(model) - len(own)) // 16 * 16], dtype="<u4").reshape(-1, 4)
+    places = weights[:, 0]
+    largest = 1 << int.from_bytes(own[labels.stop : PLACES], "little")
+    if heads[0] != heads[1] or (len(model) - len(own)) % 16 or (len(places) and places.max() >= largest):
+        raise UsageError("state.model is no model file of vw at these settings")
+    return model
 
 
 @contextmanager

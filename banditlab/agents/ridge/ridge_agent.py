@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.class_inverses import Inverses, inverses, look, move, read, recall
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import COUNT, WORD, Limits
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
@@ -41,6 +42,11 @@ class State(NamedTuple):
     z: NDArray[np.float64]
     q: NDArray[np.float64]
     noise: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        (least, most), (low, high) = COUNT, WORD
+        return {"tally": (np.array([least, low, least]), np.array([most, high, most]))}
 
 
 def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:

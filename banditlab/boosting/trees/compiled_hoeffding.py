@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from banditlab.boosting.trees.hoeffding_kernels import (
     CHILD,
     CLASS,
+    CLOSED,
     KIND,
     LEAF,
     NODES_USED,
@@ -19,9 +20,12 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     learn,
     shares,
 )
+from banditlab.boosting.trees.saved_tree import require_tree
 from banditlab.boosting.trees.tuned_tree import TunedTree, category
 from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.limits import COUNT, Limits
+from banditlab.players.saved import fields_of
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive, probability
 
@@ -41,6 +45,10 @@ class Arrays(NamedTuple):
     seen: Floats
     sizes: NDArray[np.int64]
     tuning: Floats
+
+    def limits(self) -> Limits:
+        """Return the range of every integer; `require_tree` says more."""
+        return {"nodes": (CLOSED, COUNT[1]), "sizes": (-1, COUNT[1])}
 
     @classmethod
     def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
@@ -121,6 +129,7 @@ class CompiledHoeffdingTree(TunedTree):
     id = "compiled-hoeffding-tree"
     summary = "a very fast decision tree, compiled"
     reference = "Domingos and Hulten, KDD 2000"
+    state_constants = ("starts", *TunedTree.state_constants)
     excluded_checks = {"bounded_memory": "grows with what it sees, as trees do"}
 
     def __init__(
@@ -150,6 +159,15 @@ class CompiledHoeffdingTree(TunedTree):
         tuning = [self.grace_period, self.split_confidence, self.tie_threshold, *looks]
         self.state = Arrays.of(K, numeric, sizes, tuning)
         self._scratch = np.zeros((SCRATCH, K))
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        given = fields_of(state["state"]) or {}
+        columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
+        require_tree(given, self.state, self.starts, columns)
+        room = {name: np.zeros(given[name].shape, given[name].dtype) for name in ("nodes", "values", "seen")}
+        self.state = self.state._replace(**room)
+        super().set_state(state)
 
     def view(self, context: Floats) -> Floats | Columns:
         """Return the context as the tree reads it."""

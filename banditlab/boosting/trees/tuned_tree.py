@@ -17,6 +17,8 @@ from banditlab.validation import at_least, number
 class TunedTree(ProbableLearner):
     """A tree's tuning, drawn where it is "random", and which columns are nominal features."""
 
+    state_constants: ClassVar[tuple[str, ...]] = ("_numeric", "_ordered", "_nominal")
+
     def __init__(
         self,
         problem: Problem,

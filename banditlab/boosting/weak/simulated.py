@@ -62,6 +62,8 @@ class Simulated(WeakLearner):
     summary = "told the label, with a known edge over a guess; for testing theorems"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Definition 1"
 
+    state_constants = ("reads_costs",)
+
     def __init__(
         self,
         problem: Problem,

@@ -1,0 +1,90 @@
+"""What the arrays of a compiled tree must be for its kernels to find their way in them: asked of trees that were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.boosting.trees.hoeffding_kernels import (
+    CHILD,
+    CLASS,
+    CLOSED,
+    FEATURE,
+    FREE_SEAT,
+    KIND,
+    LEAF,
+    NODES_USED,
+    NOMINAL,
+    NUMERIC,
+    SEAT,
+    SEATS_USED,
+)
+from banditlab.errors import UsageError
+from banditlab.players.saved import same
+
+DEEPEST = 4_000
+"""Splits above a leaf, at most: `weight_below` calls itself once for each, on the stack of a thread."""
+
+
+def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64], columns: int) -> None:
+    """Raise a UsageError unless arrays (see `hoeffding_kernels`) are those of a tree over so many columns.
+
+    `made` are those of a tree that has seen nothing, `starts` (number of nominal columns + 1,) where their categories begin.
+    """
+    nodes, values, seen, sizes = (given[name] for name in ("nodes", "values", "seen", "sizes"))
+    for name, least in (("nodes", 1), ("values", 1), ("seen", 1), ("sizes", 3), ("tuning", len(made.tuning))):
+        array, old = given[name], getattr(made, name)
+        fits = isinstance(array, np.ndarray) and array.dtype == old.dtype and array.shape[1:] == old.shape[1:]
+        _demand(fits and array.ndim == old.ndim and len(array) >= least, f"{name} has another shape or type")
+    _demand(len(values) == len(nodes) and len(sizes) == 3, "its arrays do not belong together")
+    _demand(same(made.tuning, given["tuning"]), "tuning is not what the settings make it")
+    used, seats, free = (int(sizes[slot]) for slot in (NODES_USED, SEATS_USED, FREE_SEAT))
+    _demand(1 <= used <= len(nodes) and 0 <= seats <= len(seen) and -1 <= free < seats, "sizes are beyond its arrays")
+    _require_nodes(nodes[:used], starts, columns)
+    _require_seats(nodes[:used], seen[:seats, 0], seats, free)
+    _demand(not np.isnan(values[:used, CLASS:]).any(), "a weight is no number")
+
+
+def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns: int) -> None:
+    """Demand that nodes are leaves or splits of columns there are, and that every node but the root has one parent above."""
+    nominal, kinds, feature, children = len(starts) - 1, nodes[:, KIND], nodes[:, FEATURE], nodes[:, CHILD:]
+    _demand(np.isin(kinds, (LEAF, NUMERIC, NOMINAL)).all(), "a node is neither a leaf nor a split")
+    numeric, named, leaves = kinds == NUMERIC, kinds == NOMINAL, kinds == LEAF
+    here = np.where(named, feature >= 0, feature >= nominal) & np.where(named, feature < nominal, feature < columns)
+    _demand(here[~leaves].all(), "a split is of a column that there is not")
+    _demand((children[leaves] == -1).all(), "a leaf has children")
+    _demand((children >= -1).all() and (children[~leaves] >= 0).any(axis=1).all(), "a split has no children")
+    _demand((children[numeric, :2] >= 0).all() and (children[numeric, 2:] == -1).all(), "a split has no two sides")
+    parents, places = np.nonzero(children >= 0)
+    below = children[parents, places]
+    whole = len(below) == len(nodes) - 1 and np.array_equal(np.sort(below), np.arange(1, len(nodes)))
+    _demand(whole and (below > parents).all(), "its nodes are no tree")
+    depth = np.zeros(len(nodes), np.int64)
+    for parent, child in sorted(zip(parents.tolist(), below.tolist(), strict=True)):  # parents stand above
+        depth[child] = depth[parent] + 1
+    _demand(depth.max() <= DEEPEST, f"it is deeper than {DEEPEST} splits")
+
+
+def _require_seats(nodes: NDArray[np.int64], first: NDArray[np.float64], seats: int, free: int) -> None:
+    """Demand that leaves sit in seats of their own, and that the others are a chain, each naming the next free one."""
+    taken = nodes[:, SEAT]
+    _demand((taken >= CLOSED).all() and (taken < seats).all(), "a leaf has a seat that there is not")
+    _demand((taken[nodes[:, KIND] != LEAF] < 0).all(), "a split has a seat")
+    occupied = taken[taken >= 0]
+    left = set(range(seats)) - set(occupied.tolist())
+    _demand(len(left) == seats - len(occupied), "two leaves have one seat")
+    while free >= 0:
+        _demand(free in left, "its free seats are no chain")
+        left.remove(free)
+        following = float(first[free])
+        _demand(following.is_integer() and -1.0 <= following < seats, "its free seats are no chain")
+        free = int(following)
+    _demand(not left, "its free seats are no chain")
+
+
+def _demand(right: Any, otherwise: str) -> None:
+    if not right:
+        raise UsageError(f"a saved tree: {otherwise}")

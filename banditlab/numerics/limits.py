@@ -1,0 +1,26 @@
+"""Ranges of the integers of a state, which compiled code indexes with and does not check.
+
+A named tuple that kernels read says in which range each of its integer arrays lies:
+
+    def limits(self) -> Limits:
+        return {"place": (0, len(self.value) - 1), "rounds": COUNT}
+
+A saved state outside of them is refused (see `banditlab.players.saved`); what kernels leave behind always lies within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Limits = Mapping[str, tuple[Any, ...]]
+"""By field ("points", or "store.places" of a tuple inside): least and largest value, numbers or arrays; then a divisor."""
+COUNT = (0, 2**53)
+"""Limits of what is counted."""
+WORD = (-(2**63), 2**63 - 1)
+"""Limits of a key: any integer of 64 bits."""
+
+
+def constant(value: Any) -> tuple[Any, Any]:
+    """Return the limits of what the settings say for good, an array."""
+    return value.copy(), value.copy()

@@ -291,7 +291,7 @@ def _require_plain(old: Any, new: Any, path: str) -> None:
 
 
 def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) -> None:
-    """Raise a UsageError unless a number or every entry of an array lies in least ... largest, a multiple of a divisor above 0."""
+    """Raise a UsageError unless a number or every entry of an array lies in least ... largest, a multiple of a divisor."""
     found = np.asarray(value)
     whole = not np.any(divisor) or np.all(found % np.maximum(divisor, 1) == 0)
     if not (np.all(found >= least) and np.all(found <= largest) and whole):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import UsageError
+from banditlab.errors import BanditlabError, PlayerError, UsageError
 from banditlab.numerics.draws import draw
 from banditlab.players.agent import Floats, RoundAgent
 from banditlab.players.saved import restored, within
@@ -65,12 +66,24 @@ class PeerAgent(RoundAgent):
         return int(draw(p, u[1])), None
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
-        p = self._distribution(view)
+        with self._named():
+            p = self._distribution(view)
         action, explored = self._choose(p, u)
         return Decision(action, p, explored, np.empty(0))
 
     def _receive(self, view: Floats, decision: Decision, outcome: bool) -> None:
-        self._update(view, decision.action, float(decision.probabilities[decision.action]), outcome)
+        with self._named():
+            self._update(view, decision.action, float(decision.probabilities[decision.action]), outcome)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Turn what the library raises (at weights that are no numbers, say) into one line that names the agent."""
+        try:
+            yield
+        except BanditlabError:
+            raise
+        except Exception as error:
+            raise PlayerError(f"{self.id}: the library raised {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
 class BatchPeerAgent(PeerAgent):

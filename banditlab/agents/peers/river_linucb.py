@@ -103,6 +103,8 @@ class RiverLinUCB(PeerAgent):
             model = self._policy._bayes_lin_regs[int(k)]
             model._ensure_features(range(self.problem.n_features))
             own = {name: getattr(model, name) for name in ARRAYS}
+            if np.size(arrays["_m_arr"]):  # river makes it when it first predicts
+                own["_m_arr"] = np.zeros_like(model._eta_arr)
             require(own, {name: arrays[name] for name in ARRAYS}, f"state.arrays.{k}")
             for name in ARRAYS:
                 setattr(model, name, np.array(arrays[name], order="F" if name == "_ss_inv_arr" else "C"))

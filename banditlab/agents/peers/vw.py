@@ -25,7 +25,7 @@ EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
 """Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
 
 
-LABELS, PLACES = (18, 26), 30
+LABELS, PLACES = (17, 25), 29
 """Where in a model file the extreme costs stand, and where the number of bits of a place ends."""
 
 

@@ -19,6 +19,7 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     NODES_USED,
     NOMINAL,
     NUMERIC,
+    PRIOR,
     SEAT,
     SEATS_USED,
 )
@@ -40,7 +41,9 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
         fits = isinstance(array, np.ndarray) and array.dtype == old.dtype and array.shape[1:] == old.shape[1:]
         _demand(fits and array.ndim == old.ndim and len(array) >= least, f"{name} has another shape or type")
     _demand(len(values) == len(nodes) and len(sizes) == 3, "its arrays do not belong together")
-    _demand(same(made.tuning, given["tuning"]), "tuning is not what the settings make it")
+    (grace, *chances), settings = given["tuning"][:PRIOR], slice(PRIOR, None)  # the first three may be drawn
+    right = 1.0 <= grace < np.inf and all(0.0 < chance < 1.0 for chance in chances)
+    _demand(right and same(made.tuning[settings], given["tuning"][settings]), "tuning is not what the settings make it")
     used, seats, free = (int(sizes[slot]) for slot in (NODES_USED, SEATS_USED, FREE_SEAT))
     _demand(1 <= used <= len(nodes) and 0 <= seats <= len(seen) and -1 <= free < seats, "sizes are beyond its arrays")
     _require_nodes(nodes[:used], starts, columns)

@@ -13,6 +13,8 @@ import time
 import uuid
 from pathlib import Path
 
+from banditlab.numerics.private_folders import make_private
+
 NEWEST = 8
 """So many folders stay whenever they were used last: branches and worktrees of a developer, versions of a user."""
 IDLE = 3 * 3600.0
@@ -31,8 +33,8 @@ def folder_for(root: Path, sources: str) -> Path:
         OSError
     ):  # a home that may not be written: numba looks for another place, or keeps nothing
         new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _USED).touch()
+        make_private(folder)
+        (folder / _USED).touch(mode=0o600)
         if new:
             clear(root)
     return folder

@@ -5,6 +5,9 @@ index, add their entry and write it back: one entry is lost, and the one that is
 other's code. Here an entry is one file that says itself what it holds and is put in place in one step, so there is
 nothing to keep in step and nothing to lock, on any operating system.
 
+Entries are pickles, which run what they hold: folders and files that others own or may write are not used, and what is made
+here is for this user only, whatever the umask.
+
 Only what numba hands to its cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
 Imported by `banditlab.numerics.jit` alone, once numba's folder is set.
 """
@@ -15,15 +18,20 @@ import contextlib
 import hashlib
 import os
 import pickle
+import sys
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
 
+from banditlab.numerics.private_folders import exposed, is_private_file, make_private
+
+_SAID = "BANDITLAB_CACHE_REFUSED"
 SLOTS = 8  # entries whose keys read alike; classes of a script's own are new in every process, and would pile up
 
 
@@ -58,9 +66,10 @@ class EntryFiles:
         entry = pickle.dumps(numba.__version__) + dumps((self.stamp, key, data))
         fresh = file.with_name(f"{uuid.uuid4().hex[:16]}.tmp")
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)  # cleared away since, see `banditlab.numerics.cache_folders`
+            make_private(self.folder)  # cleared away since, see `banditlab.numerics.cache_folders`
             try:
-                fresh.write_bytes(entry)
+                with open(fresh, "xb", opener=_for_this_user) as opened:
+                    opened.write(entry)
                 os.replace(fresh, file)
             finally:
                 fresh.unlink(missing_ok=True)
@@ -78,15 +87,59 @@ class EntryFiles:
     def _read(self, file: Path) -> Any:
         """Return (stamp, key, data), or None where there is no file, or none that can be read.
 
-        It may be another numba's, cut short when the power failed, or name types of a lab that is not open here.
+        It may be another numba's, cut short when the power failed, or name types of a lab that is not open here. One that
+        others own or may write is not read.
         """
         try:
             with open(file, "rb") as opened:
+                if not is_private_file(opened.fileno()):
+                    return None
                 if pickle.load(opened) != numba.__version__:  # whose types may not even unpickle here
                     return None
                 return pickle.load(opened)
         except Exception:  # unpickling may raise anything; what cannot be read is compiled again
             return None
+
+
+def _for_this_user(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+class _Private:
+    """A place for a cache that is made for this user, and not used where others may write it."""
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, or raise an OSError: numba then asks for the next place."""
+        folder = Path(self.get_cache_path())  # type: ignore[attr-defined]
+        if reason := _exposed(folder):
+            _say_once(reason)
+            raise PermissionError(reason)
+        make_private(folder)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"{folder} may not be written")
+
+
+@cache
+def _exposed(folder: Path) -> str:
+    return exposed(folder)
+
+
+def _say_once(reason: str) -> None:
+    """Say why a folder is not used: once, in this process and those it starts."""
+    if _SAID not in os.environ:
+        os.environ[_SAID] = "1"
+        told = f"banditlab: kernels are not kept in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
+        print(told, file=sys.stderr)
+
+
+def _private(locator: Any) -> Any:
+    return type(locator.__name__, (_Private, locator), {})
+
+
+class _PrivatePlaces(CompileResultCacheImpl):
+    """numba's places for a cache, each only where nobody else may write it."""
+
+    _locator_classes = [_private(locator) for locator in CompileResultCacheImpl._locator_classes]
 
 
 class SharedCache(FunctionCache):
@@ -96,6 +149,8 @@ class SharedCache(FunctionCache):
     when `sources`, the digest of them all, is another: the folder need not be that of these sources, a child process
     inherits its parent's.
     """
+
+    _impl_class = _PrivatePlaces
 
     def __init__(self, function: Any, sources: str) -> None:
         try:

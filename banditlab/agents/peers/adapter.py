@@ -83,7 +83,9 @@ class PeerAgent(RoundAgent):
         except BanditlabError:
             raise
         except Exception as error:
-            raise PlayerError(f"{self.id}: the library raised {type(error).__name__}: {' '.join(str(error).split())}") from error
+            raise PlayerError(
+                f"{self.id}: the library raised {type(error).__name__}: {' '.join(str(error).split())}"
+            ) from error
 
 
 class BatchPeerAgent(PeerAgent):

@@ -1,0 +1,77 @@
+"""Folders and files that nobody else may write: kept code is run when it is read back.
+
+On systems without owners and modes (Windows) there is nothing to ask, and everything is taken to be private.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user only, whatever the umask; an OSError if that fails."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        if folder == folder.parent:
+            break
+        folder = folder.parent
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, 0o700)
+        except FileExistsError:
+            if not each.is_dir():
+                raise
+
+
+def exposed(folder: Path) -> str:
+    """Return who else may write a folder, or put another in its place, in a few words; "" if nobody may.
+
+    Asked of the folder and of those above it, as far as they exist: in one that others may write, all but the sticky ones,
+    they may rename it.
+    """
+    path = Path(os.path.realpath(folder))
+    for each in (path, *path.parents):
+        try:
+            reason = _open_to_others(os.stat(each), above=each != path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            reason = f"cannot be looked at ({error.strerror})"
+        if reason:
+            return f"{each} {reason}"
+    return ""
+
+
+def is_private_file(descriptor: int) -> bool:
+    """Return whether an open file is a plain one of this user, or of root, that nobody else may write."""
+    found = os.fstat(descriptor)
+    return stat.S_ISREG(found.st_mode) and not _open_to_others(found, above=False)
+
+
+def _open_to_others(found: os.stat_result, *, above: bool) -> str:
+    if not hasattr(os, "geteuid"):
+        return ""
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"belongs to another user ({found.st_uid})"
+    if above and found.st_mode & stat.S_ISVTX:  # others may not rename what is not theirs, as in /tmp
+        return ""
+    if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid)):
+        return f"may be written by others (mode {stat.S_IMODE(found.st_mode):o})"
+    return ""
+
+
+@cache
+def _own_group(group: int) -> bool:
+    """Return whether a group is this user's private one, which has the user's name and no other member."""
+    import grp
+    import pwd
+
+    try:
+        user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return user.pw_gid == group and entry.gr_name == user.pw_name and set(entry.gr_mem) <= {user.pw_name}

@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
+from banditlab.plugin_probe import probe
 
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
@@ -57,10 +58,14 @@ class Entry:
             return getattr(importlib.import_module(module), name)
         if inspect.isclass(self.target):
             return self.target
+        probe(self.target, f"{self.kind[:-1]} {self.id!r} from {self.origin}")
         try:
             found = self.target.load()
-        except Exception as error:  # whatever a third party's import may raise becomes one line naming it
-            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {error!r}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a third party's import may raise becomes one line naming it
+            told = f"{type(error).__name__}: {' '.join(_said(error).split())}"
+            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {told}") from error
         if getattr(found, "id", None) != self.id:
             carried = repr(getattr(found, "id", None))
             raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {carried}")
@@ -77,14 +82,14 @@ class Registry:
     def __init__(self) -> None:
         self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
         self._labs: dict[Path, str] = {}
+        self._refused: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
         for folder in _FOLDERS:
             for kind, table in importlib.import_module(folder).BUILT_IN.items():
                 for name, (id_, module) in table.items():
                     self._add(Entry(id_, kind, f"{module}:{name}", "banditlab"))
         for kind in KINDS:
             for point in entry_points(group=f"banditlab.{kind}"):
-                origin = point.dist.name if point.dist else "an installed package"
-                self._add(Entry(point.name, kind, point, origin))
+                self._add_plugin(Entry(point.name, kind, point, _distribution(point)))
 
     def _add(self, entry: Entry) -> None:
         table = self._entries[entry.kind]
@@ -94,9 +99,25 @@ class Registry:
             )
         table[entry.id] = entry
 
+    def _add_plugin(self, entry: Entry) -> None:
+        """Add a plug-in's entry; one whose id is taken stays listed with its reason, and stops nobody.
+
+        A built-in keeps its id; of two plug-ins with one id neither can be meant.
+        """
+        table = self._entries[entry.kind]
+        if entry.id not in table:
+            table[entry.id] = entry
+            return
+        first = table[entry.id]
+        taken = f"the id is taken by {first.origin}: uninstall one of them"
+        self._refused[entry.kind].append(replace(entry, failure=taken))
+        if first.origin != "banditlab":
+            table[entry.id] = replace(first, failure=f"the id is also claimed by {entry.origin}: uninstall one of them")
+
     def entries(self, kind: str) -> list[Entry]:
-        """Return every entry of a kind (one of KINDS), built-in first, then by id."""
-        return sorted(self._entries[kind].values(), key=lambda e: (e.origin != "banditlab", e.id))
+        """Return every entry of a kind (one of KINDS), built-in first, then by id; those whose id was taken are among them."""
+        every = [*self._entries[kind].values(), *self._refused[kind]]
+        return sorted(every, key=lambda e: (e.origin != "banditlab", e.id))
 
     def find(self, kind: str, id_: str) -> Entry:
         """Return the entry with this id, or raise a UsageError that names the nearest right one."""
@@ -145,11 +166,27 @@ class Registry:
         try:
             source = source_hash(file)
             module = load_file(file)
-        except (Exception, SystemExit) as error:  # a user's file may raise anything; it stays listed with its reason
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
+            reason = " ".join(f"{type(error).__name__}: {_said(error)}".split())
             ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[room] else file.name]
             return [Entry(id_, room, None, str(file), source, reason) for id_ in ids]
         return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
+
+
+def _distribution(point: Any) -> str:
+    try:
+        return str(point.dist.name) if point.dist else "an installed package"
+    except Exception:  # broken metadata
+        return "an installed package"
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be shown)"
 
 
 def _ids_written_in(file: Path) -> list[str]:

@@ -49,9 +49,10 @@ def print_list(kind: str) -> None:
             cls = entry.load()
             row = (entry.id, _summary(cls), entry.origin)
             heading = _heading(cls) if kind == "agents" else ""
-        except UsageError as error:
+        except Exception as error:  # a plug-in's class may raise anything when it is asked for its summary
             row, heading = (entry.id, "cannot be loaded, see below", entry.origin), ""
-            broken.append(one_line(error))
+            told = one_line(error)
+            broken.append(told if isinstance(error, UsageError) else f"{entry.id!r} from {entry.origin}: {told}")
         sections.setdefault(heading, []).append(row)
     _print_sections(out, {heading: rows for heading, rows in sections.items() if rows})
     for reason in broken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from banditlab.errors import UsageError, nearest
+from banditlab.sizes import RUNS, refuse_beyond
 
 Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -32,6 +34,10 @@ class Block(BaseModel):
             if not values:
                 raise ValueError(f"grid.{name} is an empty list; give at least one value")
         return grid
+
+    def points(self) -> int:
+        """Return how many points the grid has."""
+        return math.prod(map(len, self.grid.values()))
 
     def written(self) -> Iterator[dict[str, Any]]:
         """Yield the settings of every point of the grid, as the user wrote them."""
@@ -86,6 +92,11 @@ class Spec(BaseModel):
             scale = list(self.checkpoints)
         return sorted({r for r in scale if r < self.rounds} | {self.rounds})
 
+    def size(self) -> int:
+        """Return how many runs the sweep has, grids multiplied out and nothing left out."""
+        environments = sum(block.points() for block in self.environment)
+        return environments * sum(block.points() for _, block in self.players()) * self.repetitions
+
     def players(self) -> list[tuple[str, Block]]:
         """Return ("agents", "forecasters" or "boosters", block) for every player block, kind by kind, in the file's order."""
         kinds = {"agents": self.agent, "forecasters": self.forecaster, "boosters": self.booster}
@@ -131,6 +142,10 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
         raise UsageError(f"{where}: {_first_error(failure)}") from None
     if not spec.players():
         raise UsageError(f"{where}: no player: add an [[agent]], [[forecaster]] or [[booster]] block with an id")
+    runs = spec.size()
+    refuse_beyond(
+        RUNS, runs, f"{where}: the sweep has {runs:,} runs (grids multiplied out, {spec.repetitions:,} repetitions)"
+    )
     return spec
 
 

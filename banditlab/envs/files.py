@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from banditlab.errors import UsageError
+from banditlab.sizes import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,10 +77,17 @@ def unpacked(path: str, data: bytes) -> bytes:
         if path.endswith(".gz"):
             raise UsageError(f"{path}: not a gzip file")
         return data
+    most = limit(UNPACKED)
     try:
-        data = gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            parts, size = [], 0
+            while size <= most and (part := packed.read(2**24)):  # no more is made of a bomb than the limit
+                parts.append(part)
+                size += len(part)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: the gzip file is damaged ({error})") from None
+    refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {most:,} and more")
+    data = b"".join(parts)
     if not data.strip():
         raise UsageError(f"{path}: the file is empty")
     return data
@@ -110,6 +118,9 @@ def read_csv(path: str, data: bytes, separator: str, decimal: str, drop_rows: li
     """
     import pandas as pd
 
+    line = data[: data.find(b"\n")] if b"\n" in data else data
+    columns = 1 + line.count(separator.encode())
+    refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
     try:
         frame = pd.read_csv(io.BytesIO(data), sep=separator, dtype=str, na_values=MISSING, encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -158,7 +169,16 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     """Return the table with the types the file has."""
     import pandas as pd
     import pyarrow
+    import pyarrow.parquet
 
+    try:
+        head = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata
+        size = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
+        columns = head.num_columns
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
+    refuse_beyond(COLUMNS, columns, f"{path}: the file has {columns:,} columns")
+    refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
     try:
         frame = pd.read_parquet(io.BytesIO(data)).reset_index(drop=True)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -176,8 +196,9 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
 
     try:
         X, y = load_svmlight_file(io.BytesIO(data))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{path}: not a LIBSVM file ({' '.join(str(error).split())})") from None
+    refuse_beyond(FEATURES, X.shape[1], f"{path}: the largest index makes {X.shape[1]:,} features")
     labels = dropped(pd.DataFrame({LIBSVM_LABEL: y}), drop_rows, path)[LIBSVM_LABEL]
     return csr_array(X)[labels.index.to_numpy()], labels
 

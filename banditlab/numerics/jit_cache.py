@@ -115,8 +115,7 @@ class _Private:
             _say_once(reason)
             raise PermissionError(reason)
         make_private(folder)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"{folder} may not be written")
+        super().ensure_cache_path()  # type: ignore[misc]  # numba's own, which looks whether it may be written
 
 
 @cache

@@ -180,7 +180,7 @@ def crafted_members(saved: Saved, rng: np.random.Generator, mark: str) -> bytes:
     elif act == 5:
         arrays[name] = pickle.dumps(Touch(mark))
     else:
-        header = npy(np.zeros(3)).replace(b"(3,)", b"(__import__('os').mkdir('ran'),)")
+        header = npy(np.zeros(3)).replace(b"(3,)", b"(__import__('os').mkdir('mark'),)")
         arrays[name] = header
     return saved.file(saved.head, arrays)
 

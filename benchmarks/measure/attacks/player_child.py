@@ -29,7 +29,7 @@ AFTER = 8
 """Rounds played after it was loaded, one by one, and as many in a block."""
 READY, REFUSED, PLAYED, STOPPED, TRACEBACK, CODE, REPLACED = "WRPSTCM"
 """The letters: an unharmed player was played; refused in one line; played; a round refused in one line; the rest is wrong."""
-RUNS = {"os.system", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.mkdir"}
+RUNS = {"os.system", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn"}
 MEMORY = 8 * 2**30
 """Bytes of address space: what asks for more gets a MemoryError, not the machine."""
 
@@ -102,7 +102,7 @@ def attack(player: Player, data: bytes, file: Path, mark: Path, ran: list[str]) 
     if ran or mark.exists():
         letter, text = CODE, f"{ran} {text}"
         ran.clear()
-        mark.unlink(missing_ok=True)
+        mark.rmdir() if mark.is_dir() else mark.unlink(missing_ok=True)
     elif methods(cls) != before or (loaded is not None and (type(loaded) is not cls or not set(vars(loaded)) <= names)):
         letter = REPLACED
     return letter, text

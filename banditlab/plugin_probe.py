@@ -20,7 +20,7 @@ import sys
 from importlib.metadata import EntryPoint
 try:
     EntryPoint(*sys.argv[1:]).load()
-except (Exception, KeyboardInterrupt):
+except BaseException:
     pass  # which the parent will meet, and can name
 print({_MARK!r}, flush=True)
 import os

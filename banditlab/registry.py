@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -64,7 +65,7 @@ class Entry:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever a third party's import may raise becomes one line naming it
-            told = f"{type(error).__name__}: {' '.join(_said(error).split())}"
+            told = " ".join(_said(error, repr).split())
             raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {told}") from error
         if getattr(found, "id", None) != self.id:
             carried = repr(getattr(found, "id", None))
@@ -169,7 +170,7 @@ class Registry:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
-            reason = " ".join(f"{type(error).__name__}: {_said(error)}".split())
+            reason = " ".join(f"{type(error).__name__}: {_said(error, str)}".split())
             ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[room] else file.name]
             return [Entry(id_, room, None, str(file), source, reason) for id_ in ids]
         return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
@@ -182,11 +183,11 @@ def _distribution(point: Any) -> str:
         return "an installed package"
 
 
-def _said(error: BaseException) -> str:
+def _said(error: BaseException, show: Callable[[BaseException], str]) -> str:
     try:
-        return str(error)
+        return show(error)
     except Exception:
-        return "(its message cannot be shown)"
+        return f"{type(error).__name__}, whose message cannot be shown"
 
 
 def _ids_written_in(file: Path) -> list[str]:

@@ -266,6 +266,74 @@ def test_an_installed_agent_that_fails_raises_when_selected(package: Any) -> Non
 
 
 @pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise SystemExit(3)\n", "SystemExit(3)"),
+        ("import os\nos._exit(0)\n", "its import ended the process (exit code 0)"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", "its import ended the process (signal 9)"),
+        ("while True:\n    pass\n", "its import did not end within 1 s (BANDITLAB_PLUGIN_SECONDS)"),
+        (
+            "class B(BaseException):\n    def __repr__(self):\n        raise ValueError\nraise B\n",
+            "B, whose message cannot be shown",
+        ),
+        ("raise GeneratorExit('x\\ny')\n", "GeneratorExit('x\\ny')"),
+    ],
+)
+def test_an_import_that_ends_or_hangs_is_one_line_that_names_the_distribution(
+    source: str, reason: str, package: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BANDITLAB_PROBED", raising=False)
+    if "while" in source:
+        monkeypatch.setenv("BANDITLAB_PLUGIN_SECONDS", "1")
+    package(source, "[banditlab.agents]\nplugged-agent = plugged_module:Mine\n")
+    with pytest.raises(UsageError) as caught:
+        Registry().load("agents", "plugged-agent")
+    assert str(caught.value) == f"agent 'plugged-agent' from plugged cannot be loaded: {reason}"
+
+
+def test_what_was_imported_once_is_not_tried_again(
+    package: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BANDITLAB_PROBED", "")
+    source = f"with open({str(tmp_path / 'imports')!r}, 'a') as f:\n    f.write('x')\n" + AGENT.format(
+        id="plugged-agent", shade="blue"
+    )
+    package(source, "[banditlab.agents]\nplugged-agent = plugged_module:Mine\n")
+    assert Registry().load("agents", "plugged-agent") is Registry().load("agents", "plugged-agent")
+    assert (tmp_path / "imports").read_text() == "xx"  # in a process of its own, and here
+
+
+def test_a_plug_in_that_claims_a_taken_id_is_listed_with_its_reason(package: Any) -> None:
+    package(
+        AGENT.format(id="uniform", shade="blue"),
+        "[banditlab.agents]\nuniform = plugged_module:Mine\n[banditlab.forecasters]\nogd = plugged_module:Mine\n",
+    )
+    known = Registry()
+    assert known.load("agents", "uniform").__name__ == "Uniform"
+    [claims] = [entry for entry in known.entries("agents") if entry.origin == "plugged"]
+    with pytest.raises(UsageError) as caught:
+        claims.load()
+    assert str(caught.value) == (
+        "agent 'uniform' from plugged cannot be loaded: the id is taken by banditlab: uninstall one of them"
+    )
+
+
+def test_of_two_plug_ins_with_one_id_neither_is_meant(package: Any, tmp_path: Path) -> None:
+    package(AGENT.format(id="twice", shade=""), "[banditlab.agents]\ntwice = plugged_module:Mine\n")
+    info = tmp_path / "site" / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[banditlab.agents]\ntwice = plugged_module:Mine\n")
+    importlib.invalidate_caches()
+    known = Registry()
+    assert sorted(entry.origin for entry in known.entries("agents") if entry.id == "twice") == ["other", "plugged"]
+    with pytest.raises(
+        UsageError, match=r"^agent 'twice' from (other|plugged) cannot be loaded: the id is also claimed by"
+    ):
+        known.load("agents", "twice")
+
+
+@pytest.mark.parametrize(
     ("source", "group", "message"),
     [
         (AGENT.format(id="other", shade=""), "agents", "names a class whose id is 'other'"),
@@ -281,12 +349,6 @@ def test_an_entry_point_that_names_something_else_is_refused(
     with pytest.raises(UsageError) as caught:
         Registry().load(group, "plugged-agent")
     assert str(caught.value) == f"plugged: the entry point 'plugged-agent' {message}"
-
-
-def test_an_installed_agent_with_an_id_of_ours_is_refused(package: Any) -> None:
-    package(AGENT.format(id="banditron", shade=""), "[banditlab.agents]\nbanditron = plugged_module:Mine\n")
-    with pytest.raises(UsageError, match=r"^two agents are called 'banditron': from banditlab and from plugged$"):
-        Registry()
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, 1e-120, 1e120, float("inf"), float("nan")])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from banditlab.analysis.cells import write_csv
 from banditlab.analysis.tables import Results, load
 
 
@@ -47,5 +48,5 @@ def kept(name: str) -> Path:
 
 def keep(table: pd.DataFrame, name: str, *, digits: int = 4) -> None:
     """Write a table to results/NAME.csv and print it, both with that many significant digits."""
-    table.to_csv(kept(f"results/{name}.csv"), index=False, float_format=f"%.{digits}g")
+    write_csv(table, kept(f"results/{name}.csv"), float_format=f"%.{digits}g")
     print(table.to_string(index=False, float_format=lambda value: f"{value:.{digits}g}"))

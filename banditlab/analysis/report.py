@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from banditlab.analysis import look, plots, sentences, words
 from banditlab.analysis.arena import Arena, arenas
+from banditlab.analysis.cells import write_csv
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
 from banditlab.analysis.exports import best_settings, paired_differences, ranking, references
 from banditlab.analysis.statistics import Interval
@@ -226,7 +227,7 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
                 table.insert(1, "kind", kind)
                 tables.setdefault(name, []).append(table)
     for name, parts in tables.items():
-        pd.concat(parts, ignore_index=True).to_csv(folder / f"{name}.csv", index=False)
+        write_csv(pd.concat(parts, ignore_index=True), folder / f"{name}.csv")
 
 
 # ----------------------------------------------------------------------------------------------------------------- page

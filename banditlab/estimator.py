@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from banditlab.errors import UsageError, nearest
+from banditlab.numerics.exponents import divided, exponent
 from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -22,6 +23,8 @@ Floats = NDArray[np.float64]
 
 BLOCK = 4096
 """Rows learnt in one call, which bounds the scratch memory."""
+FARTHEST = 1e300
+"""Entries of contexts are cut to this before they are shortened."""
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -214,9 +217,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Choose the affine map of `_map`."""
         d = X.shape[1]
         self._offset, self._scale = np.zeros(d), np.ones(d)
+        self._exponent = np.zeros(d, np.int64)
         self._constant = np.ones(1 if self.fit_intercept else 0)
         if self.scaling == "none":
             return
+        # Nothing that is squared below is then too large or too small for it.
+        self._exponent = exponent(
+            np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
+        )
+        X = divided(X, self._exponent)
         if self.scaling == "standardize":
             self._offset = X.mean(axis=0)
             # A feature that varies by rounding errors only is constant; its computed deviation is noise.
@@ -234,7 +243,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _map(self, X: Floats) -> Floats:
         """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
-        return np.hstack([(X - self._offset) / self._scale, np.tile(self._constant, (len(X), 1))])
+        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
+            scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
+        return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
 
     def _run(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
         """Play the rounds, block by block."""
@@ -320,7 +331,8 @@ def _rebuilt(player: Forecaster) -> Forecaster:
 
 def _largest_norm(X: Floats) -> float:
     """Return the largest row norm, or 1 if all rows are zero."""
-    return float(np.linalg.norm(X, axis=1).max()) or 1.0
+    e = exponent(np.abs(X).max(initial=0.0))
+    return float(divided(np.linalg.norm(divided(X, e), axis=1).max(), -e)) or 1.0
 
 
 def _within(X: Floats, radius: float) -> Floats:

@@ -183,7 +183,18 @@ class Exploration(AroundForecaster, RoundAgent):
                 f"gamma = {gamma!r} needs a forecaster with a proved bound in nats, which {self.forecaster} does not "
                 "have at these settings; give gamma as a number"
             )
-        return "anytime" if gamma == "anytime" else theorem_9_gamma(T, self.problem.n_classes, regret)
+        return (
+            "anytime" if gamma == "anytime" else float(self._known(theorem_9_gamma(T, self.problem.n_classes, regret)))
+        )
+
+    def _known(self, rates: Any) -> Any:
+        """Return rates, or raise a UsageError where the forecaster's bound, from which they come, is NaN or negative."""
+        if np.isnan(rates).any():
+            raise UsageError(
+                f"gamma = 'theory' and 'anytime' need a bound that is 0 or above, and {self.forecaster}'s is not at these "
+                "settings; give gamma as a number"
+            )
+        return rates
 
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
         """Return gamma_t of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
@@ -191,6 +202,7 @@ class Exploration(AroundForecaster, RoundAgent):
             return np.full(n, self.gamma)
         bound, K = self._inner.bound, self.problem.n_classes
         rates = np.array([theorem_9_gamma(t, K, bound(t)) for t in range(acted + 1, acted + n + 1)])  # type: ignore[arg-type]
+        self._known(rates)
         return np.minimum(np.minimum.accumulate(rates), rate)
 
     def _next_rates(self, n: int) -> Floats:

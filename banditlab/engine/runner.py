@@ -397,6 +397,7 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
             raise UsageError("the environment gave a context that is not finite")
+        context = _shown(context)
         begin = time.perf_counter()
         loss = None
         if isinstance(player, Forecaster):
@@ -407,6 +408,13 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
         if t in stops:
             score.close_row()
     return score.finish(STEPS)
+
+
+def _shown(context: Any) -> Floats:
+    """Return a read-only copy of a context: not a view, whose base may hold the contexts to come."""
+    shown = np.array(context, dtype=np.float64)
+    shown.flags.writeable = False
+    return shown
 
 
 def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:

@@ -14,6 +14,7 @@ import numpy as np
 from banditlab.envs._base import Labels
 from banditlab.envs._planted import HAIR
 from banditlab.errors import UsageError
+from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import one_of, positive
 
 Scaling = Literal["auto", "none", "minmax"]
@@ -112,12 +113,14 @@ def prepare(
     scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _ranges_differ(columns))
     parts = [part for column in columns for part in _expand(column, scaled, recipe.missing)]
     X = np.column_stack(parts)
-    largest = float(np.sqrt((X * X).sum(axis=1).max()))
+    e = exponent(np.abs(X).max())
+    Y = divided(X, e)
+    largest = float(np.sqrt((Y * Y).sum(axis=1).max()))
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
-    radius = 1.0 if recipe.normalize else largest
+    radius = 1.0 if recipe.normalize else float(divided(largest, -e))
     if recipe.normalize:
-        X /= largest
+        X = Y / largest
     if recipe.intercept:
         X = np.column_stack([X, np.full(len(X), radius)]) / np.sqrt(2.0)
     X = np.ascontiguousarray(X * HAIR)
@@ -151,7 +154,7 @@ def _ranges_differ(columns: list[Column]) -> bool:
     for column in columns:
         known = column.values[~column.gaps]
         if column.n_categories == 0 and len(known):
-            ranges.append(float(known.max() - known.min()))
+            ranges.append(float(0.5 * known.max() - 0.5 * known.min()) * 2.0)
     ranges = [r for r in ranges if r > 0]
     return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
 
@@ -172,7 +175,9 @@ def _expand(column: Column, scaled: bool, missing: Missing) -> list[np.ndarray]:
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     if zero and gaps.any():
         low, high = min(low, 0.0), max(high, 0.0)
-    values[gaps] = 0.0 if zero or not len(known) else known.mean()
+    e = exponent(max(abs(low), abs(high)))  # else a mean of large entries, or their range, is infinite
+    values[gaps] = 0.0 if zero or not len(known) else divided(divided(known, e).mean(), -e)
     if scaled:
+        values, low, high = (divided(part, e) for part in (values, low, high))
         values = (values - low) / (high - low) if high > low else np.zeros_like(values)
     return [values, gaps.astype(np.float64)] if indicator and gaps.any() else [values]

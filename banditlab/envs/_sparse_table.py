@@ -11,6 +11,7 @@ from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import HAIR
 from banditlab.envs._recipe import RANGE_RATIO, Recipe, Rows
 from banditlab.errors import UsageError
+from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
 
 if TYPE_CHECKING:
@@ -52,18 +53,19 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     if not np.isfinite(X.data).all():
         return None
     low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
-    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _differ(high - low))
+    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _differ(2.0 * (0.5 * high - 0.5 * low)))
     if scaled:
         full = np.bincount(X.indices, minlength=X.shape[1]) == len(y)
         if (low[~full] < 0.0).any():
             return None
         _scale(X, low, high)
+    e = exponent(np.abs(X.data).max(initial=0.0))
+    whole, X.data = X.data, divided(X.data, e)
     largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
-    radius = 1.0 if recipe.normalize else largest
-    if recipe.normalize:
-        X.data /= largest
+    radius = 1.0 if recipe.normalize else float(divided(largest, -e))
+    X.data = X.data / largest if recipe.normalize else whole
     if recipe.intercept:
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
@@ -80,6 +82,9 @@ def _differ(ranges: Floats) -> bool:
 
 def _scale(X: Any, low: Floats, high: Floats) -> None:
     """Bring the columns of X to [0, 1] in place, constant ones to 0."""
+    e = exponent(np.maximum(np.abs(low), np.abs(high)))  # else the range of large entries is infinite
+    if e.any():
+        X.data, low, high = divided(X.data, e[X.indices]), divided(low, e), divided(high, e)
     spread = high - low
     X.data -= low[X.indices]
     X.data /= np.where(spread > 0.0, spread, 1.0)[X.indices]

@@ -61,7 +61,11 @@ class Trace(NamedTuple):
 
 
 def checked(decision: Decision, K: int, agent: Player) -> Decision:
-    """Return the decision, or raise a PlayerError that names the agent and what it answered."""
+    """Return the decision, or raise a PlayerError that names the agent and what it answered.
+
+    What is returned is a plain Decision with a copy of the probabilities, whatever `act` answered: nothing that the agent holds
+    changes it later, and no object of the agent's is told at which entry, the label's, it is read.
+    """
     name = agent.id or type(agent).__name__
     try:
         action, p = (
@@ -73,7 +77,10 @@ def checked(decision: Decision, K: int, agent: Player) -> Decision:
     if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
         raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
     if p.shape == (K,) and is_answer(int(action), p):
-        return decision._replace(action=int(action))
+        explored = getattr(decision, "explored", None)
+        return Decision(
+            int(action), p, None if explored is None else bool(explored), getattr(decision, "payload", None)
+        )
     if p.shape == (K,) and is_answer(int(np.argmax(p)), p):
         raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
     shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K

@@ -12,6 +12,7 @@ from banditlab.agents.exploration import STRETCH, Exploration
 from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
 from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.forecasters.ogd import OGD
 from banditlab.losses import logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -348,3 +349,23 @@ def test_the_argument_of_the_anytime_bound_on_random_excesses() -> None:
 def test_the_anytime_rate_needs_a_proved_bound_but_no_horizon() -> None:
     with pytest.raises(UsageError, match="gamma = 'anytime' needs a forecaster with a proved bound"):
         make("folklore", 3, "anytime", curvature="printed")
+
+
+@pytest.mark.parametrize("gamma", ["theory", "anytime"])
+def test_a_bound_that_is_no_number_is_one_clear_error(gamma: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OGD, "bound", lambda self, rounds: math.nan if rounds >= 10 else 1.0)
+
+    def made(horizon: int) -> Exploration:
+        return Exploration(Problem(2, 3, 1.0, horizon), np.random.default_rng(0), forecaster="ogd", gamma=gamma)  # type: ignore[arg-type]
+
+    if gamma == "theory":
+        with pytest.raises(UsageError, match="ogd's is not at these settings; give gamma as a number"):
+            made(50)
+        assert 0.0 < made(5).gamma <= 1.0  # type: ignore[operator]
+        return
+    agent = made(50)
+    for _ in range(9):
+        agent.act(np.ones(2) / 2)
+    with pytest.raises(UsageError, match="ogd's is not at these settings"):
+        agent.act(np.ones(2) / 2)
+    assert agent.acted == 9

@@ -1,0 +1,23 @@
+"""Powers of two by which numbers are divided before they are squared: exactly, and only where a square would be lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SMALL, LARGE = 1e-100, 1e100
+"""Numbers between these are squared and summed as they are: results are then the same to the last bit."""
+
+
+def exponent(largest: Any) -> NDArray[np.int64]:
+    """Return e with largest 2^-e in [1/2, 1), entry by entry; 0 where `largest` is 0 or between SMALL and LARGE."""
+    top = np.asarray(largest, dtype=np.float64)
+    plain = (top == 0.0) | ((top >= SMALL) & (top <= LARGE))
+    return np.where(plain, 0, np.frexp(top)[1]).astype(np.int64)
+
+
+def divided(X: Any, e: Any) -> Any:
+    """Return X 2^-e; X itself where every e is 0."""
+    return np.ldexp(X, -e) if np.any(e) else X

@@ -18,7 +18,7 @@ class Size(NamedTuple):
 
 COLUMNS = Size("BANDITLAB_MAX_COLUMNS", 100_000, "columns of a CSV or Parquet file")
 FEATURES = Size("BANDITLAB_MAX_FEATURES", 50_000_000, "features of a LIBSVM file: its largest index")
-UNPACKED = Size("BANDITLAB_MAX_UNPACKED_BYTES", 2**31, "bytes of a gzipped or Parquet file when it is unpacked")
+UNPACKED = Size("BANDITLAB_MAX_UNPACKED_BYTES", 2**30, "bytes of a gzipped or Parquet file when it is unpacked")
 RUNS = Size(
     "BANDITLAB_MAX_RUNS", 1_000_000, "runs of a sweep: environments x players x repetitions, grids multiplied out"
 )

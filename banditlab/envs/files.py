@@ -78,6 +78,8 @@ def unpacked(path: str, data: bytes) -> bytes:
             raise UsageError(f"{path}: not a gzip file")
         return data
     most = limit(UNPACKED)
+    told = int.from_bytes(data[-4:], "little")  # what the file says of its last member, which nothing has checked yet
+    refuse_beyond(UNPACKED, told, f"{path}: {len(data):,} bytes unpack to {told:,}")
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             parts, size = [], 0

@@ -17,7 +17,7 @@ from banditlab.errors import UsageError, nearest
 from benchmarks.measure.attacks.lines import COUNTS, Line, read_csv, total, write_csv
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
-PARTS = ("kills", "flips", "inputs", "files", "plugins", "players")
+PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "caches")
 """Modules of `benchmarks.measure.attacks`, in the page's order."""
 
 

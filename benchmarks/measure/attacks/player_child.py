@@ -64,8 +64,12 @@ def play(player: Any, first: int, stop: int) -> None:
         elif forecasts(player):
             player.predict(x)
             player.update(x, label)
-        else:  # a weak learner
+        elif hasattr(player, "estimate"):  # a weak learner
             player.estimate(x, np.empty(problem.n_classes))
+            player.update(x, label, 1.0)
+        else:  # one that is told the label
+            player.peek(label)
+            player.predict(x)
             player.update(x, label, 1.0)
     if single < len(X) and hasattr(player, "act"):
         player.play_block(X[single:], y[single:], Trace.empty(len(X) - single))

@@ -70,6 +70,7 @@ def attack(count: int, seed: int) -> list[Line]:
         every = cases()
         each = -(-count // len(every))
         for number, case in enumerate(every):
+            print(f"{case[1]} {case[2] or ''}", flush=True)
             for words, letter in attacked(case, min(each, count - number * each), seed, Path(folder) / str(number)):
                 found[words][letter] += 1
     return [

@@ -1,0 +1,73 @@
+"""Kernel caches that others could write: what was planted there is never unpickled, and nothing is made so."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+
+from benchmarks.measure.attacks.crafted import Touch
+from benchmarks.measure.attacks.lines import Line
+
+TITLE = "Kernel caches"
+WORDS = """A process that compiles two kernels, under umask 0, in a cache folder of its own or in one that others may write, with
+pickles planted in the place of its entries. `right`: the kernels answer, and every folder and file made is for this user only;
+`named`: besides, one line says that the folder is not used."""
+COUNT = 24
+CODE = """
+import os
+os.umask(0)
+import numpy as np
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw
+assert argmax(np.array([1.0, 2.0]), 2) == 1 and draw(np.array([0.5, 0.5]), 0.7) == 1
+"""
+KINDS = (
+    ("own folder, umask 0", 0o700, 0o600),
+    ("planted files that others may write", 0o700, 0o666),
+    ("folder that others may write, pickles planted", 0o777, 0o600),
+    ("folder above it that others may write", 0o700, 0o600),
+)
+
+
+def attack(count: int, seed: int) -> list[Line]:
+    """Return a line for every kind of folder; nothing is drawn, `seed` is not used."""
+    return [_tried(number, kind, -(-count // len(KINDS))) for number, kind in enumerate(KINDS)]
+
+
+def _tried(number: int, kind: tuple[str, int, int], times: int) -> Line:
+    words, mode, file_mode = kind
+    counts = dict.fromkeys(("right", "named", "wrong", "tracebacks", "code_run"), 0)
+    for _ in range(times):
+        with tempfile.TemporaryDirectory() as home:
+            cache, mark = Path(home) / "above" / "cache", Path(home) / "mark"
+            cache.mkdir(parents=True, mode=0o700)
+            _run(cache)  # leaves entries
+            for entry in cache.rglob("*.nbe") if number else ():
+                entry.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(Touch(str(mark))))
+                entry.chmod(file_mode)
+            cache.chmod(mode)
+            cache.parent.chmod(0o777 if number == 3 else 0o700)
+            done = _run(cache)
+            made = [path for path in cache.rglob("*") if number == 0 and stat.S_IMODE(path.stat().st_mode) & 0o077]
+            told = [line for line in done.stderr.splitlines() if line.startswith("banditlab: kernels are not kept")]
+            counts["code_run"] += mark.exists()
+            if done.returncode or "Traceback" in done.stderr:
+                counts["tracebacks"] += 1
+            elif made or len(told) != (number >= 2):
+                counts["wrong"] += 1
+            elif not mark.exists():
+                counts["named" if told else "right"] += 1
+    return Line(words, times, **counts)
+
+
+def _run(cache: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    env.pop("BANDITLAB_CACHE_REFUSED", None)
+    return subprocess.run([sys.executable, "-c", CODE], env=env, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import tempfile
 import traceback
@@ -60,6 +61,8 @@ def attack(count: int, seed: int) -> list[Line]:
         ("far too large", _large, 4),
     ]
     lines = []
+    for module in ("pyarrow.parquet", "sklearn.datasets"):  # whose import may take longer than a refusal may
+        importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for words, make, times in kinds:

@@ -240,7 +240,7 @@ def require(old: Any, new: Any, path: str) -> None:
     `limits`. A dictionary may have further entries, and a list of plain values another length. None may become anything.
     """
     if old is None:
-        _refuse(isinstance(new, Fields), path, "nothing", new)
+        _refuse(isinstance(new, Fields), path, "created in the constructor, which leaves None there", new)
     elif isinstance(old, np.ndarray):
         fits = isinstance(new, np.ndarray) and old.shape == new.shape and old.dtype == new.dtype
         _refuse(not fits, path, f"an array {old.dtype} of shape {old.shape}", new)

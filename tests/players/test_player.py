@@ -187,7 +187,7 @@ def test_a_state_made_after_the_constructor_is_refused(problem: Problem, tmp_pat
     player = Late(problem, None)
     player.state = Inner(np.zeros(1), np.zeros(1))
     player.save(tmp_path / "player.npz")
-    with pytest.raises(TypeError, match="create it in the constructor"):
+    with pytest.raises(UsageError, match="must be created in the constructor"):
         Late.load(tmp_path / "player.npz")
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Any, content: bytes) -
     file.write_bytes(content)
     with pytest.raises(UsageError) as caught:
         Counter.load(file)
-    assert str(caught.value) == f"{file}: not a saved player"
+    assert str(caught.value).startswith(f"{file}: not a saved player: ")
 
 
 def test_an_array_file_is_refused(tmp_path: Any) -> None:

@@ -1,0 +1,393 @@
+"""Saved players are data: whatever a file holds, nothing in it is run, and what kernels would trip over is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditlab.agents.inverse_gap.fastcb import FastCB
+from banditlab.agents.perceptron import Perceptron
+from banditlab.agents.uniform import Uniform
+from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
+from banditlab.errors import UsageError
+from banditlab.forecasters.ftrl import FTRL
+from banditlab.forecasters.kernel_aioli import KernelAIOLI
+from banditlab.forecasters.ogd import OGD
+from banditlab.numerics.limits import COUNT
+from banditlab.players.player import Player
+from banditlab.players.saved import decode, encode, fields_of
+from banditlab.problem import Problem
+from banditlab.registry import Registry
+
+PROBLEM = Problem(4, 3, 2.0, 400)
+
+
+def made(cls: type[Player], K: int = 3, **settings: Any) -> Any:
+    return cls(Problem(4, K, 2.0, 400), np.random.default_rng(1), **settings)
+
+
+def opened(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with np.load(file) as members:
+        arrays = {name: members[name] for name in members.files}
+    return json.loads(str(arrays.pop("header"))), arrays
+
+
+def refused(cls: type[Player], file: Path, head: Any, arrays: dict[str, Any]) -> str:
+    """Return the one line, which names the file, by which it is refused."""
+    np.savez(file, header=np.array(head if isinstance(head, str) else json.dumps(head)), **arrays)
+    with pytest.raises(UsageError) as caught:
+        cls.load(file)
+    said = str(caught.value)
+    assert said.startswith(f"{file}: ")
+    assert "\n" not in said
+    return said
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[..., tuple[Path, dict[str, Any], dict[str, np.ndarray]]]:
+    def save(cls: type[Player], K: int = 3, **settings: Any) -> tuple[Path, dict[str, Any], dict[str, np.ndarray]]:
+        file = tmp_path / "player.npz"
+        made(cls, K, **settings).save(file)
+        return file, *opened(file)
+
+    return save
+
+
+# ------------------------------------------------------------------------------------------------- what came in, and does not
+
+
+def test_a_generator_is_one_of_numpys(saved: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`np.random.test` runs pytest in the working folder, and with it a conftest.py that lies there."""
+    file, head, arrays = saved(Perceptron)
+    (tmp_path / "conftest.py").write_text("open('ran', 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("test", "seed", "Generator", "mtrand", "__loader__", "", None, ["PCG64"]):
+        head["state"]["dict"]["rng"]["generator"]["bit_generator"] = name
+        assert "state.rng is no generator of numpy" in refused(Perceptron, file, head, arrays)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937"])
+def test_every_generator_of_numpy_goes_on_where_it_stood(bits: str, tmp_path: Path) -> None:
+    rng = np.random.Generator(getattr(np.random, bits)(3))
+    rng.random(5), rng.integers(2**31, dtype=np.uint32)
+    player = Perceptron(PROBLEM, rng)
+    player.save(tmp_path / "p.npz")
+    again = Perceptron.load(tmp_path / "p.npz")
+    assert again.rng.random(700).tolist() == rng.random(700).tolist()
+
+
+@pytest.mark.parametrize(
+    ("bits", "path", "value"),
+    [
+        ("MT19937", ("state", "pos"), 10**6),  # numpy reads key[pos]
+        ("MT19937", ("state", "pos"), -1),
+        ("MT19937", ("state", "key"), [0] * 624),
+        ("MT19937", ("state", "key"), [1] * 623),
+        ("Philox", ("buffer_pos",), -5),
+        ("Philox", ("buffer",), [0] * 3),
+        ("PCG64", ("state", "inc"), 2),
+        ("PCG64", ("state", "state"), 2**128),
+        ("PCG64", ("has_uint32",), 2),
+        ("SFC64", ("state", "state"), [0.5] * 4),
+    ],
+)
+def test_a_generators_state_is_one_it_can_have(bits: str, path: tuple[str, ...], value: Any, tmp_path: Path) -> None:
+    file = tmp_path / "p.npz"
+    Perceptron(PROBLEM, np.random.Generator(getattr(np.random, bits)(3))).save(file)
+    head, arrays = opened(file)
+    place = head["state"]["dict"]["rng"]["generator"]
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    assert f"state.rng holds no state of a {bits}" in refused(Perceptron, file, head, arrays)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda A: A[:, :2],
+        lambda A: A[:0],
+        lambda A: A.astype(np.float32),
+        lambda A: A.astype(A.dtype.newbyteorder()),
+        lambda A: A[None],
+        lambda A: A.astype(complex),
+    ],
+)
+def test_arrays_are_as_the_constructor_makes_them(change: Any, saved: Any) -> None:
+    file, head, arrays = saved(OGD)
+    arrays["state.state.V"] = change(arrays["state.state.V"])
+    refused(OGD, file, head, arrays)
+
+
+@pytest.mark.parametrize("name", ["act", "learn", "problem", "norm_bound", "kernels", "_loop", "__class__", "state2"])
+def test_nothing_but_the_state_is_replaced(name: str, saved: Any) -> None:
+    file, head, arrays = saved(OGD)
+    head["state"]["dict"][name] = {"value": 1.0}
+    assert f"has no {name!r}" in refused(OGD, file, head, arrays)
+    player = made(OGD)
+    with pytest.raises(UsageError, match=f"has no '{name}'"):
+        player.set_state({**player.get_state(), name: 1.0})
+
+
+def test_the_state_is_whole_and_of_the_right_types(saved: Any) -> None:
+    file, head, arrays = saved(Perceptron)
+    state = head["state"]["dict"]
+    for wrong in (
+        {"rng": state["rng"]},
+        {**state, "state": {"value": None}},
+        {**state, "state": {"fields": {}}},
+        {},
+        [],
+        None,
+    ):
+        refused(Perceptron, file, {**head, "state": {"dict": wrong}}, arrays)
+    refused(Perceptron, file, head, {**arrays, "state.more": np.zeros(3)})
+    refused(Perceptron, file, {**head, "more": 1}, arrays)
+    refused(Perceptron, file, json.dumps(head).replace('"settings"', '"state": {}, "settings"'), arrays)
+    refused(Perceptron, file, "[" * 100_000, arrays)
+    refused(Perceptron, file, "9" * 100_000, arrays)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"n_features": 10**9, "n_classes": 10**9},
+        {"n_features": 10**6},
+        {"n_features": 4.0},
+        {"n_features": True},
+        {"n_classes": 10**30},
+        {"radius": "x"},
+        {"radius": float("nan")},
+        {"horizon": 0},
+        {"horizon": 2.5},
+    ],
+)
+def test_a_problem_is_one_and_not_larger_than_its_file(problem: dict[str, Any], saved: Any) -> None:
+    file, head, arrays = saved(OGD)
+    head["problem"] |= problem
+    refused(OGD, file, head, arrays)
+
+
+def test_a_file_is_plain_arrays_and_no_larger_than_it_is(saved: Any, tmp_path: Path) -> None:
+    file, head, arrays = saved(Perceptron)
+    mark = tmp_path / "ran"
+
+    class Touch:
+        def __reduce__(self) -> Any:
+            return open, (str(mark), "w")
+
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([Touch()], dtype=object), allow_pickle=True)
+    huge = io.BytesIO()
+    np.save(huge, np.zeros(3))
+    members = {name: npy(array) for name, array in arrays.items()} | {"header": npy(np.array(json.dumps(head)))}
+    first = next(iter(arrays))
+    for change, packed in [
+        ({first: pickled.getvalue()}, False),
+        ({first: huge.getvalue().replace(b"(3,)", b"(9000000000000,)")}, False),
+        ({first: huge.getvalue().replace(b"(3,)", b"(__import__('os').mkdir('ran'),)")}, False),
+        ({first: npy(np.zeros(10**6))}, True),
+        ({f"{first}.txt": b"x"}, False),
+    ]:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as out:
+            for name, content in (members | change).items():
+                out.writestr(f"{name}.npy" if "." not in name[-4:] else name, content)
+        with pytest.raises(UsageError, match="not a saved player"):
+            Perceptron.load(file)
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(file, "w") as out:  # noqa: PT031
+        for name, content in [*members.items(), *members.items()]:
+            out.writestr(f"{name}.npy", content)
+    with pytest.raises(UsageError, match="two members have one name"):
+        Perceptron.load(file)
+    assert not mark.exists()
+
+
+def npy(array: Any) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+# -------------------------------------------------------------------------------------------- what kernels index with
+
+
+@pytest.mark.parametrize(
+    "kind", ["agents", "forecasters", pytest.param("boosters", marks=pytest.mark.slow), "weak_learners"]
+)
+def test_every_integer_of_a_kernels_state_has_its_limits(kind: str) -> None:
+    """Without one, a saved state could send compiled code anywhere."""
+    looked_at = 0
+    for entry in Registry().entries(kind):
+        cls, trees = entry.load(), {"weak_learner": "compiled-hoeffding-tree", "n_learners": 2}
+        if entry.origin != "banditlab" or cls.requires:
+            continue
+        for K in (3, 2):
+            try:
+                player = made(cls, K, **(trees if kind == "boosters" else {}))
+            except Exception:
+                continue
+            looked_at += _looked_at(player)
+            break
+    assert looked_at >= {"agents": 20, "forecasters": 10, "boosters": 2, "weak_learners": 2}[kind]
+
+
+def _looked_at(value: Any) -> int:
+    """Fail where a named tuple has an integer array without limits, or one that lies outside; return how many there are."""
+    if isinstance(value, Player):
+        return sum(map(_looked_at, vars(value).values()))
+    if isinstance(value, list):
+        return sum(map(_looked_at, value))
+    fields = fields_of(value)
+    if fields is None:
+        return 0
+    integers = {name for name, array in fields.items() if isinstance(array, np.ndarray) and array.dtype.kind in "iu"}
+    limits = value.limits() if integers else {}
+    assert integers <= set(limits), (type(value), integers)
+    for name in integers:
+        assert (fields[name] >= limits[name][0]).all(), (type(value), name)
+        assert (fields[name] <= limits[name][1]).all(), (type(value), name)
+    return len(integers) + sum(map(_looked_at, fields.values()))
+
+
+@pytest.mark.parametrize(
+    ("cls", "K", "name", "value"),
+    [
+        (Uniform, 3, "state.state.K", 2**40),
+        (Uniform, 3, "state.state.K", 4),
+        (OGD, 3, "state.state.t", -1),
+        (FastCB, 3, "state.state.winner", 2),
+        (FastCB, 3, "state.state.oracle.inverses.point.place", 10**6),
+        (FastCB, 3, "state.state.oracle.inverses.point.upto", -1),
+        (KernelAIOLI, 2, "state.state.dual.n", 10**6),
+        (KernelAIOLI, 2, "state.state.dual.n", -1),
+    ],
+)
+def test_integers_out_of_range_are_refused(cls: type[Player], K: int, name: str, value: int, saved: Any) -> None:
+    file, head, arrays = saved(cls, K)
+    arrays[name][...] = value
+    assert f"{name} must lie in" in refused(cls, file, head, arrays)
+
+
+def test_arrays_that_grow_belong_together(saved: Any) -> None:
+    file, head, arrays = saved(KernelAIOLI, 2)
+    for name in ("s", "L", "X"):
+        changed = {**arrays, f"state.state.dual.{name}": arrays[f"state.state.dual.{name}"][:-1]}
+        refused(KernelAIOLI, file, head, changed)
+    file, head, arrays = saved(FTRL)
+    nan, one = np.full((1, 4), np.nan), np.zeros((1, 3))
+    for X, C in [(np.zeros((2, 4)), np.zeros((3, 3))), (nan, one), (np.zeros((1, 5)), one)]:
+        refused(FTRL, file, head, {**arrays, "state.past.X": X, "state.past.C": C})
+
+
+def grown_tree() -> CompiledHoeffdingTree:
+    tree: CompiledHoeffdingTree = made(CompiledHoeffdingTree, grace_period=5.0, tie_threshold=0.9)
+    rng = np.random.default_rng(0)
+    for x in rng.normal(size=(300, 4)):
+        tree.update(x, int(x[0] > 0.0) + int(x[1] > 0.0), 1.0)
+    return tree
+
+
+def test_a_saved_tree_is_a_tree(tmp_path: Path) -> None:
+    tree, file = grown_tree(), tmp_path / "p.npz"
+    tree.save(file)
+    head, arrays = opened(file)
+    nodes, sizes = arrays["state.state.nodes"], arrays["state.state.sizes"]
+    used, split = int(sizes[0]), int(np.flatnonzero(nodes[:, 0] == 1)[-1])
+    leaf = int(np.flatnonzero((nodes[:used, 0] == 0) & (nodes[:used, 2] >= 0))[0])
+    assert used > 5
+    for where, value in [
+        ((split, 3), 0),  # a circle
+        ((split, 3), split),
+        ((split, 3), used),  # beyond what is used
+        ((split, 3), -1),
+        ((split, 1), 4),  # a column that there is not
+        ((split, 1), -1),
+        ((split, 0), 3),
+        ((split, 0), 2),
+        ((leaf, 2), 10**6),  # a seat
+        ((leaf, 2), -3),
+        ((leaf, 3), 1),
+    ]:
+        changed = nodes.copy()
+        changed[where] = value
+        assert "a saved tree: " in refused(CompiledHoeffdingTree, file, head, {**arrays, "state.state.nodes": changed})
+    for slot, number in [(0, 0), (0, len(nodes) + 1), (1, -1), (1, 10**6), (2, 10**6), (2, -2)]:
+        changed = sizes.copy()
+        changed[slot] = number
+        refused(CompiledHoeffdingTree, file, head, {**arrays, "state.state.sizes": changed})
+    tree.save(file)
+    again, q, p = CompiledHoeffdingTree.load(file), np.zeros(3), np.zeros(3)
+    for x in np.random.default_rng(2).normal(size=(50, 4)):
+        again.estimate(x, q)
+        tree.estimate(x, p)
+        assert q.tolist() == p.tolist()
+
+
+# ------------------------------------------------------------------------------------------------------- saving, and labs
+
+
+def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "p.npz"
+    made(Perceptron).save(file)
+    before = file.read_bytes()
+
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="no space left"):
+        made(Perceptron).save(file)
+    assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["p.npz"]
+
+
+class Notes(Player):
+    """A lab's player whose Python state grows."""
+
+    id = "notes"
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        super().__init__(problem, rng)
+        self.seen: list[int] = []
+        self.counts: dict[str, int] = {}
+        self.last: Any = None
+        self.sum, self.flag, self.word = 0, False, "a"
+
+
+def test_a_labs_lists_and_tables_may_grow(tmp_path: Path) -> None:
+    player = Notes(PROBLEM, None)
+    player.seen, player.counts, player.last, player.sum = [1, 2], {"a": 3}, np.arange(3.0), 0.5  # type: ignore[assignment]
+    player.save(tmp_path / "p.npz")
+    again = Notes.load(tmp_path / "p.npz")
+    assert (again.seen, again.counts, again.sum, again.rng) == ([1, 2], {"a": 3}, 0.5, None)
+    assert again.last.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sum", "x"), ("sum", True), ("sum", 2**70), ("flag", 1), ("word", 1), ("seen", "ab")]
+)
+def test_a_labs_numbers_texts_and_lists_stay_what_they_are(name: str, value: Any) -> None:
+    player = Notes(PROBLEM, None)
+    with pytest.raises(UsageError, match=f"^state.{name} must be "):
+        player.set_state({**player.get_state(), name: value})
+    assert getattr(player, name) == getattr(Notes(PROBLEM, None), name)
+
+
+def test_what_is_encoded_is_decoded() -> None:
+    arrays: dict[str, np.ndarray] = {}
+    value = {"a": [1, 2.5, None, "x", True], "b": {"c": np.arange(3)}, "d": []}
+    node = json.loads(json.dumps(encode(value, "state", arrays)))
+    again = decode(node, "state", arrays)
+    assert again["b"].pop("c").tolist() == [0, 1, 2]
+    assert again == {"a": [1, 2.5, None, "x", True], "b": {}, "d": []}
+    assert arrays == {}
+    assert COUNT[1] == 2**53

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from banditlab.errors import UsageError
-from banditlab.sizes import PLUGIN_SECONDS, limit
+from banditlab.validation import PLUGIN_SECONDS, limit
 
 _DONE = "BANDITLAB_PROBED"
 _MARK = "banditlab: imported"

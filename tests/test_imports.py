@@ -26,7 +26,8 @@ ALLOWED: dict[str, set[str]] = {
     "bounds": {"bounds"},
     "players": BASE | {"players", "numerics"},
     "kernels": {"numerics", "players"},
-    "registry": {"errors", "players"},
+    "plugin_probe": {"errors", "validation"},
+    "registry": {"errors", "players", "plugin_probe"},
     "forecasters": FLOOR | {"forecasters"},
     "agents": FLOOR | {"agents", "forecasters", "registry"},
     "boosting": FLOOR | {"boosting", "agents", "forecasters", "registry"},
@@ -36,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "results": {"results", "errors"},
     "engine": BASE | {"engine", "doors", "registry", "comparators", "players", "numerics", "results", "envs"},
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
-    "estimator": BASE | {"players", "registry"},
+    "estimator": BASE | {"numerics", "players", "registry"},
     "comparison": {"engine", "envs", "numerics", "analysis", "errors", "validation"},
     "cli": BASE | {"cli", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
 }

@@ -13,7 +13,7 @@ import pytest
 from banditlab.engine.spec import make_spec
 from banditlab.envs.table import Table
 from banditlab.errors import UsageError
-from banditlab.sizes import COLUMNS, FEATURES, RUNS, SIZES, UNPACKED, limit
+from banditlab.validation import COLUMNS, FEATURES, RUNS, SIZES, UNPACKED, limit
 
 ENVIRONMENT = [{"id": "banditlab/SynSep-v0"}]
 

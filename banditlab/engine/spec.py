@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from banditlab.errors import UsageError, nearest
-from banditlab.sizes import RUNS, refuse_beyond
+from banditlab.validation import RUNS, refuse_beyond
 
 Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

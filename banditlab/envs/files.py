@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.sizes import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
+from banditlab.validation import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -91,7 +91,7 @@ def test_the_estimator_in_other_units(factor: float, scaling: str) -> None:
     plain = OnlineClassifier(forecaster="ogd", scaling=scaling, random_state=0).fit(X, y)
     other = OnlineClassifier(forecaster="ogd", scaling=scaling, random_state=0).fit(X * factor, y)
     np.testing.assert_allclose(other.predict_proba(X * factor), plain.predict_proba(X), rtol=1e-9)
-    assert plain.predict_proba(X)[:, 0].std() > 0.001
+    assert len(np.unique(plain.predict_proba(X)[:, 0])) > 30
 
 
 def test_rows_far_beyond_those_of_fit_are_still_answered() -> None:

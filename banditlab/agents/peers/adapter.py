@@ -138,14 +138,14 @@ class BatchPeerAgent(PeerAgent):
 class PickledBySettings:
     """What pickles an adapter whose library's objects cannot be: its settings, its problem and what `get_state` returns.
 
-    `set_state` then meets the attributes of the settings and of the problem, and no others.
+    It is built anew, and takes the state over.
     """
 
     def __getstate__(self: Any) -> dict[str, Any]:
         return {"problem": self.problem, "params": self.params(), "state": self.get_state()}
 
     def __setstate__(self: Any, pickled: dict[str, Any]) -> None:
-        vars(self).update(pickled["params"], problem=pickled["problem"])
+        self.__init__(pickled["problem"], np.random.default_rng(0), **pickled["params"])
         self.set_state(pickled["state"])
 
 

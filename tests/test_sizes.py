@@ -125,3 +125,19 @@ def test_every_limit_is_documented() -> None:
     text = page.read_text("utf-8")
     for size in SIZES:
         assert f"| `{size.variable}` | {size.default:,} | {size.counts} |" in text
+
+
+@pytest.mark.parametrize("error", [TypeError("data type 'float6x' not understood"), KeyError("index_columns")])
+def test_a_parquet_file_whose_description_of_itself_is_damaged_is_one_line(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pandas believes what the file says of its columns, and raises whatever comes of it: both were met with flipped bits."""
+    pd = importlib.import_module("pandas")
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"x": [0.5, 1.0, 1.5, 2.0], "y": [0, 1, 0, 1]}).to_parquet(file)
+
+    def believes(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pd, "read_parquet", believes)
+    assert "not a Parquet file" in refused(path=str(file), label="y")

@@ -277,8 +277,8 @@ class QuadraticForecaster(KernelForecaster):
         """Take over a state that `get_state` of a player with the same settings returned, in either form."""
         K, d, given = self.problem.n_classes, self.problem.n_features, fields_of(state["state"]) or {}
         dual = "span" in given
-        if dual and not self._begins_dual():
-            raise UsageError("state.state is in the dual form, in which these settings never are")
+        if dual and self.form == "primal":
+            raise UsageError("state.state is in the dual form, but form = 'primal'")
         if dual or self.dual:  # arrays of the kinds that are given, of the sizes to which they grew
             n, width = self._sizes_of(given) if dual else (d, None)
             learner = self.learner._replace(blocks=self._inverse.initial(K, n, self.regularization), h=np.zeros((K, n)))

@@ -23,7 +23,7 @@ from banditlab.errors import BanditlabError
 from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Odd tables, large requests, cells of tables"
-WORDS = """CSV, LIBSVM and Parquet files with bytes changed, cells replaced, entries of 1e-320 to 1e308, gzip bombs, an index of
+WORDS = """CSV, LIBSVM and Parquet files with bits flipped, cells replaced, entries of 1e-320 to 1e308, gzip bombs, an index of
 2e9, a million columns; specs of 1e9 repetitions and of 6.4e7 points of a grid. `right`: read, every row finite, not longer than
 R, and of at least two classes (or, of tables written as CSV, read back as they were and no cell the beginning of a formula);
 `named`: refused in one line that names the file or the limit; `lost` counts refusals that took more than ten seconds."""
@@ -53,11 +53,11 @@ CELLS = (
 def attack(count: int, seed: int) -> list[Line]:
     """Return a line for every kind of table."""
     kinds: list[tuple[str, Callable[[np.random.Generator, Path], dict[str, Any]], int]] = [
-        ("CSV: bytes flipped", _flipped("t.csv", _csv), count // 5),
+        ("CSV: bits flipped", _flipped("t.csv", _csv), count // 5),
         ("CSV: cells replaced", _cells, count // 4),
-        ("LIBSVM: bytes flipped", _flipped("t.libsvm", _libsvm), count // 5),
-        ("Parquet: bytes flipped", _flipped("t.parquet", _parquet), count // 6),
-        ("gzip: bytes flipped", _flipped("t.csv.gz", lambda: gzip.compress(_csv(), mtime=0)), count // 6),
+        ("LIBSVM: bits flipped", _flipped("t.libsvm", _libsvm), count // 5),
+        ("Parquet: bits flipped", _flipped("t.parquet", _parquet), count // 6),
+        ("gzip: bits flipped", _flipped("t.csv.gz", lambda: gzip.compress(_csv(), mtime=0)), count // 6),
         ("far too large", _large, 4),
     ]
     lines = []
@@ -132,7 +132,7 @@ def _flipped(name: str, made: Callable[[], bytes]) -> Callable[[np.random.Genera
     def make(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
         data = bytearray(plain)
         for place in rng.integers(len(data), size=rng.integers(1, 4)):
-            data[place] = rng.integers(256)
+            data[place] ^= 1 << rng.integers(8)
         (folder / name).write_bytes(data)
         return {"path": str(folder / name), "label": "" if "libsvm" in name else "y"}
 

@@ -9,7 +9,7 @@ import numpy as np
 from banditlab.envs._base import Floats
 from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import HAIR
-from banditlab.envs._recipe import RANGE_RATIO, Recipe, Rows
+from banditlab.envs._recipe import RANGE_RATIO, SCALERS, Recipe, Rows
 from banditlab.errors import UsageError
 from banditlab.validation import positive
 
@@ -31,7 +31,7 @@ def stays_sparse(X: Any) -> bool:
 def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[str], source: str) -> Rows | None:
     """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None where it would fill them.
 
-    That is where entries are missing or infinite, and where min-max scaling would move the zeros of a column. Otherwise
+    That is where entries are missing or infinite, and where scaling would move the zeros of a column. Otherwise
     the rows are those of `banditlab.envs._frame.table_rows` but for the rounding of the largest norm.
 
     Raises
@@ -52,8 +52,15 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     if not np.isfinite(X.data).all():
         return None
     low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
-    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _differ(high - low))
-    if scaled:
+    scaling = recipe.scaling
+    if scaling == "auto":
+        scaling = "minmax" if _differ(high - low) else "none"
+    if scaling in SCALERS:
+        if scaling != "maxabs":
+            return None
+        X.data /= np.where(high > low, np.maximum(high, -low), np.inf)[X.indices]  # constant columns to 0
+        X.eliminate_zeros()
+    if scaling == "minmax":
         full = np.bincount(X.indices, minlength=X.shape[1]) == len(y)
         if (low[~full] < 0.0).any():
             return None
@@ -61,16 +68,18 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    if recipe.intercept and scaling in SCALERS:
+        X, largest = _with_column(X, 1.0), float(np.hypot(largest, 1.0))
     radius = 1.0 if recipe.normalize else largest
     if recipe.normalize:
         X.data /= largest
-    if recipe.intercept:
+    if recipe.intercept and scaling not in SCALERS:
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
     X.data *= HAIR
     for array in (X.data, X.indices, X.indptr, y):
         array.flags.writeable = False
-    return Rows(X, y, classes, positive("radius", radius), scaled)
+    return Rows(X, y, classes, positive("radius", radius), scaling)
 
 
 def _differ(ranges: Floats) -> bool:

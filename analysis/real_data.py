@@ -293,11 +293,11 @@ def tuned_spec(name, block, chosen, likeness):
     head = (
         f"# Real data, {name}: the setting of each agent that real-data-choice, -choice-twins and -choice-peers chose\n"
     )
-    head += "# under this scaling, where it is not the default, on the streams of real-data.toml.\n"
+    head += "# under this scaling, where it is not the default, on the first ten streams of real-data.toml.\n"
     head += '#     pip install "banditlab[peers]"\n'
     head += f"#     banditlab run runs/real-data-tuned/{name}.toml{path} -o runs/results/real-data-tuned-{name}\n"
     head += "# 0.05 core-hours at most; resumes where it was stopped. Written and read by analysis/real_data.py.\n\n"
-    keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {likeness["repetitions"]}\n'
+    keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {min(10, likeness["repetitions"])}\n'
     keys += f"base_seed = {likeness['base_seed']}\ncheckpoints = [{likeness['rounds']}]\nnorm_bounds = []\n"
     text = f"{head}{keys}\n[[environment]]\n{block}\n"
     blocks = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from result_pages.real_data import OURS, SCALE, by_set
+from result_pages.real_data import OURS, SCALE, by_set, sets_where
 
 PROVED = ["exploration", "gaptron", "rdue", "obama-lite"]
 SMALL_GAMMA = 2.0**-10
@@ -24,20 +24,19 @@ def on_real_data(results: Path) -> dict[str, str]:
     """Return what the eight sets say of the recommended agent, and of the theorems' settings."""
     defaults, tuned = (by_set(pd.read_csv(results / f"real-data-{name}.csv")) for name in ("defaults", "tuned"))
     peers = pd.read_csv(results / "real-data-best-peer.csv").set_index("data")
-    ahead = peers[peers["high"] < 0]
+    peers = peers.reset_index()
+    ahead, behind = peers[peers["high"] < 0], peers[peers["low"] > 0]
     first = defaults.drop(index=SCALE).idxmin()
-    nursery = peers.loc["nursery"]
-    vehicle = defaults.loc[OURS, "vehicle"] - tuned.loc[["linucb", "river-linucb"], "vehicle"]
+    gains = defaults.loc[OURS] - tuned.loc[OURS]
     score = pd.read_csv(results / "real-data-win-tie-loss.csv", index_col=0).loc["epsilon-greedy-direct", "vw"]
     wins, ties, losses = str(score).split("/")
     return {
         "fewest": str((first == OURS).sum()),
-        "ahead-by": span(-ahead["difference"], 1),
-        "ahead-on": f"{len(ahead)} of {len(peers)}",
-        "nursery": f"{nursery['difference']:+.2f}, 95 %: {nursery['low']:+.2f} to {nursery['high']:+.2f}",
-        "tuning-gains": span(defaults.loc[OURS] - tuned.loc[OURS], 1),
-        "vehicle-linucb": f"{vehicle['linucb']:.1f}",
-        "vehicle-river": f"{vehicle['river-linucb']:.1f}",
+        "ahead-by": span(-ahead["difference"], 1) if len(ahead) else "-",
+        "ahead-on": sets_where(peers, peers["high"] < 0),
+        "behind-by": span(behind["difference"], 1) if len(behind) else "-",
+        "behind-on": sets_where(peers, peers["low"] > 0),
+        "tuning-gains": span(gains, 1),
         "at-theory": span(defaults.loc[PROVED].stack(), 0) + " %",
         "direct-to-vw": f"{wins} wins, {ties} ties, {losses} losses",
     }

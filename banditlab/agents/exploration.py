@@ -32,7 +32,7 @@ STRETCH = 128
 
 @njit
 def decide(z, u, gamma, rule, p):
-    """Play from the logits z (K,), decoded: write gamma/K + (1 - gamma) h(softmax(z)) into p (K,), return (action, explored)."""
+    """Play from the logits z (K,): p = gamma/K + (1 - gamma) h(softmax(z)), h the decoding; return (action, explored)."""
     K = p.shape[0]
     softmax_into(z, p)
     decode_forecast(rule, p)

@@ -52,8 +52,10 @@ def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
 
 
 @within({"rounds": (1.0, LARGEST)})
-def rdue_decoded_gamma(n_classes: int, radius: float, diameter: float, rounds: int, decoding: str = "half-log") -> float:
-    """Return the rate at which the two terms of `rdue_decoded` are equal but for (K-1)/K: diameter sqrt(b K/(2 a T)), at most 1."""
+def rdue_decoded_gamma(
+    n_classes: int, radius: float, diameter: float, rounds: int, decoding: str = "half-log"
+) -> float:
+    """Return diameter sqrt(b K/(2 a T)), at most 1: the two terms of `rdue_decoded` are equal there but for (K-1)/K."""
     a = rdue_gap(decoding, n_classes)
     return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
 
@@ -90,7 +92,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), a the rule's constant: 1/2 for half-log, where 1 - ln 2 is RDUE's."""
+    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), a the rule's constant: 1/2 for half-log, RDUE's is 1 - ln 2."""
     if gamma == 0.0:
         return math.inf
     stay = rdue_smoothness(radius) * n_classes * diameter**2 / (2.0 * rdue_gap(decoding, n_classes) * gamma)

@@ -1,16 +1,16 @@
 """One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
 
-l = -log2 softmax(W x)_y is not negative and R^2/(2 ln 2)-smooth in W, so that ||grad l||_F^2 <= b l with b = R^2/ln 2. From
-W_1 = 0 with constant step eta (projected onto a Frobenius ball that holds U, or not at all), on estimates g of the gradient with
-E||g||^2 <= ||grad l||^2/pi,
+l = -log2 softmax(W x)_y is not negative and R^2/(2 ln 2)-smooth in W, so that ||grad l||_F^2 <= b l with b = R^2/ln 2.
+From W_1 = 0 with constant step eta (projected onto a Frobenius ball that holds U, or not at all), on estimates g of the
+gradient with E||g||^2 <= ||grad l||^2/pi,
 
     E sum l_t(W_t) - l_t(U) <= ||U||_F^2/(2 eta) + (eta b/(2 pi)) E sum l_t(W_t),
 
 and at eta <= 2 c pi/b the last term is at most c sum l_t(W_t): what a rule with P(mistake) <= (1 - c) l spares. With one bit,
 play (1 - gamma) decoded + gamma/K and g = 1[right]/p_y grad l: pi = gamma/K. With the label: pi = 1, gamma = 0.
 
-The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take b = 2 R^2/ln 2 and their
-own rules; with this b, the rule "thresholded" and c = 1/(2K) it is Gaptron's printed step and constant.
+The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take b = 2 R^2/ln 2 and
+their own rules; with that b, the rule "thresholded" and c = 1/(2K) it is Gaptron's printed step and constant.
 """
 
 from __future__ import annotations

@@ -305,7 +305,8 @@ def _restored(old: Any, new: Any) -> Any:
     if isinstance(old, tuple) and hasattr(old, "_fields"):
         fields = new if isinstance(new, dict) else _fields(new)
         # A field with a default came later (see `added_settings`): where the file lacks it, the constructor's stays.
-        later = {name: getattr(old, name) for name in old._field_defaults}
+        defaults: dict[str, Any] = getattr(old, "_field_defaults", {})
+        later = {name: getattr(old, name) for name in defaults}
         return type(old)(**(later | {name: _restored(getattr(old, name), value) for name, value in fields.items()}))
     if isinstance(new, _Fields):
         raise TypeError(f"a saved {sorted(new)} meets a {type(old).__name__}: create it in the constructor")

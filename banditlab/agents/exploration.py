@@ -132,7 +132,7 @@ class Exploration(AroundForecaster, RoundAgent):
         Exploration rate in [0, 1] (gamma in the paper), or "theory": min(1, sqrt(f K Reg(T)/T)), which needs
         the horizon and a forecaster with a proved bound; or "anytime", the schedule above, which needs the latter only.
     decoding
-        How a forecast is played: "half-log", "sample" as in the paper, "randomized", "gap" or "thresholded"
+        How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.

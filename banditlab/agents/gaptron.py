@@ -189,7 +189,7 @@ class Gaptron(ScaledScores, KernelAgent):
         step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who
         say it follows Gappletron.
     decoding
-        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "randomized" or "gap"
+        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or "gap"
         (`banditlab.numerics.decoding`), for which "theory" takes that theorem's gamma and step.
     step_scale
         B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.

@@ -95,7 +95,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
         Step size (eta in the paper, which scales W by 1/ln 2), or "theory": 2 ln 2 (1 - ln 2) / R^2, with another decoding
         2 c ln 2 / R^2. No horizon is needed.
     decoding
-        How q is played: "randomized" as in the paper, "half-log", "sample", "gap" or "thresholded"
+        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
 
     Raises

@@ -114,7 +114,7 @@ class RDUE(ScaledScores, KernelAgent):
         Exploration rate in [0, 1]; this is q0 in the paper. "theory": min{1, B' sqrt(K/T)}, which needs the horizon; with
         another decoding min{1, B' sqrt(b K/(2 a T))}.
     decoding
-        How q is played: "randomized" as in the paper, "half-log", "sample", "gap" or "thresholded"
+        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     step
         "theory": B' / sqrt(2 sum ||G||_F^2). "adaptive": step_scale / sqrt(2 (1e-8 + sum ||G||_F^2)), as in the paper's

@@ -71,7 +71,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     forecaster
         Id of the forecaster.
     decoding
-        How a forecast is played: "half-log", "sample" as the name of the class says, "randomized", "gap" or
+        How a forecast is played: "half-log", "sample" as the name of the class says, "sparsemax", "randomized", "gap" or
         "thresholded" (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name.

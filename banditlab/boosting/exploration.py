@@ -38,8 +38,9 @@ class BoostedExploration(RoundAgent):
     gamma
         Exploration rate in [0, 1].
     decoding
-        How the booster's distribution is played: "sample" as it is, "half-log", "randomized", "gap" or "thresholded"
-        (`banditlab.numerics.decoding`). The boosters' distributions have no proved log loss, so none has a theorem here.
+        How the booster's distribution is played: "sample" as it is, "half-log", "sparsemax", "randomized", "gap" or
+        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log
+        loss, so none has a theorem here.
     inner_settings
         Settings of the booster and its weak learners, by name; one that both have as `booster.NAME`.
 

@@ -7,19 +7,21 @@ A rule turns a forecast s into the distribution q that is played. Its constant c
     rule           1 - c                      mistakes per nat, (1 - c)/ln 2
     sample         ln 2 = 0.6932              1
     half-log       1/2                        0.7213        the least that any rule can have
+    sparsemax      1/2                        0.7213
     randomized     0.517594                   0.7467
     gap            1 - 1/K                    1.4427 (1 - 1/K)
     thresholded    1 - 1/(2K)                 1.4427 (1 - 1/(2K))
 
 Half-log plays q_k = max(0, 1 + (1/2) log2 s_k), and argmax s with what is left of mass 1: its mistakes cost at most the
-base-4 log loss, and no base above 4 is possible. Proofs of the table and of every consequence: docs/theory/half-log.md.
+base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly. Proofs of the table and of every
+consequence: docs/theory/half-log.md.
 """
 
 from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
 
 OURS = "ours, unpublished: half-log decoding (docs/theory/half-log.md)"
@@ -30,11 +32,13 @@ _MULTIPLE = (
 )
 
 
+@within()
 def decoding_constant(decoding: str, n_classes: float) -> float:
     """Return c: P(mistake) <= (1 - c) (-log2 s_y) for every forecast s and label y; NaN for another rule."""
     constants = {
         "sample": 1.0 - math.log(2.0),
         "half-log": 0.5,
+        "sparsemax": 0.5,
         "randomized": RANDOMIZED,
         "gap": 1.0 / n_classes,
         "thresholded": 0.5 / n_classes,
@@ -42,6 +46,7 @@ def decoding_constant(decoding: str, n_classes: float) -> float:
     return constants.get(decoding, math.nan)
 
 
+@within()
 def mistakes_per_nat(decoding: str, n_classes: float) -> float:
     """Return (1 - c)/ln 2, the mistakes that a nat of log loss costs at most: 1 for "sample", 0.7213 for "half-log"."""
     return 1.0 if decoding == "sample" else (1.0 - decoding_constant(decoding, n_classes)) / math.log(2.0)

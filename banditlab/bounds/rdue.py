@@ -25,6 +25,7 @@ GAP = 1.0 - math.log(2.0)
 """a: the decoding errs with probability at most (1 - a) S."""
 
 
+@within()
 def rdue_gap(decoding: str, n_classes: float) -> float:
     """Return a for a decoding rule: the paper's 1 - ln 2 for its own, "randomized", otherwise `decoding_constant`."""
     return GAP if decoding == "randomized" else decoding_constant(decoding, n_classes)

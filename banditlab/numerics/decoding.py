@@ -1,9 +1,11 @@
-"""Decoding in kernels: from a forecast to the distribution that is played, by five rules.
+"""Decoding in kernels: from a forecast to the distribution that is played, by six rules.
 
 s is the forecast, a distribution over K classes, s* = s_{j*} its largest probability, j* the first class that has it.
 
 * sample: s itself.
 * half-log: q_k = max(0, 1 + (1/2) log2 s_k) for k != j*, what is left of mass 1 for j*.
+* sparsemax: q_k = max(0, 1 + (1/2) log2 s_k + v), v >= 0 such that they sum to 1: what half-log has left, spread evenly. It
+  is the point of the simplex nearest to (1/2) log2 s (Martins and Astudillo, ICML 2016).
 * randomized: with probability r = min(1, 2 (1 - s*)) a draw from s, else j*.
 * gap: with probability a = min(1, -log2 s*) a uniform class, else j*.
 * thresholded: with probability a = 1 - s* where s* >= 1/2, else 1, a uniform class, else j*.
@@ -19,10 +21,10 @@ from typing import Literal, get_args
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.jit import inline, njit
 
-Decoding = Literal["sample", "half-log", "randomized", "gap", "thresholded"]
+Decoding = Literal["sample", "half-log", "sparsemax", "randomized", "gap", "thresholded"]
 """The rules by name, as settings spell them."""
 DECODINGS: tuple[str, ...] = get_args(Decoding)
-SAMPLE, HALF_LOG, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS))
+SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS))
 """What kernels call them: their places in DECODINGS."""
 
 SLACK = 1e-9
@@ -40,13 +42,19 @@ def decode_forecast(rule, q):
 def decode(rule, best, q):
     """Overwrite a forecast q (K,), `best` the place of its largest, with the distribution that `rule` plays from it.
 
-    Where q is no distribution (NaN, below 0, another sum than 1) what comes out is none either: whoever plays it sees
-    that, and refuses. Nothing is divided and no logarithm of a number below 1/4 is taken but in "gap".
+    Where q is no distribution (NaN, below 0, another sum than 1) NaN comes out, but of "sample" q itself: whoever plays it
+    sees that it is none, and refuses. No logarithm of a probability below s*/4 is taken.
     """
-    if rule == HALF_LOG:
+    if rule == SAMPLE:
+        return
+    if not is_forecast(q):
+        refuse(q)
+    elif rule == HALF_LOG:
         half_log(best, q)
+    elif rule == SPARSEMAX:
+        sparsemax(best, q)
     elif rule == RANDOMIZED:
-        # r s_k, and 1 - r more for the best; NaN stays NaN
+        # r s_k, and 1 - r more for the best
         r = min(1.0, 2.0 * (1.0 - q[best]))
         for k in range(q.shape[0]):
             q[k] = r * q[k]
@@ -60,9 +68,6 @@ def decode(rule, best, q):
 @inline
 def half_log(best, q):
     """q_k = 1 + (1/2) log2 s_k where that is above 0 and k is not the best, what is left of 1 for the best."""
-    if not is_forecast(q):
-        refuse(q)
-        return
     left = 1.0
     for k in range(q.shape[0]):
         # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
@@ -73,11 +78,36 @@ def half_log(best, q):
 
 
 @inline
+def sparsemax(best, q):
+    """q_k = max(0, (1/2) log2(s_k/s*) + w), w in (0, 1] such that they sum to 1, by dropping classes until none is below 0."""
+    K, top = q.shape[0], q[best]
+    # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
+    total, alive = 0.0, 0
+    for k in range(K):
+        if q[k] > 0.25 * top:
+            q[k] = 0.5 * math.log2(q[k] / top)
+            total += q[k]
+            alive += 1
+        else:
+            q[k] = -math.inf
+    # Michelot: w of those alive; whoever is below 0 with it is out, and w grows no more than that.
+    w, dropped = (1.0 - total) / alive, True
+    while dropped:
+        dropped = False
+        for k in range(K):
+            if q[k] > -math.inf and q[k] + w <= 0.0:
+                total -= q[k]
+                alive -= 1
+                q[k] = -math.inf
+                dropped = True
+        w = (1.0 - total) / alive
+    for k in range(K):
+        q[k] = max(0.0, q[k] + w)
+
+
+@inline
 def greedy_share(best, a, q):
     """q = (1 - a) e_best + a/K."""
-    if not is_forecast(q):
-        refuse(q)
-        return
     K = q.shape[0]
     for k in range(K):
         q[k] = a / K

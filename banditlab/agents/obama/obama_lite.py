@@ -57,7 +57,7 @@ class ObamaLite(KernelAgent):
     At mu = 0 the paper's choice for small norms is taken, eta = e^{-2BR}/K. Matrices of the ball give every class at
     least that probability; a Gaussian reaches outside, and where q_t(y_t) < eta the weight is cut to 1. Such a hit
     has probability below eta; `diagnostics` counts them. Half-log gives classes of a forecast below 1/4 no probability but
-    mu/K, so it needs mu above 0.
+    mu/K, so that it needs mu above 0; sparsemax, too.
 
     Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of its
     members, `banditlab.bounds.obama.obama_net`: (K/mu) ln N + mu (1-1/K) T; it says nothing about the ball. For the exact
@@ -80,7 +80,7 @@ class ObamaLite(KernelAgent):
     gamma
         Exploration rate in [0, 1] (the smoothing mu in the paper); "theory" balances the two terms of the guarantee.
     decoding
-        How the average is played: "half-log", "sample" as in the paper, "randomized", "gap" or "thresholded"
+        How the average is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     samples
         Logit samples of the average, an even number (m in the specification).
@@ -94,7 +94,8 @@ class ObamaLite(KernelAgent):
     Raises
     ------
     UsageError
-        A setting outside its range, gamma = 0 where e^{-2BR} is 0 in floating point, or gamma = 0 with half-log.
+        A setting outside its range, gamma = 0 where e^{-2BR} is 0 in floating point, or gamma = 0 with
+        half-log or sparsemax, which do not play every class.
     IncompatibleError
         "grid" for (K-1) d above 2, or "mala" for K d above 60.
     HorizonRequiredError
@@ -150,9 +151,9 @@ class ObamaLite(KernelAgent):
 
     def _refuse(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
-        if self.gamma == 0.0 and self.decoding == "half-log":
+        if self.gamma == 0.0 and self.decoding in ("half-log", "sparsemax"):
             raise UsageError(
-                "gamma = 0 leaves classes that half-log never plays: give gamma above 0, or decoding = 'sample'"
+                f"gamma = 0 leaves classes that {self.decoding} never plays: give gamma above 0, or decoding = 'sample'"
             )
         if self.sampler == "grid" and (K - 1) * d > 2:
             raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")

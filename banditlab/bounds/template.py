@@ -26,7 +26,7 @@ from banditlab.bounds.decoding import decoding_constant
 _SOURCE = "ours, unpublished: the surrogate-gap argument with any decoding rule (docs/theory/half-log.md)"
 _ASSUMES = "adversarial stream, ||x_t|| <= R, comparator's loss -log2 softmax(U x)_y, in bits, ||U||_F <= D"
 _ROUNDING = 1e-12
-WIDE = {"half-log": 0.42706, "sparsemax": 0.49584}
+WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
 """h, rounded down: (ln 2)^2/(9/8), where s = (3/4, 1/4) binds, and (ln 2)^2 (log2 5 - 1)/1.28, where s = (4/5, 1/5) does."""
 
 
@@ -78,7 +78,7 @@ def template_bandit(
 ) -> float:
     """Return max{2 P, 2 sqrt(P T)}, P = b K D^2/(4 c): D sqrt(b K T/c), 1.699 R D sqrt(K T) with half-log.
 
-    At the wide step P = K R^2 D^2/(4 h): 1.531 R D sqrt(K T) with half-log, 1.421 with sparsemax.
+    At the wide step P = K R^2 D^2/(4 h): 1.531 R D sqrt(K T) with half-log, 1.420 with sparsemax.
     """
     P = (radius * frobenius_bound) ** 2 * _pull(n_classes, decoding, wide)
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))

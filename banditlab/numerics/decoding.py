@@ -82,25 +82,20 @@ def sparsemax(best, q):
     """q_k = max(0, (1/2) log2(s_k/s*) + w), w in (0, 1] such that they sum to 1, by dropping classes until none is below 0."""
     K, top = q.shape[0], q[best]
     # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
-    total, alive = 0.0, 0
     for k in range(K):
-        if q[k] > 0.25 * top:
-            q[k] = 0.5 * math.log2(q[k] / top)
-            total += q[k]
-            alive += 1
-        else:
-            q[k] = -math.inf
-    # Michelot: w of those alive; whoever is below 0 with it is out, and w grows no more than that.
-    w, dropped = (1.0 - total) / alive, True
-    while dropped:
-        dropped = False
+        q[k] = 0.5 * math.log2(q[k] / top) if q[k] > 0.25 * top else -math.inf
+    # Michelot: with the w that those left ask for, drop whoever is not above 0, until nobody is dropped.
+    left, before = 0, K + 1
+    w = math.inf
+    while left < before:
+        before, left, total = (left if left > 0 else K + 1), 0, 0.0
         for k in range(K):
-            if q[k] > -math.inf and q[k] + w <= 0.0:
-                total -= q[k]
-                alive -= 1
+            if q[k] > -w:
+                total += q[k]
+                left += 1
+            else:
                 q[k] = -math.inf
-                dropped = True
-        w = (1.0 - total) / alive
+        w = (1.0 - total) / left
     for k in range(K):
         q[k] = max(0.0, q[k] + w)
 

@@ -128,7 +128,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
         "id": id_,
         "version": getattr(cls, "version", 1),
         "source": entry.source,
-        "settings": identify(settings) if identify else _without_old_rules(cls, settings),
+        "settings": _without_old_rules(cls, identify(settings) if identify else settings),
     }
     canonical(identity)  # refuses anything that is not plain data before a run starts
     return {"id": id_, "settings": settings, "identity": identity}

@@ -45,8 +45,8 @@ class After(Before):
 
 
 def plan_of(kind: str = "agent", **block: Any) -> Any:
-    spec = {"name": "s", "rounds": 120, "base_seed": 11, "repetitions": 1, "environment": [ENV], kind: [block]}
-    [run] = Sweep(make_spec(spec, "test")).plan.runs
+    spec = {"name": "s", "rounds": 120, "base_seed": 11, "repetitions": 1, "checkpoints": [60]}
+    [run] = Sweep(make_spec(spec | {"environment": [ENV], kind: [block]}, "test")).plan.runs
     return run
 
 

@@ -297,3 +297,27 @@ def test_logits_that_are_no_numbers_are_refused(decoding: str, bad: float, monke
         monkeypatch.setattr(agent.inner, "predict", lambda context: np.array([0.0, bad, 0.0]))
         with pytest.raises(Exception, match=r"not finite|no distribution|finite"):
             agent.act(x)
+
+
+# --------------------------------------------------------------------------------------------------- what is not proved
+
+
+def test_confidence_is_no_reason_not_to_explore() -> None:
+    """A forecaster that is certain of class 0 meets class 1 for ever. Explored at a rate of 1 - s* it never hears of it:
+    its mistakes are all, while what its regret bound sees of them is nothing. At a constant rate it is cured."""
+    x = as_contexts(np.eye(D)[0])
+    taught = make("exploration", gamma=0.05, forecaster="ogd", norm_bound=30.0, step=50.0).inner
+    for _ in range(20):
+        taught.update(x, 0)
+    s = softmax(taught.predict(x))
+    assert s[0] > 1 - 1e-9
+    n, rng = 20_000, np.random.default_rng(0)
+    explored_hits = (rng.random(n) < 1.0 - s[0]) & (rng.integers(0, K, n) == 1)
+    assert explored_hits.sum() == 0  # so the forecast stands still, and every round is a mistake
+    seen = n * (1.0 - s[0]) / K * -math.log(s[1])
+    assert seen < 0.01  # the forecaster's loss on the updates that are to be expected: no regret bound minds
+    constant = make("exploration", gamma=0.05, forecaster="ogd", norm_bound=30.0, step=50.0)
+    for _ in range(20):
+        constant.inner.update(x, 0)
+    trace = played(constant, np.tile(x, (n, 1)), np.full(n, 1))
+    assert (1 - trace.p_true[n // 2 :]).mean() < 0.05

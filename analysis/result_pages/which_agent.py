@@ -63,7 +63,14 @@ def in_theory(results: Path) -> dict[str, str]:
     since = thresholds["bound below T from"]
     mistakes = pd.read_csv(results / "theory-mistakes.csv").query("T == 100000").dropna(subset="bound")
     agents = ["obama-lite", "gaptron-wide", "exploration", "gaptron", "rdue"]
+    decoded = pd.read_csv(results / "decoding-thresholds.csv").query("K == 10 and B == 10").set_index("agent")
+    speaks = decoded["bound below T from"]
+    names = {"exploration-half-log": "exploration half-log", "obama-half-log": "obama-lite half-log",
+             "rdue-half-log": "rdue half-log", "descent": "decoded-descent-wide sparsemax"}  # fmt: skip
+    pairs = pd.read_csv(results / "decoding-paired.csv").query("T == 100000 and decoded == 'exploration half-log'")
     return {
+        **{f"since-{name}": f"{float(f'{speaks[agent]:.1e}'):,.0f}" for name, agent in names.items()},
+        "fewer-half-log": f"{pairs['fewer'].min():.0f} to {pairs['fewer'].max():.0f} %",
         **{f"since-{agent}": f"{float(f'{since[agent]:.1e}'):,.0f}" for agent in agents},
         "factor": span(mistakes["promise / mistakes"], 1),
     }

@@ -66,7 +66,11 @@ class Player:
     sparse: bool = False
     """Whether blocks of sparse contexts are taken as they are; else they are made dense, where they are short enough."""
     bound_unit: ClassVar[str] = ""
-    """ "nats" or "bits": the unit of the comparator's loss in this player's theorem; "" where there is none."""
+    """ "nats", "bits" or a part of them such as "0.5 bits": the unit of the comparator's loss in this player's theorem; ""
+    where there is none."""
+    added_settings: ClassVar[dict[str, Any]] = {}
+    """Settings that came when runs of this version were stored already, each with the value that plays the rule of before.
+    At that value a setting enters neither run ids nor seeds, and a player that was saved without it is loaded with it."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
@@ -198,7 +202,7 @@ class Player:
         found = (head["id"], head["version"])
         if found != (cls.id, cls.version):
             raise UsageError(f"{Path(path)}: holds (id, version) {found}, expected {(cls.id, cls.version)}")
-        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **head["settings"])
+        player = cls(Problem(**head["problem"]), np.random.default_rng(0), **(cls.added_settings | head["settings"]))
         player.set_state(_decode(head["state"], arrays))
         return player
 
@@ -300,7 +304,10 @@ def _restored(old: Any, new: Any) -> Any:
         return old
     if isinstance(old, tuple) and hasattr(old, "_fields"):
         fields = new if isinstance(new, dict) else _fields(new)
-        return type(old)(**{name: _restored(getattr(old, name), value) for name, value in fields.items()})
+        # A field with a default came later (see `added_settings`): where the file lacks it, the constructor's stays.
+        defaults: dict[str, Any] = getattr(old, "_field_defaults", {})
+        later = {name: getattr(old, name) for name in defaults}
+        return type(old)(**(later | {name: _restored(getattr(old, name), value) for name, value in fields.items()}))
     if isinstance(new, _Fields):
         raise TypeError(f"a saved {sorted(new)} meets a {type(old).__name__}: create it in the constructor")
     if isinstance(new, dict):

@@ -86,6 +86,7 @@ class VW(PickledBySettings, PeerAgent):
     requires = ("vowpalwabbit",)
     summary = "Vowpal Wabbit: --cb_explore K, epsilon-greedy unless told otherwise"
     reference = "Vowpal Wabbit; Bietti, Agarwal and Langford, JMLR 2021"
+    added_settings = {"costs": "0/1"}
 
     def __init__(
         self,

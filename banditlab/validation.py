@@ -50,6 +50,24 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def loss_unit(unit: object) -> float:
+    """Return what the comparator's loss in nats is multiplied by in a theorem stated in this unit: see `Player.bound_unit`.
+
+    1 for "nats", 1/ln 2 for "bits", x/ln 2 for "x bits" with x in (0, 1].
+    """
+    if unit == "nats":
+        return 1.0
+    words = unit.split(" ") if isinstance(unit, str) else []
+    try:
+        share = {1: "1", 2: words[0]}[len(words)] if words[-1:] == ["bits"] else ""
+        x = float(share)
+    except (KeyError, ValueError):
+        x = math.nan
+    if not 0.0 < x <= 1.0:
+        raise UsageError(f"a bound's unit must be 'nats', 'bits' or a part such as '0.5 bits', got {unit!r}")
+    return x / math.log(2.0)
+
+
 def number(name: str, value: object, *words: str) -> float:
     """Return a number; `words` are the strings the caller has already dealt with, named in the message."""
     return _real(name, value, "a number" + "".join(f" or {word!r}" for word in words))

@@ -9,7 +9,7 @@ import pytest
 
 from banditlab.envs import Logistic
 from banditlab.errors import UsageError
-from banditlab.validation import at_least, nonnegative, number, positive, probability
+from banditlab.validation import at_least, loss_unit, nonnegative, number, positive, probability
 
 
 @pytest.mark.parametrize("check", [positive, nonnegative, probability, number])
@@ -40,6 +40,20 @@ def test_numbers_out_of_range(check: Any, values: Any, message: str) -> None:
         with pytest.raises(UsageError, match=message):
             check("beta", value)
     assert probability("p", 0) == nonnegative("n", 0) == 0.0
+
+
+def test_the_units_of_bounds() -> None:
+    bit = 1 / 0.6931471805599453
+    units = {"nats": 1.0, "bits": bit, "1 bits": bit, "0.5 bits": 0.5 * bit}
+    assert [loss_unit(unit) for unit in units] == pytest.approx(list(units.values()), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "unit", ["", "bit", "half bits", "0 bits", "2 bits", "nan bits", "0.5 nats", "0.5  bits", "-1 bits", None, 3]
+)
+def test_no_other_unit(unit: Any) -> None:
+    with pytest.raises(UsageError, match=r"^a bound's unit must be 'nats', 'bits' or a part such as '0.5 bits', got"):
+        loss_unit(unit)
 
 
 def test_integers() -> None:

@@ -12,6 +12,7 @@ from banditlab.analysis.places import kept
 
 PAGES = {
     "boosting-tables": "results",
+    "decoding": "results",
     "intervals": "results",
     "papers-000": "results",
     "papers-001": "results",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from result_pages.real_data import OURS, SCALE, by_set
+from result_pages.real_data import OURS, SCALE, by_set, sets_where
 
 PROVED = ["exploration", "gaptron", "rdue", "obama-lite"]
 SMALL_GAMMA = 2.0**-10
@@ -24,20 +24,19 @@ def on_real_data(results: Path) -> dict[str, str]:
     """Return what the eight sets say of the recommended agent, and of the theorems' settings."""
     defaults, tuned = (by_set(pd.read_csv(results / f"real-data-{name}.csv")) for name in ("defaults", "tuned"))
     peers = pd.read_csv(results / "real-data-best-peer.csv").set_index("data")
-    ahead = peers[peers["high"] < 0]
+    peers = peers.reset_index()
+    ahead, behind = peers[peers["high"] < 0], peers[peers["low"] > 0]
     first = defaults.drop(index=SCALE).idxmin()
-    nursery = peers.loc["nursery"]
-    vehicle = defaults.loc[OURS, "vehicle"] - tuned.loc[["linucb", "river-linucb"], "vehicle"]
+    gains = defaults.loc[OURS] - tuned.loc[OURS]
     score = pd.read_csv(results / "real-data-win-tie-loss.csv", index_col=0).loc["epsilon-greedy-direct", "vw"]
     wins, ties, losses = str(score).split("/")
     return {
         "fewest": str((first == OURS).sum()),
-        "ahead-by": span(-ahead["difference"], 1),
-        "ahead-on": f"{len(ahead)} of {len(peers)}",
-        "nursery": f"{nursery['difference']:+.2f}, 95 %: {nursery['low']:+.2f} to {nursery['high']:+.2f}",
-        "tuning-gains": span(defaults.loc[OURS] - tuned.loc[OURS], 1),
-        "vehicle-linucb": f"{vehicle['linucb']:.1f}",
-        "vehicle-river": f"{vehicle['river-linucb']:.1f}",
+        "ahead-by": span(-ahead["difference"], 1) if len(ahead) else "-",
+        "ahead-on": sets_where(peers, peers["high"] < 0),
+        "behind-by": span(behind["difference"], 1) if len(behind) else "-",
+        "behind-on": sets_where(peers, peers["low"] > 0),
+        "tuning-gains": span(gains, 1),
         "at-theory": span(defaults.loc[PROVED].stack(), 0) + " %",
         "direct-to-vw": f"{wins} wins, {ties} ties, {losses} losses",
     }
@@ -64,7 +63,14 @@ def in_theory(results: Path) -> dict[str, str]:
     since = thresholds["bound below T from"]
     mistakes = pd.read_csv(results / "theory-mistakes.csv").query("T == 100000").dropna(subset="bound")
     agents = ["obama-lite", "gaptron-wide", "exploration", "gaptron", "rdue"]
+    decoded = pd.read_csv(results / "decoding-thresholds.csv").query("K == 10 and B == 10").set_index("agent")
+    speaks = decoded["bound below T from"]
+    names = {"exploration-half-log": "exploration half-log", "obama-half-log": "obama-lite half-log",
+             "rdue-half-log": "rdue half-log", "descent": "decoded-descent-wide sparsemax"}  # fmt: skip
+    pairs = pd.read_csv(results / "decoding-paired.csv").query("T == 100000 and decoded == 'exploration half-log'")
     return {
+        **{f"since-{name}": f"{float(f'{speaks[agent]:.1e}'):,.0f}" for name, agent in names.items()},
+        "fewer-half-log": f"{pairs['fewer'].min():.0f} to {pairs['fewer'].max():.0f} %",
         **{f"since-{agent}": f"{float(f'{since[agent]:.1e}'):,.0f}" for agent in agents},
         "factor": span(mistakes["promise / mistakes"], 1),
     }

@@ -8,6 +8,7 @@ from banditlab.doors import door, places
 
 if TYPE_CHECKING:
     from banditlab.agents.banditron import Banditron as Banditron
+    from banditlab.agents.decoded_descent import DecodedDescent as DecodedDescent
     from banditlab.agents.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect as EpsilonGreedyDirect
     from banditlab.agents.exploration import Exploration as Exploration
@@ -65,6 +66,7 @@ BUILT_IN = {
         "SOBA": ("soba", "banditlab.agents.soba"),
         "SOBAdiag": ("soba-diag", "banditlab.agents.soba_diag"),
         "RDUE": ("rdue", "banditlab.agents.rdue"),
+        "DecodedDescent": ("decoded-descent", "banditlab.agents.decoded_descent"),
         "OvRPerceptron": ("ovr-perceptron", "banditlab.agents.ovr_perceptron"),
         "Perceptron": ("perceptron", "banditlab.agents.perceptron"),
         "RandomizedDecoding": ("randomized-decoding", "banditlab.agents.randomized_decoding"),

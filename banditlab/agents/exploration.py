@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
+from banditlab.bounds.decoding import mistakes_per_nat, mistakes_unit
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import row, stretch
+from banditlab.numerics.decoding import DECODINGS, Decoding, decode_forecast
 from banditlab.numerics.draws import draw, draw_uniform, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
@@ -22,17 +25,18 @@ from banditlab.players.agent import Floats, RoundAgent, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
 from banditlab.players.inputs import as_vector
 from banditlab.problem import Decision, Problem
-from banditlab.validation import number, probability
+from banditlab.validation import number, one_of, probability
 
 STRETCH = 128
 """Most rounds forecast at once while the forecaster stands still."""
 
 
 @njit
-def decide(z, u, gamma, p):
-    """Play from the logits z (K,): write gamma/K + (1 - gamma) softmax(z) into p (K,), return (action, explored)."""
+def decide(z, u, gamma, rule, p):
+    """Play from the logits z (K,): p = gamma/K + (1 - gamma) h(softmax(z)), h the decoding; return (action, explored)."""
     K = p.shape[0]
     softmax_into(z, p)
+    decode_forecast(rule, p)
     explored = u[0] < gamma
     action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
     for k in range(K):
@@ -40,8 +44,8 @@ def decide(z, u, gamma, p):
     return action, explored
 
 
-def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, explored):
-    """Play one block, round t exploring at rate gammas[t]; at gamma = 1 no forecast is ever looked at.
+def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
+    """Play one block, round t exploring at rate gammas[t], forecasts decoded by the rule; at gamma = 1 none is looked at.
 
     Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
     """
@@ -50,7 +54,7 @@ def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, exp
     for t in range(y.shape[0]):
         if gammas[t] < 1.0:
             predict_kernel(state, row(X, t), z)  # type: ignore[name-defined]  # noqa: F821
-        a, explored[t] = decide(z, U[t], gammas[t], p)
+        a, explored[t] = decide(z, U[t], gammas[t], rule, p)
         hit = a == y[t]
         action[t] = a
         correct[t] = hit
@@ -62,7 +66,7 @@ def rounds_one_by_one(state, X, y, U, gammas, z, p, action, correct, p_true, exp
     return y.shape[0]
 
 
-def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true, explored):
+def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, p_true, explored):
     """Play one block, forecasting in batches while the state stands still.
 
     Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands
@@ -82,7 +86,7 @@ def rounds_in_stretches(state, X, y, U, gammas, Z, z, p, action, correct, p_true
         if gammas[stop - 1] < 1.0:
             predict_many_kernel(state, stretch(X, start, stop), Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
         for t in range(start, stop):
-            a, explored[t] = decide(Z[t - start], U[t], gammas[t], p)
+            a, explored[t] = decide(Z[t - start], U[t], gammas[t], rule, p)
             action[t] = a
             correct[t] = a == y[t]
             p_true[t] = p[y[t]]
@@ -100,20 +104,23 @@ class Exploration(AroundForecaster, RoundAgent):
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (Algorithm 2): toss a coin with probability gamma. Heads: play a uniform class and, if it was right,
-    pass (x_t, y_t) to the forecaster. Tails: play a draw from softmax(forecast) and learn nothing. The probabilities
-    reported are those before the coin, gamma/K + (1 - gamma) softmax(forecast).
+    pass (x_t, y_t) to the forecaster. Tails: play a draw from h(softmax(forecast)), h the decoding, and learn nothing.
+    The probabilities reported are those before the coin, gamma/K + (1 - gamma) h(softmax(forecast)). The paper draws from
+    the forecast itself: decoding = "sample".
 
-    Guarantee: with Reg(n) the forecaster's regret bound after n updates in nats, concave in n, and L the loss of any W
-    of its ball, E[mistakes] <= L + gamma (1 - 1/K) T + (1 - gamma) (K/gamma) Reg(gamma T/K). Theorem 9's
-    gamma = sqrt(K Reg(T)/T) makes this at most L + 2 sqrt(K T Reg(T)); its statement drops the 2, its proof does not.
+    Guarantee: with Reg(n) the forecaster's regret bound after n updates in nats, concave in n, L the loss of any W
+    of its ball, and f the mistakes that a nat costs the decoding at most (f = 1 for a draw, 0.7213 for half-log),
+    E[mistakes] <= f L + gamma (1 - 1/K) T + (1 - gamma) f (K/gamma) Reg(gamma T/K). At gamma = sqrt(f K Reg(T)/T) this is
+    at most f L + 2 sqrt(f K T Reg(T)). For a draw that is Theorem 9; its statement drops the 2, its proof does not. The
+    rest is ours: docs/theory/half-log.md.
 
-    With gamma = "anytime" round t explores at gamma_t = min(1, sqrt(K Reg(t)/t)), Theorem 9's rate had the run ended
+    With gamma = "anytime" round t explores at gamma_t = min(1, sqrt(f K Reg(t)/t)), the theorem's rate had the run ended
     there, and no horizon is needed. Where the labels come from the comparator, y_t ~ softmax(U x_t) with U in the ball
-    and contexts of any kind, E[mistakes] <= L + (1 - 1/K) sum_t gamma_t + (1 - gamma_T) (K/gamma_T) Reg(sum_t gamma_t/K)
-    <= L + 3 sqrt(K T Reg(T)) (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later
-    updates stand for more rounds than earlier ones, and a regret bound over the updates, which may be very negative at
-    first, does not bound their weighted sum. Beginning anew at T = 1, 2, 4, ... would give L + 6.9 sqrt(K T Reg(T))
-    there, at the price of forgetting; this class never does.
+    and contexts of any kind, E[mistakes] <= f L + (1 - 1/K) sum_t gamma_t + (1 - gamma_T) f (K/gamma_T)
+    Reg(sum_t gamma_t/K) <= f L + 3 sqrt(f K T Reg(T)) (`well_specified_bound`). Against an adversary nothing is proved
+    and `bound` is None: later updates stand for more rounds than earlier ones, and a regret bound over the updates,
+    which may be very negative at first, does not bound their weighted sum. Beginning anew at T = 1, 2, 4, ... would give
+    f L + 6.9 sqrt(f K T Reg(T)) there, at the price of forgetting; this class never does.
 
     Cost: one forecast a round and about gamma T / K updates. Between two updates the forecaster stands still, and
     forecasts are made in batches where it offers them. Memory: the forecaster's.
@@ -123,16 +130,19 @@ class Exploration(AroundForecaster, RoundAgent):
     forecaster
         Id of the forecaster (Alg in the paper).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "theory": Theorem 9's min(1, sqrt(K Reg(T)/T)), which needs
+        Exploration rate in [0, 1] (gamma in the paper), or "theory": min(1, sqrt(f K Reg(T)/T)), which needs
         the horizon and a forecaster with a proved bound; or "anytime", the schedule above, which needs the latter only.
+    decoding
+        How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.
 
     Raises
     ------
     UsageError
-        gamma outside [0, 1], a forecaster or a setting that does not exist, or gamma = "theory" or "anytime"
-        around a forecaster without a proved bound.
+        gamma outside [0, 1], another decoding, a forecaster or a setting that does not exist, or gamma = "theory" or
+        "anytime" around a forecaster without a proved bound.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
     IncompatibleError
@@ -147,8 +157,8 @@ class Exploration(AroundForecaster, RoundAgent):
     group = "theory"
     summary = "a forecaster that learns from explored hits only"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2"
-    bound_unit = "nats"
     wraps = "forecaster"
+    added_settings = {"decoding": "sample"}
 
     def __init__(
         self,
@@ -157,12 +167,14 @@ class Exploration(AroundForecaster, RoundAgent):
         *,
         forecaster: str = "folklore",
         gamma: float | Literal["theory", "anytime"] = "theory",
+        decoding: Decoding = "half-log",
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
+        self.decoding = one_of("decoding", decoding, DECODINGS)
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.
         self.acted, self.rate = 0, 1.0
@@ -183,9 +195,7 @@ class Exploration(AroundForecaster, RoundAgent):
                 f"gamma = {gamma!r} needs a forecaster with a proved bound in nats, which {self.forecaster} does not "
                 "have at these settings; give gamma as a number"
             )
-        return (
-            "anytime" if gamma == "anytime" else float(self._known(theorem_9_gamma(T, self.problem.n_classes, regret)))
-        )
+        return "anytime" if gamma == "anytime" else float(self._known(self._theory_rate(T, regret)))
 
     def _known(self, rates: Any) -> Any:
         """Return rates, or raise a UsageError where the forecaster's bound, from which they come, is NaN or negative."""
@@ -196,12 +206,26 @@ class Exploration(AroundForecaster, RoundAgent):
             )
         return rates
 
+    def _theory_rate(self, T: int, regret: float) -> float:
+        """Return min(1, sqrt(f K Reg(T)/T)): Theorem 9's rate where f = 1."""
+        return theorem_9_gamma(T, self.problem.n_classes, self._per_nat * regret)
+
+    @property
+    def _per_nat(self) -> float:
+        """f, the mistakes that a nat of the forecast's loss costs at most."""
+        return mistakes_per_nat(self.decoding, self.problem.n_classes)
+
+    @property
+    def bound_unit(self) -> str:  # type: ignore[override]
+        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
+        return mistakes_unit(self.decoding, self.problem.n_classes)
+
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
         """Return gamma_t of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
         if not isinstance(self.gamma, str):
             return np.full(n, self.gamma)
-        bound, K = self._inner.bound, self.problem.n_classes
-        rates = np.array([theorem_9_gamma(t, K, bound(t)) for t in range(acted + 1, acted + n + 1)])  # type: ignore[arg-type]
+        bound, K, factor = self._inner.bound, self.problem.n_classes, self._per_nat
+        rates = np.array([theorem_9_gamma(t, K, factor * bound(t)) for t in range(acted + 1, acted + n + 1)])  # type: ignore[operator]
         self._known(rates)
         return np.minimum(np.minimum.accumulate(rates), rate)
 
@@ -221,7 +245,7 @@ class Exploration(AroundForecaster, RoundAgent):
         K, gamma = self.problem.n_classes, float(self._next_rates(1)[0])
         p = np.empty(K)
         z = as_vector("the forecaster's logits", self._inner.predict(view), K) if gamma < 1.0 else np.zeros(K)
-        action, explored = decide(z, u, gamma, p)
+        action, explored = decide(z, u, gamma, DECODINGS.index(self.decoding), p)
         return Decision(int(action), p, bool(explored))
 
     def _receive(self, view: Floats, decision: Decision, outcome: bool) -> None:
@@ -233,7 +257,7 @@ class Exploration(AroundForecaster, RoundAgent):
         if not isinstance(inner, KernelForecaster):
             return super()._play(X, y, U, trace)
         gammas = self._next_rates(len(y))
-        z, p = np.zeros(K), np.empty(K)
+        z, p, rule = np.zeros(K), np.empty(K), DECODINGS.index(self.decoding)
 
         def learns() -> NDArray[np.bool_]:  # as `rounds_in_stretches` sees it
             explored: NDArray[np.bool_] = U[:, 0] < gammas
@@ -242,12 +266,12 @@ class Exploration(AroundForecaster, RoundAgent):
         def play(part: slice) -> None:
             scratch = (z, p) if inner.kernels.predict_many is None else (np.zeros((STRETCH, K)), z, p)
             rows, filled = (rows_of(X, part), y[part], U[part], gammas[part]), trace.part(part)
-            self._report(_loop(inner.kernels)(inner.state, *rows, *scratch, *filled), p, filled)
+            self._report(_loop(inner.kernels)(inner.state, *rows, rule, *scratch, *filled), p, filled)
 
         inner.play_in_parts(X, learns, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return the mistakes beyond the comparator's loss in nats, in expectation; None if the forecaster has none.
+        """Return the mistakes beyond f times the comparator's loss in nats, in expectation; None if the forecaster has none.
 
         None for gamma = "anytime": see `well_specified_bound`.
         """
@@ -255,7 +279,18 @@ class Exploration(AroundForecaster, RoundAgent):
             return None
         K = self.problem.n_classes
         regret = self._inner.bound(self.gamma * rounds / K)  # type: ignore[arg-type]  # a mean number of updates
-        return None if regret is None else exploration(rounds, K, self.gamma, regret)
+        return None if regret is None else exploration(rounds, K, self.gamma, self._per_nat * regret)
+
+    def certificate(self) -> float:
+        """Return gamma (1 - 1/K) t + (1 - gamma) f (K/gamma) times the forecaster's own certificate, t the rounds so far.
+
+        Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates, as it came out, in the
+        place of the worst it may be. A single run's value is no bound by itself. NaN where gamma is 0 or moves, where the
+        forecaster has none, and at decoding = "sample", as in the runs that were stored before there was another.
+        """
+        if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":
+            return math.nan
+        return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
         """Return what `bound` does, for any gamma, on streams whose labels come from the comparator: y ~ softmax(U x)."""
@@ -264,7 +299,8 @@ class Exploration(AroundForecaster, RoundAgent):
             return None
         K, total = self.problem.n_classes, float(gammas.sum())
         regret = self._inner.bound(total / K)  # type: ignore[arg-type]  # a mean number of updates
-        return None if regret is None else exploration_well_specified(K, total, float(gammas[-1]), regret)
+        last = float(gammas[-1])
+        return None if regret is None else exploration_well_specified(K, total, last, self._per_nat * regret)
 
 
 @cache

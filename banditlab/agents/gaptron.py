@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
+from banditlab.bounds.template import template_fixed, template_gamma, template_step
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax, runner_up
-from banditlab.numerics.draws import greedy_or_uniform
+from banditlab.numerics.decoding import DECODINGS, THRESHOLDED, Decoding, decode
+from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform
 from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import Limits, constant
 from banditlab.numerics.linear_scores import matrix, per_class, scores
@@ -33,7 +35,8 @@ class State(NamedTuple):
     """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
 
     loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
-    norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
+    norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected. decoding is the
+    place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -45,6 +48,7 @@ class State(NamedTuple):
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
     norm: NDArray[np.float64]
+    decoding: int = THRESHOLDED
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -61,12 +65,28 @@ def act_kernel(state, x, u, p, payload):
     y_star = argmax(z, K)
     if state.loss[0] == LOGISTIC:
         payload[K] = exponentials(z, scale, z[y_star], K, payload)
+        if state.decoding != THRESHOLDED:
+            return decoded(state.decoding, y_star, state.gamma[0], payload, u, p)
         a = 1.0 - 1.0 / payload[K] if payload[K] <= 2.0 else 1.0  # 1 - p* if p* >= 1/2, else 1, p* = 1 / sum_k e^{v_k}
     else:
         for k in range(K):
             payload[k] = scale * (z[k] - z[y_star])
         a = hinge_gap(payload, y_star, K, state.loss[0])
     return greedy_or_uniform(y_star, max(a, state.gamma[0]), u, p)  # p' = (1 - m) e_y* + m/K, m = max(a, gamma)
+
+
+@inline
+def decoded(rule, y_star, gamma, payload, u, p):
+    """Write (1 - gamma) h(softmax) + gamma/K into p, h the decoding, and draw from it, by a coin and a draw."""
+    K = p.shape[0]
+    for k in range(K):
+        p[k] = payload[k] / payload[K]
+    decode(rule, y_star, p)
+    explored = u[0] < gamma
+    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
+    for k in range(K):
+        p[k] = (1.0 - gamma) * p[k] + gamma / K
+    return action, explored
 
 
 @inline
@@ -153,6 +173,10 @@ class Gaptron(ScaledScores, KernelAgent):
     one (proof in docs/gaptron-wide-step.md), and K instead of K^2 then stands under the roots: `gaptron_wide`, about
     1.52 R D sqrt(K T) where the paper has 2.40 K R D sqrt(T).
 
+    With another decoding (the logistic loss only) the play is (1 - gamma) h(softmax(W x)) + gamma/K, h the decoding, c its
+    constant, and the theorem `template_fixed`: steps to 2 c gamma ln 2/(K R^2), 1.70 R D sqrt(K T) with half-log (ours:
+    docs/theory/half-log.md).
+
     Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
 
     Parameters
@@ -169,6 +193,9 @@ class Gaptron(ScaledScores, KernelAgent):
         gamma / (4 K^2 R^2); "wide": 2.5 gamma ln 2 / (2 K R^2), gamma / (2 K R^2) and gamma / (4 K R^2); or "adaptive":
         step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who
         say it follows Gappletron.
+    decoding
+        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or "gap"
+        (`banditlab.numerics.decoding`), for which "theory" takes that theorem's gamma and step.
     step_scale
         B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.
     project
@@ -177,7 +204,8 @@ class Gaptron(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        An unknown loss, gamma outside [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theory's
+        An unknown loss or decoding, another decoding than "thresholded" with a hinge loss or the wide step, gamma outside
+        [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theory's
         or the wide step (which are 0 then).
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
@@ -196,6 +224,7 @@ class Gaptron(ScaledScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     sparse = True
+    added_settings = {"decoding": "thresholded"}
 
     def __init__(
         self,
@@ -206,6 +235,7 @@ class Gaptron(ScaledScores, KernelAgent):
         norm_bound: float = 1.0,
         gamma: float | Literal["theory"] = "theory",
         step: float | Literal["theory", "wide", "adaptive"] = "theory",
+        decoding: Decoding = "thresholded",
         step_scale: float = 10.0,
         project: bool | Literal["auto"] = "auto",
     ) -> None:
@@ -214,11 +244,11 @@ class Gaptron(ScaledScores, KernelAgent):
         self.loss = one_of("loss", loss, LOSSES)
         self.norm_bound = positive("norm_bound", norm_bound)
         D = self.frobenius_bound
-        if gamma == "theory":
-            T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
-            self.gamma = gaptron_gamma(K, problem.radius, D, T, self.loss, wide=step == "wide")
-        else:
-            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.decoding = one_of("decoding", decoding, DECODINGS)
+        if self.decoding != "thresholded" and (self.loss != "logistic" or step == "wide"):
+            what = f"loss = {self.loss!r}" if self.loss != "logistic" else "step = 'wide'"
+            raise UsageError(f"decoding must be 'thresholded' with {what}, got {decoding!r}")
+        self.gamma = self._resolved_gamma(gamma, wide=step == "wide")
         self.step: float | str = self._resolved_step(step)
         self.step_scale = positive("step_scale", step_scale)
         adaptive = self.step == "adaptive"
@@ -236,7 +266,17 @@ class Gaptron(ScaledScores, KernelAgent):
             adaptive=np.array([int(adaptive)]),
             squares=np.zeros(1),
             norm=running_norm(D if self.project else math.inf),
+            decoding=DECODINGS.index(self.decoding),
         )
+
+    def _resolved_gamma(self, gamma: float | str, wide: bool) -> float:
+        if gamma != "theory":
+            return probability("gamma", number("gamma", gamma, "theory"))
+        K, R, D = self.problem.n_classes, self.problem.radius, self.frobenius_bound
+        T = self.problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+        if self.decoding != "thresholded":
+            return template_gamma(K, R, D, T, self.decoding)
+        return gaptron_gamma(K, R, D, T, self.loss, wide=wide)
 
     def _resolved_step(self, step: float | str) -> float | str:
         if step == "adaptive":
@@ -245,6 +285,8 @@ class Gaptron(ScaledScores, KernelAgent):
             return positive("step", number("step", step, "theory", "wide", "adaptive"))
         if self.gamma == 0.0:
             raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
+        if self.decoding != "thresholded":
+            return template_step(self.problem.n_classes, self.problem.radius, self.gamma, self.decoding)
         return gaptron_step(self.problem.n_classes, self.problem.radius, self.gamma, self.loss, wide=step == "wide")
 
     @property
@@ -259,9 +301,14 @@ class Gaptron(ScaledScores, KernelAgent):
     def surrogate_bound(self, rounds: int) -> float | None:
         """Return D^2/(2 step) + gamma (K-1)/K T, what E[M] may exceed the comparator's loss by, in the player's own loss.
 
-        None for the adaptive step and above the wide step.
+        None for the adaptive step and above the wide step; of another decoding, above its theorem's.
         """
         K, R = self.problem.n_classes, self.problem.radius
+        if self.decoding != "thresholded":
+            if not isinstance(self.step, float) or self.gamma == 0.0:
+                return None
+            value = template_fixed(K, R, self.frobenius_bound, self.step, self.gamma, rounds, self.decoding)
+            return None if math.isnan(value) else value
         largest = gaptron_step(K, R, self.gamma, self.loss, wide=True)
         if not isinstance(self.step, float) or self.step > largest * (1.0 + 1e-12):
             return None

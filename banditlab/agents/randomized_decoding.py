@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
+from banditlab.bounds.template import template_label_step
 from banditlab.numerics.argmax import argmax
+from banditlab.numerics.decoding import DECODINGS, RANDOMIZED, Decoding, decode
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import inline
 from banditlab.numerics.linear_scores import matrix, per_class, scores
@@ -18,13 +20,13 @@ from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm
 from banditlab.numerics.simd_math import exponentials
 from banditlab.players.label_agent import KernelLabelAgent
 from banditlab.problem import Problem
-from banditlab.validation import number, positive
+from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
     """V, the transpose of W (see `banditlab.numerics.linear_scores`) but for a scale; z, r scratch; step (1,).
 
-    norm (5,) is the running norm: W = norm[SCALE] V'.
+    norm (5,) is the running norm: W = norm[SCALE] V'. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -32,6 +34,7 @@ class State(NamedTuple):
     r: NDArray[np.float64]
     step: NDArray[np.float64]
     norm: NDArray[np.float64]
+    decoding: int = RANDOMIZED
 
 
 @inline
@@ -42,6 +45,10 @@ def act_kernel(state, x, u, p, payload):
     q_max = 1.0 / exponentials(z, state.norm[SCALE], z[y_star], K, payload)
     for k in range(K):
         payload[k] *= q_max  # q = softmax(W x)
+    if state.decoding != RANDOMIZED:
+        p[:] = payload
+        decode(state.decoding, y_star, p)
+        return draw(p, u[1])
     r = min(1.0, 2.0 * (1.0 - payload[y_star]))
     for k in range(K):
         p[k] = r * payload[k]
@@ -68,12 +75,15 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius): q = softmax(W_t x_t), y* = argmax q,
     r = min{1, 2 (1 - q_y*)}. With probability 1 - r play y*, else a draw from q;
-    W_{t+1} = Proj_{||W||_F <= D}(W_t - step (q - e_y) x_t' / ln 2).
+    W_{t+1} = Proj_{||W||_F <= D}(W_t - step (q - e_y) x_t' / ln 2). With another `decoding` than the paper's the play is a
+    draw from that decoding of q.
 
     Guarantee (adversarial, ||x_t|| <= R): E[M] <= sum_t l_t(U) + D^2/(2 step) for every ||U||_F <= D, hence for every U
     of the row ball B, after any number of rounds and for any step <= 2 ln 2 (1 - ln 2) / R^2; at the default step the
     additive term is K B^2 R^2 / (4 ln 2 (1 - ln 2)) = 1.18 K B^2 R^2. The paper states O(||U||_F^2); the constants are
-    derived in `banditlab.bounds`. `bound` is None for a larger step.
+    derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding 1 - ln 2 becomes that rule's
+    constant c: steps to 2 c ln 2 / R^2, and at that one K B^2 R^2 / (4 c ln 2), for half-log 0.72 K B^2 R^2 (ours:
+    docs/theory/half-log.md).
 
     Cost: O(K d) a round, K exponentials, K d numbers.
 
@@ -82,13 +92,16 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     norm_bound
         B, the bound on each row's norm (D = sqrt(K) B is the radius of a Frobenius ball, into which W is projected).
     step
-        Step size (eta in the paper, which scales W by 1/ln 2), or "theory": 2 ln 2 (1 - ln 2) / R^2. No horizon is
-        needed.
+        Step size (eta in the paper, which scales W by 1/ln 2), or "theory": 2 ln 2 (1 - ln 2) / R^2, with another decoding
+        2 c ln 2 / R^2. No horizon is needed.
+    decoding
+        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
 
     Raises
     ------
     UsageError
-        norm_bound or step not above 0.
+        norm_bound or step not above 0, or another decoding.
 
     References
     ----------
@@ -102,6 +115,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     bound_unit = "bits"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
+    added_settings = {"decoding": "randomized"}
 
     def __init__(
         self,
@@ -110,12 +124,14 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
         *,
         norm_bound: float = 10.0,
         step: float | Literal["theory"] = "theory",
+        decoding: Decoding = "randomized",
     ) -> None:
         super().__init__(problem, rng)
         K, d = problem.n_classes, problem.n_features
         self.norm_bound = positive("norm_bound", norm_bound)
+        self.decoding = one_of("decoding", decoding, DECODINGS)
         if step == "theory":
-            self.step = decoding_step(problem.radius)
+            self.step = self._largest_step()
         else:
             self.step = positive("step", number("step", step, "theory"))
         self.payload_size = K
@@ -125,7 +141,14 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
             r=per_class(d, K),
             step=np.array([self.step]),
             norm=running_norm(self.frobenius_bound),
+            decoding=DECODINGS.index(self.decoding),
         )
+
+    def _largest_step(self) -> float:
+        """Return the theorem's step: the paper's constant for its own decoding, the exact one for the others."""
+        if self.decoding == "randomized":
+            return decoding_step(self.problem.radius)
+        return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)
 
     @property
     def frobenius_bound(self) -> float:
@@ -134,6 +157,6 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     def bound(self, rounds: int) -> float | None:
         """Return D^2/(2 step) in bits, whatever the rounds; None above the theorem's step."""
-        if self.step > decoding_step(self.problem.radius) * (1.0 + 1e-12):
+        if self.step > self._largest_step() * (1.0 + 1e-12):
             return None
         return randomized_decoding(self.frobenius_bound, self.step)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.linear import ScaledScores
-from banditlab.bounds.rdue import rdue_fixed, rdue_gamma, rdue_radius
+from banditlab.bounds.rdue import rdue_decoded, rdue_decoded_gamma, rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
+from banditlab.numerics.decoding import DECODINGS, RANDOMIZED, Decoding, decode
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline
 from banditlab.numerics.linear_scores import matrix, per_class, scores
@@ -28,7 +29,7 @@ class State(NamedTuple):
     """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
 
     scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. norm (5,) is the running
-    norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected.
+    norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -39,6 +40,7 @@ class State(NamedTuple):
     floor: NDArray[np.float64]
     squares: NDArray[np.float64]
     norm: NDArray[np.float64]
+    decoding: int = RANDOMIZED
 
 
 @inline
@@ -47,11 +49,10 @@ def act_kernel(state, x, u, p, payload):
     scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
     q_max = 1.0 / exponentials(z, LN2 * state.norm[SCALE], z[best], K, payload)
-    r = min(1.0, 2.0 * (1.0 - q_max))
     for k in range(K):
         payload[k] *= q_max  # q = softmax(theta ln 2)
-        p[k] = r * payload[k]
-    p[best] += 1.0 - r  # the randomised decoding
+        p[k] = payload[k]
+    decode(state.decoding, best, p)
     explored = u[0] < gamma
     action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
     for k in range(K):
@@ -87,7 +88,7 @@ class RDUE(ScaledScores, KernelAgent):
 
     Update rule (W_1 = 0): with probability q0 play a uniform class; otherwise the argmax of theta (the first of equals)
     with probability 1 - r and a draw from q with probability r = min{1, 2 (1 - max_k q_k)}. Then
-    p(y) = q0/K + (1 - q0) ((1 - r) 1[y = argmax] + r q_y),
+    p(y) = q0/K + (1 - q0) ((1 - r) 1[y = argmax] + r q_y), or another decoding of q in the bracket's place,
     G_t = 1[right] / p(y) (q - e_y) (x) x_t,
     W_{t+1} = Proj(W_t - eta_t G_t),  eta_t = B' / sqrt(2 sum_{s<=t} ||G_s||_F^2), B' the set's Frobenius diameter.
 
@@ -100,7 +101,8 @@ class RDUE(ScaledScores, KernelAgent):
     fixed q0 the additive term is q0 (K-1)/K T + b K B'^2/(2 a q0), which is what `bound` returns, in bits: it is below
     the former at the theorem's q0 and holds after any number of rounds. None for the adaptive step or without the
     projection. The paper's 1 - a = 0.693 is not sharp: for any K it is 0.518, the largest (1 - 2 q^2)/log2(1/q), which
-    two classes attain; we keep the theorem as it is.
+    two classes attain; we keep the theorem as it is. With another decoding a is that rule's own constant, 1/2 for
+    half-log, and q0 = B' sqrt(b K/(2 a T)) makes the two terms equal (ours: docs/theory/half-log.md).
 
     Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
 
@@ -109,7 +111,11 @@ class RDUE(ScaledScores, KernelAgent):
     norm_bound
         B, the bound on each row's norm of the logits' matrix in nats (the paper's B is the Frobenius diameter above).
     gamma
-        Exploration rate in [0, 1]; this is q0 in the paper. "theory": min{1, B' sqrt(K/T)}, which needs the horizon.
+        Exploration rate in [0, 1]; this is q0 in the paper. "theory": min{1, B' sqrt(K/T)}, which needs the horizon; with
+        another decoding min{1, B' sqrt(b K/(2 a T))}.
+    decoding
+        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     step
         "theory": B' / sqrt(2 sum ||G||_F^2). "adaptive": step_scale / sqrt(2 (1e-8 + sum ||G||_F^2)), as in the paper's
         experiments.
@@ -121,7 +127,7 @@ class RDUE(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], norm_bound or step_scale not above 0, or another word for step or project.
+        gamma outside [0, 1], norm_bound or step_scale not above 0, or another word for decoding, step or project.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -139,6 +145,7 @@ class RDUE(ScaledScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     sparse = True
+    added_settings = {"decoding": "randomized"}
 
     def __init__(
         self,
@@ -147,6 +154,7 @@ class RDUE(ScaledScores, KernelAgent):
         *,
         norm_bound: float = 1.0,
         gamma: float | Literal["theory"] = "theory",
+        decoding: Decoding = "randomized",
         step: Literal["theory", "adaptive"] = "theory",
         step_scale: float = 10.0,
         project: bool | Literal["auto"] = "auto",
@@ -155,11 +163,8 @@ class RDUE(ScaledScores, KernelAgent):
         K, d = problem.n_classes, problem.n_features
         self.norm_bound = positive("norm_bound", norm_bound)
         D = rdue_radius(K, self.norm_bound)
-        if gamma == "theory":
-            T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
-            self.gamma = rdue_gamma(K, 2.0 * D, T)
-        else:
-            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.decoding = one_of("decoding", decoding, DECODINGS)
+        self.gamma = self._resolved_gamma(gamma, 2.0 * D)
         self.step = one_of("step", step, ("theory", "adaptive"))
         self.step_scale = positive("step_scale", step_scale)
         adaptive = self.step == "adaptive"
@@ -176,11 +181,23 @@ class RDUE(ScaledScores, KernelAgent):
             floor=np.array([1e-8 if adaptive else 0.0]),
             squares=np.zeros(1),
             norm=running_norm(D if self.project else math.inf),
+            decoding=DECODINGS.index(self.decoding),
         )
+
+    def _resolved_gamma(self, gamma: float | str, diameter: float) -> float:
+        if gamma != "theory":
+            return probability("gamma", number("gamma", gamma, "theory"))
+        K, T = self.problem.n_classes, self.problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+        if self.decoding == "randomized":
+            return rdue_gamma(K, diameter, T)
+        return rdue_decoded_gamma(K, self.problem.radius, diameter, T, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
         """Return q0 (K-1)/K T + b K B'^2/(2 a q0), in bits; None for the adaptive step, unprojected and at q0 = 0."""
         if self.step == "adaptive" or not self.project or self.gamma == 0.0:
             return None
         K, R = self.problem.n_classes, self.problem.radius
-        return rdue_fixed(K, R, 2.0 * rdue_radius(K, self.norm_bound), self.gamma, rounds)
+        diameter = 2.0 * rdue_radius(K, self.norm_bound)
+        if self.decoding == "randomized":
+            return rdue_fixed(K, R, diameter, self.gamma, rounds)
+        return rdue_decoded(K, R, diameter, self.gamma, rounds, self.decoding)

@@ -1,7 +1,8 @@
-"""A forecaster that plays: an action drawn from its forecast, told the label every round."""
+"""A forecaster that plays: an action drawn from its forecast or by another decoding, told the label every round."""
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
+from banditlab.bounds.decoding import decoded_forecast, mistakes_per_nat, mistakes_unit
 from banditlab.numerics.contexts import row
+from banditlab.numerics.decoding import DECODINGS, Decoding, decode_forecast
 from banditlab.numerics.draws import draw, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.softmax import softmax_into
@@ -19,16 +22,18 @@ from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
 from banditlab.players.inputs import as_vector
 from banditlab.players.label_agent import RoundLabelAgent
 from banditlab.problem import Decision, Problem
+from banditlab.validation import one_of
 
 
 @njit
-def decide(z, u, p):
-    """Write softmax(z) into p (K,) and return a draw from it."""
+def decide(z, u, rule, p):
+    """Write softmax(z), decoded, into p (K,) and return a draw from it."""
     softmax_into(z, p)
+    decode_forecast(rule, p)
     return draw(p, u[1])
 
 
-def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):
+def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
     """Play one block; `update_kernel` writes into z what was forecast before it learnt, and no action moves the state.
 
     Returns n, or the first round whose answer is none (logits that are not finite).
@@ -36,7 +41,7 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
-        a = decide(z, U[t], p)
+        a = decide(z, U[t], rule, p)
         action[t] = a
         correct[t] = a == y[t]
         p_true[t] = p[y[t]]
@@ -47,15 +52,17 @@ def rounds_told(state, X, y, U, z, p, action, correct, p_true, explored):
 
 
 class Sampled(AroundForecaster, RoundLabelAgent):
-    """Any forecaster as a player that is told the label: it plays a draw from its forecast.
+    """Any forecaster as a player that is told the label: it plays its forecast, decoded.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit: what the exploration reduction would do with nothing hidden.
 
-    Update rule: play a draw from softmax(forecast), then pass (x_t, y_t) to the forecaster, every round.
+    Update rule: play a draw from h(softmax(forecast)), h the decoding, then pass (x_t, y_t) to the forecaster, every round.
 
-    Guarantee: E[M] <= L + Reg(T), with L the loss in nats of any U of the forecaster's ball and Reg its regret bound:
-    a draw errs with probability 1 - p_y <= -ln p_y. None where the forecaster has no proved bound in nats.
+    Guarantee: E[M] <= f (L + Reg(T)), with L the loss in nats of any U of the forecaster's ball, Reg its regret bound and
+    f the mistakes that a nat costs the decoding at most: 1 for a draw ("sample"), which errs with probability
+    1 - p_y <= -ln p_y, and 0.7213 for half-log, the least there is (ours: docs/theory/half-log.md). None where the
+    forecaster has no proved bound in nats.
 
     Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
 
@@ -63,13 +70,16 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     ----------
     forecaster
         Id of the forecaster.
+    decoding
+        How a forecast is played: "half-log", "sample" as the name of the class says, "sparsemax", "randomized", "gap" or
+        "thresholded" (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name.
 
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist.
+        A forecaster or a setting that does not exist, or another decoding.
     IncompatibleError
         The forecaster cannot meet the problem.
 
@@ -80,10 +90,10 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     """
 
     id = "sampled"
-    summary = "a draw from any forecaster's forecast, told the label"
+    summary = "any forecaster's forecast, decoded or drawn from, told the label"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with nothing hidden"
-    bound_unit = "nats"
     wraps = "forecaster"
+    added_settings = {"decoding": "sample"}
 
     def __init__(
         self,
@@ -91,12 +101,19 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         rng: np.random.Generator | None,
         *,
         forecaster: str = "folklore",
+        decoding: Decoding = "half-log",
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
+        self.decoding = one_of("decoding", decoding, DECODINGS)
+
+    @property
+    def bound_unit(self) -> str:  # type: ignore[override]
+        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
+        return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @property
     def inner(self) -> Forecaster:
@@ -106,7 +123,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     def _decide(self, view: Floats, u: Floats) -> Decision:
         K = self.problem.n_classes
         p = np.empty(K)
-        action = decide(as_vector("the forecaster's logits", self._inner.predict(view), K), u, p)
+        z = as_vector("the forecaster's logits", self._inner.predict(view), K)
+        action = decide(z, u, DECODINGS.index(self.decoding), p)
         return Decision(int(action), p)
 
     def _receive(self, view: Floats, decision: Decision, outcome: int) -> None:
@@ -116,17 +134,27 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         inner, K = self._inner, self.problem.n_classes
         if not isinstance(inner, KernelForecaster):
             return super()._play(X, y, U, trace)
-        z, p = np.zeros(K), np.empty(K)
+        z, p, rule = np.zeros(K), np.empty(K), DECODINGS.index(self.decoding)
 
         def play(part: slice) -> None:
             rows, filled = (rows_of(X, part), y[part], U[part]), trace.part(part)
-            self._report(_loop(inner.kernels)(inner.state, *rows, z, p, *filled), p, filled)
+            self._report(_loop(inner.kernels)(inner.state, *rows, rule, z, p, *filled), p, filled)
 
         inner.play_in_parts(X, lambda: np.ones(len(y), bool), play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return the forecaster's regret bound, which bounds the expected mistakes beyond the comparator's loss."""
-        return self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
+        """Return f times the forecaster's regret bound: the expected mistakes beyond f times the comparator's loss."""
+        regret = self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
+        return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
+
+    def certificate(self) -> float:
+        """Return f times the forecaster's certificate: expected mistakes so far <= f times any comparator's loss + this.
+
+        NaN at decoding = "sample", as in the runs that were stored before there was another.
+        """
+        if self.decoding == "sample":
+            return math.nan
+        return mistakes_per_nat(self.decoding, self.problem.n_classes) * self._inner.certificate()
 
 
 @cache

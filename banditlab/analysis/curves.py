@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banditlab.analysis.arena import Arena, Pick
 from banditlab.analysis.statistics import mean_interval, mean_intervals
+from banditlab.validation import loss_unit
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +114,8 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
         rounds = table.index.to_numpy(dtype=float)
         by_round = group.groupby("round")[["loss", "loss_low"]].mean().reindex(table.index).to_numpy(dtype=float)
         low, high = np.maximum(low, -by_round[:, 0]), np.minimum(high, rounds - by_round[:, 1])
-        bits = "unit" in group and bool((group["unit"].eq("bits") & group["bound_shown"].notna()).any())
+        # In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
+        bits = "unit" in group and bool((group["unit"].map(loss_unit).gt(1.0) & group["bound_shown"].notna()).any())
         bound, vacuous = np.empty(0), False
         if "bound_shown" in group and group["bound_shown"].notna().any() and not bits:
             bound = group.groupby("round")["bound_shown"].mean().reindex(table.index).to_numpy()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from banditlab.analysis.tables import Results
+from banditlab.validation import loss_unit
 
 
 def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
@@ -27,7 +28,8 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
     `ratio` = mistakes / loss; `comparator_mistakes`.
 
     For the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit` ("nats",
-    or "bits" where it is stated in them); `unit_loss`, the comparator's loss in that unit; `bound_shown` =
+    or "bits", or a part of them such as "0.5 bits", where it is stated in them); `unit_loss`, the comparator's loss in
+    that unit, of "0.5 bits" half of that in bits; `bound_shown` =
     min(bound, round) and `vacuous` where bound >= round. In another ball than the player's own the theorem says
     nothing: `bound_shown` is NaN.
     """
@@ -63,7 +65,10 @@ def has_own_comparator(results: Results) -> pd.Series:
 
 
 def _with_differences(table: pd.DataFrame) -> pd.DataFrame:
-    bits, own = table["bound_unit"].eq("bits").to_numpy(), table["own_ball"].to_numpy(dtype=bool)
+    unit, own = table["bound_unit"].fillna(""), table["own_ball"].to_numpy(dtype=bool)
+    unit = unit.where(unit.str.endswith("bits"), "nats")
+    shares = unit.map({name: loss_unit(name) for name in unit.unique()}).to_numpy(dtype=float)
+    bits = unit.eq("bits").to_numpy()
     loss = table["loss_nats"].to_numpy(dtype=float)
     loss_low = loss - table["gap"].to_numpy(dtype=float)
     bound, rounds = table["bound"].to_numpy(dtype=float), table["round"].to_numpy(dtype=float)
@@ -76,8 +81,8 @@ def _with_differences(table: pd.DataFrame) -> pd.DataFrame:
         relative_expected=expected - loss,
         relative_expected_high=expected - loss_low,
         ratio=np.divide(mistakes, loss, out=np.full(len(loss), np.nan), where=loss > 0),
-        unit=np.where(bits, "bits", "nats"),
-        unit_loss=np.where(bits, table["loss_bits"].to_numpy(dtype=float), loss),
+        unit=unit.to_numpy(),
+        unit_loss=np.where(bits, table["loss_bits"].to_numpy(dtype=float), shares * loss),
         bound_shown=np.where(own, np.minimum(bound, rounds), math.nan),
         vacuous=own & (bound >= rounds),
     )

@@ -78,26 +78,51 @@ def mean_interval(values: ArrayLike, *, rows: Floats | None = None, level: float
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
-    return _interval(x[there], None if rows is None else rows[there], level, family)
+    return _spread(x[there], None if rows is None else rows[there]).interval(level, family)
 
 
-def _interval(x: Floats, rows: Floats | None, level: float, family: int) -> Interval:
+@dataclass(frozen=True)
+class _Spread:
+    """A mean with the variance of it, that variance's degrees of freedom, and how many repetitions it stands on."""
+
+    mean: float
+    variance: float
+    freedom: float
+    n: int
+    method: str
+
+    def interval(self, level: float, family: int) -> Interval:
+        if math.isnan(self.variance):
+            return Interval(self.mean, math.nan, math.nan, self.n, "none")
+        half = critical(level, self.freedom, family) * math.sqrt(self.variance) if self.variance > 0 else 0.0
+        return Interval(self.mean, self.mean - half, self.mean + half, self.n, self.method)
+
+
+def _spread(x: Floats, rows: Floats | None) -> _Spread:
     n = len(x)
     if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, "none")
+        return _Spread(math.nan, math.nan, math.nan, 0, "none")
     with np.errstate(invalid="ignore"):  # inf - inf
         mean = float(x.mean())
     if n < 2 or not np.isfinite(x).all():
-        return Interval(mean, math.nan, math.nan, n, "none")
-    variance, freedom, method = float(x.var(ddof=1)) / n, n - 1.0, "t"
+        return _Spread(mean, math.nan, math.nan, n, "none")
+    parts = [(float(x.var(ddof=1)) / n, n - 1.0)]
     if rows is not None:
-        m, of_repetitions = rows.shape[1], variance
-        of_rows = m / (m - 1) * float(np.square(rows.mean(axis=0)).sum()) if m > 1 else 0.0
-        variance, method = of_repetitions + of_rows, "t, rows"
-        if variance > 0:
-            freedom = variance**2 / (of_repetitions**2 / (n - 1) + of_rows**2 / max(1, m - 1))
-    half = critical(level, freedom, family) * math.sqrt(variance)
-    return Interval(mean, mean - half, mean + half, n, method)
+        parts.append(_of_rows(rows.mean(axis=0)))
+    return _sum(mean, parts, n, "t" if rows is None else "t, rows")
+
+
+def _of_rows(deviations: Floats) -> tuple[float, float]:
+    """Return the variance by the sampling of rows, from their mean deviations (m,), and its degrees of freedom."""
+    m = len(deviations)
+    return (m / (m - 1) * float(np.square(deviations).sum()) if m > 1 else 0.0), max(1.0, m - 1.0)
+
+
+def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> _Spread:
+    """Return a mean whose variance is the sum of these, each with its degrees of freedom (Satterthwaite)."""
+    variance = sum(part for part, _ in parts)
+    freedom = variance**2 / sum(part**2 / of for part, of in parts) if variance > 0 else parts[0][1]
+    return _Spread(mean, variance, freedom, n, method)
 
 
 def mean_intervals(values: ArrayLike, *, level: float = LEVEL) -> tuple[Floats, Floats, Floats, str]:
@@ -148,29 +173,48 @@ def difference(
     a, b
         Shape (R,), one entry per repetition, in the same order.
     rows
-        The deviations of both, each of shape (R, rows) (see `mean_interval`); for pairs only.
+        The deviations of both, each of shape (R, rows) (see `mean_interval`).
     paired
         Whether entry i of both was measured on the same stream. If not (adaptive environments), Welch's interval.
     family
         Of how many means all the differences are to be covered at once.
     """
+    return _gap(a, b, rows, paired).interval(level, family)
+
+
+def p_value(a: ArrayLike, b: ArrayLike, *, rows: tuple[Floats, Floats] | None = None, paired: bool = True) -> float:
+    """Return the p-value of mean(a - b) = 0, both sides, by the same errors as `difference`; NaN where that has none.
+
+    1 - p is the level of the widest interval that leaves out 0. Without any variance p is 1 if the means are equal, else 0.
+    """
+    from scipy.stats import t
+
+    gap = _gap(a, b, rows, paired)
+    if math.isnan(gap.variance):
+        return math.nan
+    if gap.variance == 0.0:
+        return float(gap.mean == 0.0)
+    return float(2.0 * t.sf(abs(gap.mean) / math.sqrt(gap.variance), gap.freedom))
+
+
+def _gap(a: ArrayLike, b: ArrayLike, rows: tuple[Floats, Floats] | None, paired: bool) -> _Spread:
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if paired:
         there = ~np.isnan(x) & ~np.isnan(y)
         with np.errstate(invalid="ignore"):  # inf - inf
-            return _interval(x[there] - y[there], None if rows is None else (rows[0] - rows[1])[there], level, family)
+            return _spread(x[there] - y[there], None if rows is None else (rows[0] - rows[1])[there])
+    if rows is not None:
+        rows = rows[0][~np.isnan(x)], rows[1][~np.isnan(y)]
     x, y = x[~np.isnan(x)], y[~np.isnan(y)]
     n = min(len(x), len(y))
     with np.errstate(invalid="ignore"):
         gap = float(np.subtract(x.mean(), y.mean())) if n else math.nan
     if n < 2 or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return Interval(gap, math.nan, math.nan, n, "none")
-    va, vb = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
-    if va + vb == 0:
-        return Interval(gap, gap, gap, n, "t")
-    freedom = (va + vb) ** 2 / (va**2 / (len(x) - 1) + vb**2 / (len(y) - 1))
-    half = critical(level, freedom, family) * math.sqrt(va + vb)
-    return Interval(gap, gap - half, gap + half, n, "t")
+        return _Spread(gap, math.nan, math.nan, n, "none")
+    parts = [(float(each.var(ddof=1)) / len(each), len(each) - 1.0) for each in (x, y)]
+    if rows is not None:
+        parts.append(_of_rows(rows[0].mean(axis=0) - rows[1].mean(axis=0)))
+    return _sum(gap, parts, n, "t" if rows is None else "t, rows")
 
 
 @dataclass(frozen=True)

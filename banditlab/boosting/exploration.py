@@ -8,11 +8,12 @@ import numpy as np
 
 from banditlab.boosting.booster import Booster
 from banditlab.errors import UsageError
+from banditlab.numerics.decoding import DECODINGS, Decoding, decode_forecast
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.players.agent import Floats, RoundAgent
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
-from banditlab.validation import probability
+from banditlab.validation import one_of, probability
 
 
 class BoostedExploration(RoundAgent):
@@ -21,8 +22,9 @@ class BoostedExploration(RoundAgent):
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (Algorithm 2 of Agarwal, Kale and Zimmert, a booster in the forecaster's place): toss a coin with
-    probability gamma. Heads: play a uniform class and, if it was right, let the booster learn (x, y). Tails: play the
-    booster's own draw and learn nothing. The probabilities reported are gamma/K + (1 - gamma) p.
+    probability gamma. Heads: play a uniform class and, if it was right, let the booster learn (x, y). Tails: play a draw
+    from h(p), p the booster's own distribution and h the decoding (by default none), and learn nothing. The probabilities
+    reported are gamma/K + (1 - gamma) h(p).
 
     Guarantee: none proved; the booster sees the stream's rounds thinned by gamma/K whatever they are, so what holds for
     it in every round holds on the thinned stream. `bound` answers None.
@@ -35,13 +37,18 @@ class BoostedExploration(RoundAgent):
         Id of the booster.
     gamma
         Exploration rate in [0, 1].
+    decoding
+        How the booster's distribution is played: "sample" as it is, "half-log", "sparsemax", "randomized", "gap" or
+        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log
+        loss, so none has a theorem here.
     inner_settings
         Settings of the booster and its weak learners, by name; one that both have as `booster.NAME`.
 
     Raises
     ------
     UsageError
-        gamma outside [0, 1], a booster or a setting that does not exist, or weak learners that are told the label.
+        gamma outside [0, 1], another decoding, a booster or a setting that does not exist, or weak learners that are told
+        the label.
     IncompatibleError
         The booster cannot meet the problem.
 
@@ -59,6 +66,7 @@ class BoostedExploration(RoundAgent):
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2, around a booster"
     expected_kind = "conditional"
     wraps = "booster"
+    added_settings = {"decoding": "sample"}
     plays_blocks = True
 
     def __init__(
@@ -68,11 +76,13 @@ class BoostedExploration(RoundAgent):
         *,
         booster: str = "adaboost-olm",
         gamma: float = 0.1,
+        decoding: Decoding = "sample",
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
         self.booster = booster
         self.gamma = probability("gamma", gamma)
+        self.decoding = one_of("decoding", decoding, DECODINGS)
         cls = registry().load("boosters", booster)
         settings = {key.removeprefix("booster."): value for key, value in inner_settings.items()}
         if len(settings) < len(inner_settings):
@@ -96,6 +106,7 @@ class BoostedExploration(RoundAgent):
     def _decide(self, view: Any, u: Floats) -> Decision:
         K, gamma = self.problem.n_classes, self.gamma
         p, payload = self._inner._respond(view)
+        decode_forecast(DECODINGS.index(self.decoding), p)
         explored = bool(u[0] < gamma)
         action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
         return Decision(int(action), gamma / K + (1.0 - gamma) * p, explored, payload)

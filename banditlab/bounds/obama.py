@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
+from banditlab.bounds.decoding import OURS, mistakes_per_nat
 
 
 @theorem(
@@ -76,15 +77,61 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     return n_classes / gamma * math.log(members) + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
-@within({"rounds": (1.0, LARGEST)})
-def obama_gamma(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float) -> float:
-    """Return the gamma at which the two terms of `obama_gaussian_prior` are equal, at most 1.
+@theorem(
+    source=OURS + ", for OBAMA, Foster et al., COLT 2018",
+    unit="0.5 bits",
+    assumes="as obama_gaussian_prior, the average decoded before exploration; E[M] <= 0.7213 times the loss in nats + this",
+    printed="not there",
+)
+def decoded_obama(
+    rounds: int,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    gamma: float,
+    decoding: str = "half-log",
+) -> float:
+    """Exact OBAMA's E[mistakes] beyond 0.7213 sum_t loss(U): 0.7213 (K/gamma) gaussian_mix_regret + gamma (1 - 1/K) T.
 
-    gamma = sqrt(K mix(gamma) / ((1 - 1/K) T)), a fixed point of an increasing concave map, reached from above.
+    Play (1 - gamma) h(qbar) + gamma/K, h the decoding, at the rate gamma/K: every class keeps gamma/K, so weights stay at
+    most 1, their mean is gamma/K, and 1 - h_y <= 0.7213 (-ln qbar_y). Infinite at gamma = 0.
     """
-    gamma = 1.0
+    if gamma == 0.0:
+        return math.inf
+    mix = mistakes_per_nat(decoding, n_classes) * _mix(rounds, n_features, n_classes, norm_bound, radius, gamma)
+    return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
+
+
+@theorem(
+    source=OURS + ", for OBAMA over a finite class, Foster et al., COLT 2018",
+    unit="0.5 bits",
+    assumes="as obama_net, the average decoded before exploration; E[M] <= 0.7213 times the member's loss in nats + this",
+    printed="not there",
+)
+def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, decoding: str = "half-log") -> float:
+    """OBAMA's E[mistakes] beyond 0.7213 times any member's loss: 0.7213 (K/gamma) ln N + gamma (1 - 1/K) T.
+
+    As `decoded_obama`, with `obama_net`'s regret. Infinite at gamma = 0.
+    """
+    if gamma == 0.0:
+        return math.inf
+    mix = mistakes_per_nat(decoding, n_classes) * math.log(members)
+    return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
+
+
+@within({"rounds": (1.0, LARGEST)})
+def obama_gamma(
+    rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, decoding: str = "sample"
+) -> float:
+    """Return the gamma at which the two terms of `decoded_obama` (of `obama_gaussian_prior` for "sample") are equal, at most 1.
+
+    gamma = sqrt(f K mix(gamma) / ((1 - 1/K) T)), f = `mistakes_per_nat`, a fixed point of an increasing concave map,
+    reached from above.
+    """
+    gamma, factor = 1.0, mistakes_per_nat(decoding, n_classes)
     for _ in range(200):
-        mix = _mix(rounds, n_features, n_classes, norm_bound, radius, gamma)
+        mix = factor * _mix(rounds, n_features, n_classes, norm_bound, radius, gamma)
         previous, gamma = gamma, min(1.0, math.sqrt(n_classes * mix / ((1.0 - 1.0 / n_classes) * rounds)))
         if previous - gamma <= 1e-15 * gamma:
             break

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
+from banditlab.bounds.decoding import decoding_constant
 
 _SOURCE = (
     "Shibukawa, Sakaue, Tsuchiya, Yamanishi, Bandit and delayed feedback in online structured prediction, NeurIPS 2025 "
@@ -22,6 +23,12 @@ _ASSUMES = (
 
 GAP = 1.0 - math.log(2.0)
 """a: the decoding errs with probability at most (1 - a) S."""
+
+
+@within()
+def rdue_gap(decoding: str, n_classes: float) -> float:
+    """Return a for a decoding rule: the paper's 1 - ln 2 for its own, "randomized", otherwise `decoding_constant`."""
+    return GAP if decoding == "randomized" else decoding_constant(decoding, n_classes)
 
 
 @within()
@@ -45,6 +52,15 @@ def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
     return min(1.0, diameter * math.sqrt(n_classes / rounds))
 
 
+@within({"rounds": (1.0, LARGEST)})
+def rdue_decoded_gamma(
+    n_classes: int, radius: float, diameter: float, rounds: int, decoding: str = "half-log"
+) -> float:
+    """Return diameter sqrt(b K/(2 a T)), at most 1: the two terms of `rdue_decoded` are equal there but for (K-1)/K."""
+    a = rdue_gap(decoding, n_classes)
+    return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
+
+
 @theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
 def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
     """Return (b/(2a) + 1) diameter sqrt(K T): E[M] <= sum of the comparator's loss + this; a = 1 - ln 2, b = 2 ln 2 R^2.
@@ -65,4 +81,20 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
     if gamma == 0.0:
         return math.inf
     stay = rdue_smoothness(radius) * n_classes * diameter**2 / (2.0 * GAP * gamma)
+    return gamma * (n_classes - 1) / n_classes * rounds + stay
+
+
+@theorem(
+    source=_SOURCE + " (with another decoding rule: ours, docs/theory/half-log.md)",
+    unit="bits",
+    assumes=_ASSUMES,
+    printed="its own rule only, at a = 1 - ln 2: `rdue_fixed`",
+)
+def rdue_decoded(
+    n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
+) -> float:
+    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), a the rule's constant: 1/2 for half-log, RDUE's is 1 - ln 2."""
+    if gamma == 0.0:
+        return math.inf
+    stay = rdue_smoothness(radius) * n_classes * diameter**2 / (2.0 * rdue_gap(decoding, n_classes) * gamma)
     return gamma * (n_classes - 1) / n_classes * rounds + stay

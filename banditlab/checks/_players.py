@@ -15,6 +15,7 @@ from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
+from banditlab.validation import loss_unit
 
 GROUPS = ("theory", "practice", "reference", "baseline", "adapter")
 MEMORY_SLACK = 256
@@ -193,8 +194,13 @@ def bounds(probe: PlayerProbe) -> None:
             continue
         if not isinstance(value, int | float) or math.isnan(value) or value < 0:
             fail(f"bound({rounds}) is {value!r}: it must be a number that is 0 or above, or None")
-        if player.bound_unit not in ("nats", "bits"):
-            fail(f"bound({rounds}) is {value:g} but bound_unit is {player.bound_unit!r}: it must be 'nats' or 'bits'")
+        try:
+            loss_unit(player.bound_unit)
+        except UsageError:
+            fail(
+                f"bound({rounds}) is {value:g} but bound_unit is {player.bound_unit!r}: "
+                "it must be 'nats', 'bits' or a part of them such as '0.5 bits'"
+            )
     certificate = player.certificate()
     if not isinstance(certificate, float):
         fail(f"certificate() is {certificate!r}: it must be a float, NaN where there is none")

@@ -86,6 +86,27 @@ def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[
     return passed
 
 
+def identity_settings(kind: str, id_: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a described player that its identity is made of: ids and seeds are hashes of them.
+
+    All but those that a class lists in `added_settings`, at the value listed there, which plays the rule of before: a
+    setting that is added later changes no stored run and no draw. The same of the player it wraps.
+    """
+    cls = registry().load(kind, id_)
+    own, prefix = signature_of(cls), getattr(cls, "wraps", None)
+    kept = _without_old_rules(cls, {name: value for name, value in settings.items() if name in own})
+    if prefix is None:
+        return kept
+    inner = {name.removeprefix(f"{prefix}."): value for name, value in settings.items() if name not in own}
+    inner = identity_settings(f"{prefix}s", settings[prefix], inner)
+    return kept | {(f"{prefix}.{name}" if name in own else name): value for name, value in inner.items()}
+
+
+def _is(value: Any, added: Mapping[str, Any], name: str) -> bool:
+    """Whether a value is the one listed for the setting: 0 is not False, 1 is 1.0."""
+    return name in added and value == added[name] and isinstance(value, bool) == isinstance(added[name], bool)
+
+
 def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
     entry = registry().find("envs", id_)
@@ -107,10 +128,15 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
         "id": id_,
         "version": getattr(cls, "version", 1),
         "source": entry.source,
-        "settings": identify(settings) if identify else settings,
+        "settings": _without_old_rules(cls, identify(settings) if identify else settings),
     }
     canonical(identity)  # refuses anything that is not plain data before a run starts
     return {"id": id_, "settings": settings, "identity": identity}
+
+
+def _without_old_rules(cls: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    added = getattr(cls, "added_settings", {})
+    return {name: value for name, value in settings.items() if not _is(value, added, name)}
 
 
 def build_environment(description: Mapping[str, Any], rounds: int) -> Any:

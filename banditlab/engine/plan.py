@@ -15,6 +15,7 @@ from banditlab.engine.describe import (
     build_player,
     describe_environment,
     describe_player,
+    identity_settings,
     player_class,
 )
 from banditlab.engine.memory import memory
@@ -47,12 +48,18 @@ class Run:
     adaptive: bool
 
     @cached_property
+    def player_identity(self) -> dict[str, Any]:
+        """The player's part of it: what it is described by, less settings that were added since and play the rule of before."""
+        kind, id_, settings = (self.player[name] for name in ("kind", "id", "settings"))
+        return self.player | {"settings": identity_settings(kind, id_, settings)}
+
+    @cached_property
     def description(self) -> dict[str, Any]:
         """The run's identity, in full."""
         return {
             "format": FORMAT,
             "environment": self.environment["identity"],
-            "player": self.player,
+            "player": self.player_identity,
             "rounds": self.rounds,
             "checkpoints": list(self.checkpoints),
             "base_seed": self.base_seed,
@@ -81,7 +88,7 @@ class Run:
 
     def player_generator(self) -> np.random.Generator:
         """Return the player's generator: the environment's names, the player's, and the repetition."""
-        names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player))
+        names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player_identity))
         return generator_for(self.base_seed, "player", *names, self.repetition)
 
     def problem(self, env: Any) -> Problem:

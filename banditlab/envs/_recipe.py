@@ -1,7 +1,7 @@
 """The recipe that turns a table into contexts of norm at most 1: one place for Digits, OpenML and Table.
 
-Nominal columns become one-hot columns; missing values follow a named rule; numeric columns are kept or brought to
-[0, 1]; everything is divided by the largest row norm; an intercept is appended; the whole is rescaled to R = 1.
+Nominal columns become one-hot columns; missing values follow a named rule; numeric columns are kept, brought to [0, 1], or
+scaled by one of scikit-learn's scalers; everything is divided by the largest row norm; an intercept is appended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import one_of, positive
 
-Scaling = Literal["auto", "none", "minmax"]
+Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust"]
+SCALERS = {"standard": "StandardScaler", "maxabs": "MaxAbsScaler", "robust": "RobustScaler"}
+"""Of `sklearn.preprocessing`, at their defaults."""
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 
 RANGE_RATIO = 10.0
@@ -33,6 +35,9 @@ class Recipe:
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
         ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
+        "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0, quartiles
+        1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the whole
+        table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1.
     missing
         What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
         put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
@@ -41,7 +46,8 @@ class Recipe:
     normalize
         Divide by the largest row norm.
     intercept
-        Append a constant column as large as the largest row norm; the whole is then divided by sqrt(2).
+        Append a constant column as large as the largest row norm; the whole is then divided by sqrt(2). With one of
+        scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows' norms.
     """
 
     scaling: Scaling = "auto"
@@ -50,7 +56,7 @@ class Recipe:
     intercept: bool = True
 
     def __post_init__(self) -> None:
-        one_of("scaling", self.scaling, ("auto", "none", "minmax"))
+        one_of("scaling", self.scaling, get_args(Scaling))
         one_of("missing", self.missing, get_args(Missing))
 
 
@@ -79,8 +85,8 @@ class Rows(NamedTuple):
     classes: list[Any]
     """The K classes' own names."""
     radius: float
-    scaled: bool
-    """Whether numeric columns were brought to [0, 1]."""
+    scaling: Scaling
+    """What was done to numeric columns: "auto" is resolved to "minmax" or "none"."""
 
 
 def prepare(
@@ -110,23 +116,29 @@ def prepare(
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _ranges_differ(columns))
-    parts = [part for column in columns for part in _expand(column, scaled, recipe.missing)]
+    scaling = recipe.scaling
+    if scaling == "auto":
+        scaling = "minmax" if _ranges_differ(columns) else "none"
+    parts = [part for column in columns for part in _expand(column, scaling, recipe.missing)]
     X = np.column_stack(parts)
     e = exponent(np.abs(X).max())
     Y = divided(X, e)
     largest = float(np.sqrt((Y * Y).sum(axis=1).max()))
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    if recipe.intercept and scaling in SCALERS:
+        one = float(divided(1.0, e))
+        X, Y = (np.column_stack([A, np.full(len(A), value)]) for A, value in ((X, 1.0), (Y, one)))
+        largest = float(np.hypot(largest, one))
     radius = 1.0 if recipe.normalize else float(divided(largest, -e))
     if recipe.normalize:
         X = Y / largest
-    if recipe.intercept:
+    if recipe.intercept and scaling not in SCALERS:
         X = np.column_stack([X, np.full(len(X), radius)]) / np.sqrt(2.0)
     X = np.ascontiguousarray(X * HAIR)
     X.flags.writeable = False
     y.flags.writeable = False
-    return Rows(X, y, classes, positive("radius", radius), scaled)
+    return Rows(X, y, classes, positive("radius", radius), scaling)
 
 
 def _refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> None:
@@ -159,7 +171,7 @@ def _ranges_differ(columns: list[Column]) -> bool:
     return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
 
 
-def _expand(column: Column, scaled: bool, missing: Missing) -> list[np.ndarray]:
+def _expand(column: Column, scaling: Scaling, missing: Missing) -> list[np.ndarray]:
     """Return the float columns (N,) that one column becomes, its gaps filled with 0 or the mean of the known entries."""
     gaps, indicator, zero = column.gaps, missing == "indicator", missing == "zero"
     if column.n_categories:
@@ -177,7 +189,19 @@ def _expand(column: Column, scaled: bool, missing: Missing) -> list[np.ndarray]:
         low, high = min(low, 0.0), max(high, 0.0)
     e = exponent(max(abs(low), abs(high)))  # else a mean of large entries, or their range, is infinite
     values[gaps] = 0.0 if zero or not len(known) else divided(divided(known, e).mean(), -e)
-    if scaled:
+    if scaling == "minmax":
         values, low, high = (divided(part, e) for part in (values, low, high))
         values = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    elif scaling in SCALERS:
+        values = _by_scaler(values, known, SCALERS[scaling]) if high > low else np.zeros_like(values)
     return [values, gaps.astype(np.float64)] if indicator and gaps.any() else [values]
+
+
+def _by_scaler(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
+    """Return a column (N,) scaled by scikit-learn's scaler of that name, fitted to its known entries."""
+    from sklearn import preprocessing
+
+    # A power of 2 changes no digit of what a scaler returns; without it the square of 1e200 is none, and that of 1e-200 is 0.
+    shift = -int(np.frexp(np.abs(known).max())[1])
+    scaler = getattr(preprocessing, name)().fit(np.ldexp(known, shift)[:, None])
+    return np.asarray(scaler.transform(np.ldexp(values, shift)[:, None])[:, 0], dtype=np.float64)

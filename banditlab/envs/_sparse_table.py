@@ -9,7 +9,7 @@ import numpy as np
 from banditlab.envs._base import Floats
 from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import HAIR
-from banditlab.envs._recipe import RANGE_RATIO, Recipe, Rows
+from banditlab.envs._recipe import RANGE_RATIO, SCALERS, Recipe, Rows
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
@@ -32,7 +32,7 @@ def stays_sparse(X: Any) -> bool:
 def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[str], source: str) -> Rows | None:
     """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None where it would fill them.
 
-    That is where entries are missing or infinite, and where min-max scaling would move the zeros of a column. Otherwise
+    That is where entries are missing or infinite, and where scaling would move the zeros of a column. Otherwise
     the rows are those of `banditlab.envs._frame.table_rows` but for the rounding of the largest norm.
 
     Raises
@@ -53,26 +53,36 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     if not np.isfinite(X.data).all():
         return None
     low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
-    scaled = recipe.scaling == "minmax" or (recipe.scaling == "auto" and _differ(2.0 * (0.5 * high - 0.5 * low)))
-    if scaled:
+    scaling = recipe.scaling
+    if scaling == "auto":
+        scaling = "minmax" if _differ(2.0 * (0.5 * high - 0.5 * low)) else "none"
+    if scaling in SCALERS:
+        if scaling != "maxabs":
+            return None
+        X.data /= np.where(high > low, np.maximum(high, -low), np.inf)[X.indices]  # constant columns to 0
+        X.eliminate_zeros()
+    if scaling == "minmax":
         full = np.bincount(X.indices, minlength=X.shape[1]) == len(y)
         if (low[~full] < 0.0).any():
             return None
         _scale(X, low, high)
     e = exponent(np.abs(X.data).max(initial=0.0))
-    whole, X.data = X.data, divided(X.data, e)
+    X.data = divided(X.data, e)
     largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    if recipe.intercept and scaling in SCALERS:
+        one = float(divided(1.0, e))
+        X, largest = _with_column(X, one), float(np.hypot(largest, one))
     radius = 1.0 if recipe.normalize else float(divided(largest, -e))
-    X.data = X.data / largest if recipe.normalize else whole
-    if recipe.intercept:
+    X.data = X.data / largest if recipe.normalize else divided(X.data, -e)
+    if recipe.intercept and scaling not in SCALERS:
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
     X.data *= HAIR
     for array in (X.data, X.indices, X.indptr, y):
         array.flags.writeable = False
-    return Rows(X, y, classes, positive("radius", radius), scaled)
+    return Rows(X, y, classes, positive("radius", radius), scaling)
 
 
 def _differ(ranges: Floats) -> bool:

@@ -19,7 +19,8 @@ class Digits(DataSetEnv):
     Parameters
     ----------
     scaling
-        "none" (default): pixels / 16 as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own range.
+        "none" (default): pixels / 16 as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own range;
+        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows.
     normalize
         Divide by the largest row norm.
     intercept
@@ -45,7 +46,7 @@ class Digits(DataSetEnv):
     ) -> None:
         self.scaling, self.normalize, self.intercept = scaling, bool(normalize), bool(intercept)
         super().__init__(horizon)
-        self.scaling = "minmax" if self._table.scaled else "none"
+        self.scaling = self._table.scaling
 
     def _load(self) -> Rows:
         return _digits(self.scaling, self.normalize, self.intercept)

@@ -51,7 +51,7 @@ class Table(DataSetEnv):
         A nominal column with more categories is refused.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times.
+        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
@@ -104,7 +104,7 @@ class Table(DataSetEnv):
         if self.format == "libsvm" and self.label_column:
             raise UsageError(f"{self.path}: label (--label): a LIBSVM file brings its own labels; leave it out")
         super().__init__(horizon)
-        self.scaling = "minmax" if self._table.scaled else "none"
+        self.scaling = self._table.scaling
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:

@@ -15,15 +15,19 @@ from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot, rank_one_downdate, support, symmetric_matvec_on
 from banditlab.numerics.tanh_root import aioli_root
-from banditlab.players.forecaster import KernelForecaster
+from banditlab.players.forecaster import KernelForecaster, Kernels
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, resolve
 
+ROOT_FROM = 1e7
+"""R^2 / lambda above which C, A^{-1} = C C', stands in the place of A^{-1}: that has lost all but 1e-10 of a margin there."""
+
 
 class State(NamedTuple):
-    """P = A^{-1} (d, d), h = A^{-1} b (d,); curvature is c, virtual_weight w; spent (1,) the certificate's sum.
+    """P = A^{-1} (d, d), or C with A^{-1} = C C'; h = A^{-1} b (d,); curvature is c, virtual_weight w.
 
-    v (d,) and nonzero (d,), the context's non-zero positions, are scratch.
+    spent (1,) is the certificate's sum. u = C'x, v = A^{-1} x and nonzero, the context's non-zero positions, each (d,), are
+    scratch.
     """
 
     P: NDArray[np.float64]
@@ -31,6 +35,7 @@ class State(NamedTuple):
     curvature: float
     virtual_weight: float
     spent: NDArray[np.float64]
+    u: NDArray[np.float64]
     v: NDArray[np.float64]
     nonzero: NDArray[np.int64]
 
@@ -39,10 +44,13 @@ class State(NamedTuple):
         return {"nonzero": (0, self.v.shape[-1] - 1)}
 
     @classmethod
-    def initial(cls, d: int, regularization: float, curvature: float, virtual_weight: float) -> State:
+    def initial(
+        cls, d: int, regularization: float, curvature: float, virtual_weight: float, rooted: bool = False
+    ) -> State:
         """Return A = lambda I, b = 0."""
-        P, h, spent = np.eye(d) / regularization, np.zeros(d), np.zeros(1)
-        return cls(P, h, curvature, virtual_weight, spent, v=np.zeros(d), nonzero=np.zeros(d, np.int64))
+        P = np.eye(d) / (math.sqrt(regularization) if rooted else regularization)
+        h, spent, (u, v) = np.zeros(d), np.zeros(1), np.zeros((2, d))
+        return cls(P, h, curvature, virtual_weight, spent, u, v, np.zeros(d, np.int64))
 
 
 @njit
@@ -64,12 +72,13 @@ def surrogate(t, y, c):
 
 
 @njit
-def update_kernel(state, x, y, z):
-    # m = x'A^{-1} b, q = x'A^{-1} x, and the margin t that was forecast.
+def learn(state, m, q, t, y):
+    """Take in the label y at m = x'A^{-1} b, q = x'A^{-1} x, state.v = A^{-1} x and the margin t that was forecast.
+
+    All but A^{-1} itself. Returns kappa and 1 / (1 + kappa q).
+    """
     v, h = state.v, state.h
     c, w = state.curvature, state.virtual_weight
-    predict_kernel(state, x, z)  # leaves v = A^{-1} x
-    m, q, t = dot(x, h), dot(x, v), z[0]
     kappa, gam, beta = surrogate(t, y, c)
     shrink = 1.0 / (1.0 + kappa * q)
     # The certificate's term, with q_t = q / (1 + kappa q).
@@ -78,7 +87,48 @@ def update_kernel(state, x, y, z):
     # (5): A += kappa x x', b += beta x, so A^{-1} b and A^{-1} follow by Sherman and Morrison.
     for j in range(h.shape[0]):
         h[j] += (beta - kappa * m) * shrink * v[j]
-    rank_one_downdate(state.P, v, kappa * shrink)  # A^{-1} -= kappa v v' / (1 + kappa q)
+    return kappa, shrink
+
+
+@njit
+def update_kernel(state, x, y, z):
+    predict_kernel(state, x, z)  # leaves v = A^{-1} x
+    kappa, shrink = learn(state, dot(x, state.h), dot(x, state.v), z[0], y)
+    rank_one_downdate(state.P, state.v, kappa * shrink)  # A^{-1} -= kappa v v' / (1 + kappa q)
+
+
+# ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
+
+
+@njit
+def predict_by_root(state, x, z):
+    C, u = state.P, state.u
+    u[:] = 0.0
+    for j in range(x.shape[0]):  # u = C'x
+        if x[j] != 0.0:
+            for l in range(x.shape[0]):
+                u[l] += C[j, l] * x[j]
+    z[0] = aioli_root(dot(x, state.h), dot(u, u), state.virtual_weight)
+    z[1] = 0.0
+
+
+@njit
+def update_by_root(state, x, y, z):
+    C, u, v = state.P, state.u, state.v
+    predict_by_root(state, x, z)
+    for j in range(v.shape[0]):
+        v[j] = dot(C[j], u)  # v = C u = A^{-1} x
+    q = dot(u, u)
+    kappa, _ = learn(state, dot(x, state.h), q, z[0], y)
+    # C -= a v u' with (I - a u u')^2 = I - kappa u u' / (1 + kappa q): Potter's square root, nothing is subtracted in a.
+    root = math.sqrt(1.0 + kappa * q)
+    a = kappa / (root * (1.0 + root))
+    for j in range(v.shape[0]):
+        for l in range(v.shape[0]):
+            C[j, l] -= a * v[j] * u[l]
+
+
+ROOT_KERNELS = Kernels(predict_by_root, update_by_root, None, "AIOLI, by a root")
 
 
 class AIOLI(KernelForecaster):
@@ -98,7 +148,11 @@ class AIOLI(KernelForecaster):
     running certificate is lambda B_theta^2 + (1/4) sum_t [(w tanh(z/2) - gam)^2 q_t - w^2 tanh(z/2)^2 q_{t-1}], with
     g_t = gam x_t and q_t = q / (1 + (eta/2) gam^2 q): the proof before anything is bounded, valid for any w.
 
-    Cost: 2 d^2 multiplications a round, the forecast's half only for what is not 0 in the context; d^2 numbers.
+    Rounding: up to R^2 / lambda = 1e7 A^{-1} itself is kept, beyond it C with A^{-1} = C C' (Potter's update), which loses
+    half as many digits: margins stay right to about 1e-9 up to R^2 / lambda = 1e12 (docs/results/conformance.md).
+
+    Cost: 2 d^2 multiplications a round, the forecast's half only for what is not 0 in the context; d^2 numbers. With C
+    half as much again.
 
     Parameters
     ----------
@@ -128,6 +182,7 @@ class AIOLI(KernelForecaster):
 
     id = "aioli"
     group = "theory"
+    version = 2
     summary = "binary: quadratic surrogates and two virtual labels, logarithmic regret without e^B"
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Equation (3)"
     state_order = (0, 2)
@@ -155,7 +210,17 @@ class AIOLI(KernelForecaster):
         self.regularization = resolve("regularization", regularization, {"theory": 1.0 / self.margin_bound**2})
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.curvature = resolve("curvature", curvature, words)
-        self.state = State.initial(d, self.regularization, self.curvature, self.virtual_weight)
+        self.state = State.initial(d, self.regularization, self.curvature, self.virtual_weight, self.rooted)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether C, A^{-1} = C C', stands in the place of A^{-1}."""
+        return self.problem.radius**2 > ROOT_FROM * self.regularization
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the form that A^{-1} is kept in."""
+        return ROOT_KERNELS if self.rooted else super().kernels
 
     @property
     def margin_bound(self) -> float:

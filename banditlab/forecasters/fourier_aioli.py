@@ -145,7 +145,11 @@ class FourierAIOLI(KernelForecaster):
         return 2.0 * self.norm_bound
 
     def space_certificate(self) -> float:
-        """Return the bound on the regret so far against theta'phi, ||theta|| <= 2 B, in nats, or NaN."""
-        if self.curvature > tight_curvature(self.margin_bound) * (1.0 + 1e-12):
+        """Return the bound on the regret so far against theta'phi, ||theta|| <= 2 B, in nats.
+
+        NaN for a curvature that is not admissible, and for a regularization so small that rounding is not.
+        """
+        doubtful = self.regularization * aioli.ROOT_FROM < 1.0
+        if doubtful or self.curvature > tight_curvature(self.margin_bound) * (1.0 + 1e-12):
             return math.nan
         return self.regularization * self.margin_bound**2 + float(self.state.aioli.spent[0])

@@ -66,7 +66,11 @@ class Player:
     sparse: bool = False
     """Whether blocks of sparse contexts are taken as they are; else they are made dense, where they are short enough."""
     bound_unit: ClassVar[str] = ""
-    """ "nats" or "bits": the unit of the comparator's loss in this player's theorem; "" where there is none."""
+    """ "nats", "bits" or a part of them such as "0.5 bits": the unit of the comparator's loss in this player's theorem; ""
+    where there is none."""
+    added_settings: ClassVar[dict[str, Any]] = {}
+    """Settings that came when runs of this version were stored already, each with the value that plays the rule of before.
+    At that value a setting enters neither run ids nor seeds, and a player that was saved without it is loaded with it."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
@@ -259,14 +263,14 @@ class Player:
         if not isinstance(settings, dict):
             raise ValueError("its settings are no table")
         # What the constructor is about to make stands in the file: a small file makes no large player.
-        least = cls.least_bytes(problem, settings)
+        least = cls.least_bytes(problem, cls.added_settings | settings)
         if not least <= SLACK + 4 * size:
             raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")
         given = decode(state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
             raise ValueError("its state is no table, or there are arrays that belong to nothing")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
-        player = cls(problem, rng, **settings)
+        player = cls(problem, rng, **(cls.added_settings | settings))
         lacking = sorted(set(player.get_state()) - set(given))
         if lacking:
             raise ValueError(f"its state lacks {lacking[0]!r}")

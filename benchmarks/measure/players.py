@@ -32,6 +32,10 @@ AGENTS = [
         lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
     ),
     Player(
+        "decoded-descent", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d",
+        lambda c: costs.softmax_step(c, c.hits, c.K), weights, "first",
+    ),
+    Player(
         "ovr-perceptron", "agents", {"choice": "largest"}, "K d", lambda c: costs.rows(c, 1.0 - c.hits), weights, "first"
     ),
     Player("perceptron", "agents", {}, "K d", lambda c: costs.rows(c, 2.0 * (1.0 - c.hits)), weights),

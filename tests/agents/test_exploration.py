@@ -33,7 +33,8 @@ def stream(K: int, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(forecaster: str, K: int, gamma: float | str = 0.2, seed: int = 5, T: int = 1000, **settings) -> Exploration:
-    problem = Problem(D, K, 1.0, T)
+    """Return the reduction as the paper has it, with a draw from the forecast; test_decodings.py has the others."""
+    problem, settings = Problem(D, K, 1.0, T), {"decoding": "sample"} | settings
     return Exploration(problem, np.random.default_rng(seed), forecaster=forecaster, gamma=gamma, **settings)
 
 
@@ -195,7 +196,8 @@ def counting(monkeypatch) -> None:
 def test_a_forecaster_in_pure_python(tmp_path) -> None:
     agent = make("counting", 3, 0.5, prior=2.0, **{"forecaster.gamma": 0.25})
     assert not agent.plays_blocks
-    assert agent.params() == {"forecaster": "counting", "gamma": 0.5, "prior": 2.0, "forecaster.gamma": 0.25}
+    own = {"forecaster": "counting", "gamma": 0.5, "decoding": "sample"}
+    assert agent.params() == own | {"prior": 2.0, "forecaster.gamma": 0.25}
     X, y = stream(3, 100)
     trace = steps(agent, X, y)
     taught = trace.explored & trace.correct
@@ -268,7 +270,8 @@ def _learn(forecaster: FOLKLORE, x: np.ndarray, label: int) -> float:
 
 def test_the_anytime_rate_is_theorem_9_s_at_the_rounds_so_far() -> None:
     K, n = 3, 400
-    agent = Exploration(Problem(D, K, 1.0), np.random.default_rng(0), gamma="anytime", norm_bound=0.3)  # no horizon
+    problem, settings = Problem(D, K, 1.0), {"decoding": "sample", "norm_bound": 0.3}  # no horizon
+    agent = Exploration(problem, np.random.default_rng(0), gamma="anytime", **settings)
     X, _ = stream(K, n)
     seen = []
     for x in X:

@@ -52,7 +52,7 @@ def test_mean_softmax_is_the_average_over_the_mirrored_nodes():
 def test_close_to_the_exact_posterior_of_one_dimension(B, average, worst):
     """K = 2, d = 1: |q - exact q|, the tempered posterior by quadrature; wide priors become less Gaussian."""
     rng = np.random.default_rng(1)
-    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), norm_bound=B, gamma=0.2, samples=4000)
+    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), decoding="sample", norm_bound=B, gamma=0.2, samples=4000)
     margin = np.linspace(-12 * B, 12 * B, 4001)  # W_0 - W_1, prior N(0, 2 B^2)
     log_density = -(margin**2) / (4 * B**2)
     gaps = []
@@ -76,7 +76,7 @@ def test_close_to_the_exact_posterior_of_one_dimension(B, average, worst):
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 1.0])
 def test_weights_never_exceed_one(gamma):
     X, y = stream(4, 3, 500)
-    agent = ObamaLite(problem(4, 3), np.random.default_rng(0), norm_bound=30.0, gamma=gamma)
+    agent = ObamaLite(problem(4, 3), np.random.default_rng(0), decoding="sample", norm_bound=30.0, gamma=gamma)
     for x, label in zip(X, y):
         decision = agent.act(x)
         assert (gamma / 4 / decision.probabilities).max() <= 1 + 1e-12
@@ -86,7 +86,7 @@ def test_weights_never_exceed_one(gamma):
 
 def test_without_exploration_the_weight_is_cut_and_counted():
     """gamma = 0: eta = e^{-2BR}/K; below it, which a Gaussian allows and the ball does not, the weight is 1."""
-    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), gamma=0.0)
+    agent = ObamaLite(problem(2, 1), np.random.default_rng(0), decoding="sample", gamma=0.0)
     assert agent.state.eta == pytest.approx(math.exp(-2) / 2)
     x, rare = np.array([1.0]), math.exp(-2) / 4
     agent.learn(x, Decision(0, np.array([rare, 1 - rare])), True)
@@ -100,7 +100,7 @@ def test_loss_estimates_are_unbiased():
     """Enumerate the actions: to first order in eta the mean step is that of the full-information gradient."""
     K, d, gamma = 4, 3, 1e-7
     X, y = stream(K, d, 41, seed=2)
-    agent = ObamaLite(problem(K, d), np.random.default_rng(0), norm_bound=2.0, gamma=gamma)
+    agent = ObamaLite(problem(K, d), np.random.default_rng(0), decoding="sample", norm_bound=2.0, gamma=gamma)
     for t in range(40):
         learn_label(agent.state.posterior, X[t], y[t], 0.5)
     M, C, x = agent.state.posterior.M.copy(), covariance(agent.state.posterior), X[40]
@@ -115,7 +115,7 @@ def test_loss_estimates_are_unbiased():
 
 
 def test_nothing_is_learnt_from_errors():
-    agent = ObamaLite(problem(3, 2), np.random.default_rng(0), gamma=0.1)
+    agent = ObamaLite(problem(3, 2), np.random.default_rng(0), decoding="sample", gamma=0.1)
     agent.learn(np.array([1.0, 0.0]), agent.act(np.array([1.0, 0.0])), False)
     np.testing.assert_array_equal(agent.state.posterior.M, 0.0)
 
@@ -123,7 +123,10 @@ def test_nothing_is_learnt_from_errors():
 @pytest.mark.parametrize(("K", "d", "gamma"), [(2, 3, 0.1), (5, 7, 0.3), (3, 4, 0.0)])
 def test_both_paths_agree_bit_for_bit(K, d, gamma):
     X, y = stream(K, d, 400)
-    block, steps = (ObamaLite(problem(K, d), np.random.default_rng(2), norm_bound=3.0, gamma=gamma) for _ in range(2))
+    block, steps = (
+        ObamaLite(problem(K, d), np.random.default_rng(2), decoding="sample", norm_bound=3.0, gamma=gamma)
+        for _ in range(2)
+    )
     trace = Trace.empty(400)
     block.play_block(X[:123], y[:123], trace.part(slice(0, 123)))
     block.play_block(X[123:], y[123:], trace.part(slice(123, 400)))
@@ -139,7 +142,10 @@ def test_both_paths_agree_bit_for_bit(K, d, gamma):
 
 def test_wrong_labels_are_interchangeable():
     X, y = stream(4, 3, 500)
-    first, second = (ObamaLite(problem(4, 3), np.random.default_rng(2), norm_bound=5.0, gamma=0.1) for _ in range(2))
+    first, second = (
+        ObamaLite(problem(4, 3), np.random.default_rng(2), decoding="sample", norm_bound=5.0, gamma=0.1)
+        for _ in range(2)
+    )
     a, b = Trace.empty(500), Trace.empty(500)
     first.play_block(X, y, a)
     other = y.copy()
@@ -154,7 +160,7 @@ def test_wrong_labels_are_interchangeable():
 def test_continues_after_a_round_trip(how, tmp_path):
     """The round trip falls between two subtractions: waiting columns travel along, and so do the nodes."""
     X, y = stream(4, 6, 600)
-    agent = ObamaLite(problem(4, 6, 600), np.random.default_rng(2), norm_bound=3.0, gamma=0.2)
+    agent = ObamaLite(problem(4, 6, 600), np.random.default_rng(2), decoding="sample", norm_bound=3.0, gamma=0.2)
     agent.play_block(X[:300], y[:300], Trace.empty(300))
     while agent.state.posterior.tally[WAITING] == 0:
         learn_label(agent.state.posterior, X[0], 1, 0.5)
@@ -175,7 +181,7 @@ def test_feedback_may_come_late_or_never(dense_step):
     """The weight is that of the decision; the step is taken at the posterior of the moment."""
     K, d = 3, 2
     X, y = stream(K, d, 60)
-    agent = ObamaLite(problem(K, d), np.random.default_rng(4), norm_bound=2.0, gamma=0.3)
+    agent = ObamaLite(problem(K, d), np.random.default_rng(4), decoding="sample", norm_bound=2.0, gamma=0.3)
     M, C = np.zeros((K, d)), 2.0 * np.eye(K * d)
     waiting = []
     for t in range(60):
@@ -194,7 +200,9 @@ def test_permuting_the_classes_permutes_the_answers_in_law():
     K, d, order = 4, 3, np.array([2, 0, 3, 1])
     X, y = stream(K, d, 60, seed=3)
     plain, permuted = (
-        ObamaLite(problem(K, d), np.random.default_rng(seed), norm_bound=4.0, gamma=0.1, samples=20_000)
+        ObamaLite(
+            problem(K, d), np.random.default_rng(seed), decoding="sample", norm_bound=4.0, gamma=0.1, samples=20_000
+        )
         for seed in (5, 6)
     )
     for x, label in zip(X, y):
@@ -211,14 +219,16 @@ def test_permuting_the_classes_permutes_the_answers_in_law():
 
 def test_nodes_come_from_a_child_stream():
     """The actions' uniforms are the generator's own, whatever the number of samples."""
-    few, many = (ObamaLite(problem(3, 2), np.random.default_rng(7), gamma=0.1, samples=m) for m in (2, 200))
+    few, many = (
+        ObamaLite(problem(3, 2), np.random.default_rng(7), decoding="sample", gamma=0.1, samples=m) for m in (2, 200)
+    )
     assert few.rng.random() == many.rng.random() == np.random.default_rng(7).random()
     assert few.state.nodes.shape == (1, 3)
 
 
 def test_better_than_guessing():
     X, y = stream(4, 6, 4000, noise=0.0)
-    agent = ObamaLite(problem(4, 6), np.random.default_rng(0), norm_bound=30.0, gamma=0.2)
+    agent = ObamaLite(problem(4, 6), np.random.default_rng(0), decoding="sample", norm_bound=30.0, gamma=0.2)
     trace = Trace.empty(4000)
     agent.play_block(X, y, trace)
     assert 1 - trace.p_true[2000:].mean() < 0.45  # guessing: 0.75
@@ -226,14 +236,14 @@ def test_better_than_guessing():
 
 
 def test_theory_settings_and_refusals():
-    agent = ObamaLite(Problem(2, 3, 1.0, 1_000_000), np.random.default_rng(0), norm_bound=1.5)
+    agent = ObamaLite(Problem(2, 3, 1.0, 1_000_000), np.random.default_rng(0), decoding="sample", norm_bound=1.5)
     assert agent.gamma == obama_gamma(1_000_000, 2, 3, 1.5, 1.0)
     assert 0 < agent.gamma < 0.1
     assert agent.state.eta == agent.gamma / 3
     assert agent.bound(1000) is None
     np.testing.assert_allclose(covariance(agent.state.posterior), 1.5**2 / 2 * np.eye(6))
     with pytest.raises(HorizonRequiredError, match="gamma = 'theory'"):
-        ObamaLite(problem(3, 2), np.random.default_rng(0))
+        ObamaLite(problem(3, 2), np.random.default_rng(0), decoding="sample")
 
 
 @pytest.mark.parametrize(
@@ -242,4 +252,4 @@ def test_theory_settings_and_refusals():
 )
 def test_settings_out_of_range(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        ObamaLite(problem(3, 2), np.random.default_rng(0), **({"gamma": 0.1} | wrong))
+        ObamaLite(problem(3, 2), np.random.default_rng(0), decoding="sample", **({"gamma": 0.1} | wrong))

@@ -34,7 +34,14 @@ def stream(K, d, T, seed=0):
 
 
 def make(K, d, seed=1, gamma=0.2, norm_bound=3.0, **settings):
-    return ObamaLite(Problem(d, K, 1.0), np.random.default_rng(seed), norm_bound=norm_bound, gamma=gamma, **settings)
+    return ObamaLite(
+        Problem(d, K, 1.0),
+        np.random.default_rng(seed),
+        decoding="sample",
+        norm_bound=norm_bound,
+        gamma=gamma,
+        **settings,
+    )
 
 
 def hits_of(agents, X, y):
@@ -114,7 +121,13 @@ def test_chains_move_the_same_whatever_the_units_of_the_contexts(unit):
     X, y = stream(2, 2, 60)
     plain, other = (
         ObamaLite(
-            Problem(2, 2, R, 60), np.random.default_rng(4), norm_bound=2.0 / R, gamma=0.5, sampler="mala", chains=3
+            Problem(2, 2, R, 60),
+            np.random.default_rng(4),
+            decoding="sample",
+            norm_bound=2.0 / R,
+            gamma=0.5,
+            sampler="mala",
+            chains=3,
         )
         for R in (1.0, 1.0 / unit)
     )

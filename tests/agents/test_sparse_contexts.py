@@ -40,6 +40,8 @@ EXACT = [
     ("ovr-perceptron", {"choice": "largest", "corrects": "all"}),
     ("gaptron", {"gamma": 0.2, "step": "adaptive"}),
     ("rdue", {"gamma": 0.2, "step": "adaptive"}),
+    ("decoded-descent", {"gamma": 0.2}),
+    ("decoded-descent", {"gamma": 0.2, "step": "adaptive", "decoding": "sparsemax"}),
     ("perceptron", {}),
 ]
 """Same bits in either form."""

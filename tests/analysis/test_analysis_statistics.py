@@ -18,6 +18,7 @@ from banditlab.analysis.statistics import (
     holm,
     mean_interval,
     mean_intervals,
+    p_value,
     rank,
 )
 
@@ -295,3 +296,39 @@ def test_the_exponent_of_a_power_law():
 @pytest.mark.parametrize("y", [[1.0, 2.0], [1.0, 0.0, 2.0], [1.0, -1.0, 2.0], [1.0, math.nan, 2.0]])
 def test_what_has_no_exponent(y):
     assert math.isnan(growth_exponent(np.arange(1, 1 + len(y)), y))
+
+
+def test_unpaired_means_of_one_tables_rows_vary_with_the_rows() -> None:
+    """Two scalings of one table meet its rows in other orders: repetitions are not paired, rows are."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(0.2, 0.01, 12), rng.normal(0.25, 0.02, 9)
+    of_x, of_y = (rng.normal(0, 1e-3, (len(each), 40)) for each in (x, y))
+    gap = difference(x, y, rows=(of_x, of_y), paired=False)
+    shared = of_x.mean(axis=0) - of_y.mean(axis=0)
+    parts = np.array([x.var(ddof=1) / 12, y.var(ddof=1) / 9, 40 / 39 * (shared**2).sum()])
+    freedom = parts.sum() ** 2 / (parts**2 / np.array([11, 8, 39])).sum()
+    half = t.ppf(0.975, freedom) * np.sqrt(parts.sum())
+    assert (gap.low, gap.high) == pytest.approx((x.mean() - y.mean() - half, x.mean() - y.mean() + half))
+    assert gap.method == "t, rows"
+    assert difference(x, y, paired=False).high < gap.high
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_a_p_value_is_where_the_interval_reaches_0(paired: bool, with_rows: bool) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(0.2, 0.05, 8), rng.normal(0.25, 0.05, 8)
+    x[3] = np.nan
+    rows = (rng.normal(0, 1e-3, (8, 30)), rng.normal(0, 1e-3, (8, 30))) if with_rows else None
+    p = p_value(x, y, rows=rows, paired=paired)
+    assert 0.001 < p < 0.9
+    assert difference(x, y, rows=rows, paired=paired, level=1 - p).high == pytest.approx(0.0, abs=1e-12)
+
+
+def test_p_values_at_the_edges() -> None:
+    assert p_value([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 1.0
+    assert p_value([1.0, 2.0, 3.0], [0.0, 1.0, 2.0]) == 0.0
+    assert np.isnan(p_value([1.0], [2.0]))
+    assert p_value([0.31, 0.29, 0.35, 0.40], [0.2, 0.3, 0.3, 0.33]) == pytest.approx(
+        ttest_rel([0.31, 0.29, 0.35, 0.40], [0.2, 0.3, 0.3, 0.33]).pvalue
+    )

@@ -74,6 +74,23 @@ BY_HAND: dict[str, tuple[tuple[float | None, ...], float]] = {
     "ons": ((13.649537508286055, 1, 2, 1.0, 1.0), 1.8472640247326626 + 7.38905609893065 * LN2),
     # L = 3, R F = 2: 3 + 2 + 2 sqrt(3 + 1) = 9
     "ovr_perceptron_mistakes": ((3, 1.0, 2.0, 3.0), 18.0),
+    # f = 1/(2 ln 2): 2 f
+    "decoded_forecast": ((2.0, 3), 1 / LN2),
+    # as exploration, with f times its last term
+    "decoded_exploration": ((1000, 4, 0.1, 5.0), 75 + 90 / LN2),
+    "decoded_exploration_tuned": ((10_000, 4, 4.0), 800 * math.sqrt(0.5 / LN2)),
+    "decoded_exploration_well_specified": ((4, 100.0, 0.1, 5.0), 75 + 90 / LN2),
+    # as obama_gaussian_prior and obama_net, with f times the first term
+    "decoded_obama": ((16, 1, 2, 1.0, 1.0, 0.5), 2 * (1 + LN2) / LN2 + 4),
+    "decoded_obama_net": ((100, 8, 2, 0.5), 31.0),
+    # b D^2/(4 c) with b = 1/ln 2, c = 1/2, D = 2
+    "template_label": ((3, 1.0, 2.0), 2 / LN2),
+    # P = b K D^2/(4 c) = 1/ln 2: 2 sqrt(100 P)
+    "template_bandit": ((2, 1.0, 1.0, 100), 20 / math.sqrt(LN2)),
+    # 1/(2 * .1), the largest step being 2 c gamma ln 2/K = .173; .5 * 1/2 * 100
+    "template_fixed": ((2, 1.0, 1.0, 0.1, 0.5, 100), 30.0),
+    # as rdue_fixed at a = 1/2: 25 + 2 ln 2 * 2/(2 * .5 * .5)
+    "rdue_decoded": ((2, 1.0, 1.0, 0.5, 100), 25 + 8 * LN2),
     # D = 2: 8 + 2 + sqrt(16)
     "perceptron": ((8.0, 1.0, 1.0), 14.0),
     "randomized_decoding": ((2.0, 0.5), 4.0),

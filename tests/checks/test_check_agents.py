@@ -434,7 +434,11 @@ BROKEN = [
         "saved and loaded after 30 rounds, the run differs 1 rounds later: everything that changes must be in the "
         "state",
     ),
-    (NoUnit, "bounds", "bound(1) is 2 but bound_unit is '': it must be 'nats' or 'bits'"),
+    (
+        NoUnit,
+        "bounds",
+        "bound(1) is 2 but bound_unit is '': it must be 'nats', 'bits' or a part of them such as '0.5 bits'",
+    ),
     (NegativeBound, "bounds", "bound(1) is -1.0: it must be a number that is 0 or above, or None"),
     (CertificateNone, "bounds", "certificate() is None: it must be a float, NaN where there is none"),
     (PlainTuple, "decisions", "at round 0 act returned a tuple: it must return a Decision"),

@@ -14,6 +14,7 @@ from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.ftrl import FTRL
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.gaf_fresh import GAFFresh
+from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.ogd import OGD
 from banditlab.forecasters.ons import ONS
 from banditlab.losses import logistic_loss
@@ -127,13 +128,42 @@ def test_ogd() -> None:
     assert player.certificate() == pytest.approx(float(direct.certificate()), rel=1e-12)
 
 
-@pytest.mark.parametrize("lam", [1e3, 0.25, 1e-4])
-def test_aioli(lam: float) -> None:
+@pytest.mark.parametrize("kind", ["random", "nearly"])
+@pytest.mark.parametrize("lam", [1e3, 0.25, 1e-4, 1e-9, 1e-12])
+def test_aioli(lam: float, kind: str) -> None:
+    """From R^2 / lambda = 1e7 on by a root of A^{-1}; A^{-1} itself was off by 2e-6 at 1e12, and its certificate below."""
     d, n, B = 3, 12, 2.0
     player = AIOLI(Problem(d, 2, 1.0), None, norm_bound=B, regularization=lam)
+    assert player.rooted == (lam < 1e-7)
     direct = witness.Aioli(d, lam, player.curvature, player.margin_bound)
-    assert follow(player, direct, contexts("random", n, d), labels(2, n)) < 1e-9
+    assert follow(player, direct, contexts(kind, n, d), labels(2, n)) < 1e-9
     assert player.certificate() == pytest.approx(float(direct.certificate()), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["random", "nearly"])
+@pytest.mark.parametrize("lam", [1e-3, 1e-8, 1e-10, 1e-12])
+def test_kernel_aioli_never_claims_less_than_is_true(lam: float, kind: str) -> None:
+    """Its certificate fell below the exact one by 6e-5 at R^2 / lambda = 1e12."""
+    d, n, B = 3, 12, 2.0
+    player = KernelAIOLI(Problem(d, 2, 1.0), None, norm_bound=B, regularization=lam, kernel="linear")
+    direct = witness.Aioli(d, lam, player.curvature, player.margin_bound)
+    follow(player, direct, contexts(kind, n, d), labels(2, n))
+    claimed, exact = player.certificate(), float(direct.certificate())
+    assert np.isnan(claimed) if lam == 1e-12 else exact - 1e-9 <= claimed <= 1.001 * exact
+
+
+def test_aioli_by_a_root_is_aioli() -> None:
+    """The two forms on one stream, where both are right."""
+    d, n = 4, 60
+    problem, rng = Problem(d, 2, 1.0), np.random.default_rng(9)
+    plain, rooted = (AIOLI(problem, None, norm_bound=3.0, regularization=lam) for lam in (1.01e-7, 0.99e-7))
+    rooted.state = rooted.state._replace(P=np.eye(d) / np.sqrt(plain.regularization))
+    rooted.regularization = 0.99e-7
+    assert (plain.rooted, rooted.rooted) == (False, True)
+    for x, y in zip(rng.standard_normal((n, d)) / 9, rng.integers(0, 2, n), strict=True):
+        np.testing.assert_allclose(rooted.predict(x), plain.predict(x), rtol=1e-7, atol=1e-8)
+        for player in (plain, rooted):
+            player.update(x, int(y))
 
 
 # ---------------------------------------------------------------------------------------------- certificates that were false

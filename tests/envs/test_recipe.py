@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from banditlab.envs import Digits
 from banditlab.envs._recipe import Column, Recipe, prepare
@@ -29,7 +30,7 @@ def made(columns, **parameters):
 
 def test_numeric_columns_as_given_when_ranges_are_alike():
     rows = made([numeric("a", 1, 2, 3, 4), numeric("b", -10, 0, 10, 20)])
-    assert not rows.scaled
+    assert rows.scaling == "none"
     assert np.allclose(rows.X, [[1, -10], [2, 0], [3, 10], [4, 20]], rtol=1e-11)
     assert rows.radius == pytest.approx(np.hypot(4, 20))
 
@@ -37,17 +38,17 @@ def test_numeric_columns_as_given_when_ranges_are_alike():
 def test_minmax_when_ranges_differ_by_more_than_ten():
     columns = [numeric("a", 1, 2, 3, 4), numeric("b", -10, 0, 10, 20.1), numeric("constant", 5, 5, 5, 5)]
     rows = made(columns)
-    assert rows.scaled
+    assert rows.scaling == "minmax"
     assert np.allclose(rows.X[:, 0], [0, 1 / 3, 2 / 3, 1])
     assert np.allclose(rows.X[:, 1], np.array([0, 10, 20, 30.1]) / 30.1)
     assert (rows.X[:, 2] == 0).all()
-    assert not made(columns, scaling="none").scaled
-    assert made(columns[:1], scaling="minmax").scaled
+    assert made(columns, scaling="none").scaling == "none"
+    assert made(columns[:1], scaling="minmax").scaling == "minmax"
 
 
 def test_one_hot_columns_count_with_range_one():
-    assert made([numeric("a", 0, 2, 3, 11), nominal("n", 0, 1, 0, 1)]).scaled
-    assert not made([numeric("a", 0, 2, 3, 9), nominal("n", 0, 1, 0, 1)]).scaled
+    assert made([numeric("a", 0, 2, 3, 11), nominal("n", 0, 1, 0, 1)]).scaling == "minmax"
+    assert made([numeric("a", 0, 2, 3, 9), nominal("n", 0, 1, 0, 1)]).scaling == "none"
 
 
 def test_nominal_becomes_one_hot():
@@ -122,7 +123,9 @@ def test_a_column_of_gaps_only():
 
 
 def test_refusals():
-    with pytest.raises(UsageError, match="scaling must be one of 'auto', 'none', 'minmax'"):
+    with pytest.raises(
+        UsageError, match="scaling must be one of 'auto', 'none', 'minmax', 'standard', 'maxabs', 'robust'"
+    ):
         Recipe(scaling="max")
     with pytest.raises(UsageError, match="missing must be one of"):
         Recipe(missing="median")
@@ -172,3 +175,35 @@ def test_each_pass_shows_every_row_once_in_a_fresh_order():
         assert np.array_equal(np.bincount(y[i * n : (i + 1) * n]), np.bincount(env._table.y))
     assert not np.array_equal(y[:n], y[n : 2 * n])
     assert not np.array_equal(y[:n], env._table.y)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "scaler"), [("standard", StandardScaler), ("maxabs", MaxAbsScaler), ("robust", RobustScaler)]
+)
+@pytest.mark.parametrize("unit", [1.0, 1e200, 1e-200])
+def test_scikit_learns_scalers_in_any_unit(scaling, scaler, unit):
+    values = np.array([3.0, -1.0, 4.0, 1.5])
+    rows = made(
+        [numeric("a", *values * unit), numeric("constant", 5, 5, 5, 5), nominal("n", 0, 1, 0, 1)], scaling=scaling
+    )
+    assert rows.scaling == scaling
+    np.testing.assert_allclose(rows.X[:, 0], scaler().fit_transform(values[:, None])[:, 0], rtol=1e-11, atol=1e-11)
+    assert (rows.X[:, 1] == 0).all()
+    np.testing.assert_allclose(rows.X[:, 2:], [[1, 0], [0, 1], [1, 0], [0, 1]], rtol=1e-11)
+
+
+def test_scalers_learn_from_known_entries():
+    rows = made([numeric("a", 2, np.nan, 4, 9), numeric("b", 1, 2, 3, 4)], scaling="standard", missing="mean")
+    known = np.array([2.0, 4.0, 9.0])
+    assert np.allclose(rows.X[:, 0], (np.array([2.0, 5.0, 4.0, 9.0]) - known.mean()) / known.std())
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_constant_beside_scaled_columns_is_one_more_of_them(normalize):
+    columns = [numeric("a", 3, 0, 0, 1), numeric("b", 4, 0, 1, 0)]
+    rows = prepare(columns, Y, NAMES, Recipe("standard", "error", normalize, True), "t.csv")
+    X = np.column_stack([StandardScaler().fit_transform(np.column_stack([c.values for c in columns])), np.ones(4)])
+    largest = np.linalg.norm(X, axis=1).max()
+    assert np.allclose(rows.X, X / (largest if normalize else 1.0), rtol=1e-11)
+    assert rows.radius == pytest.approx(1.0 if normalize else largest)
+    assert np.linalg.norm(rows.X, axis=1).max() <= rows.radius

@@ -60,6 +60,7 @@ RECIPES = [
     {"scaling": "none"},
     {"scaling": "minmax", "intercept": False},
     {"normalize": False},
+    {"scaling": "maxabs"},
     {"drop_columns": ["3", "0", "29"], "drop_rows": [0, 7]},
 ]
 
@@ -98,6 +99,7 @@ def test_a_table_that_the_recipe_fills_becomes_dense(file, small_ones_too, case)
         X.data[0] = np.nan
     assert not Table(path=file(X, y), **settings).sparse
     if case == "negative":
+        assert not Table(path=file(X, y), scaling="standard").sparse
         assert Table(path=file(X, y), scaling="none").sparse
 
 

@@ -15,7 +15,13 @@ from banditlab.engine.spec import Spec
 from banditlab.registry import registry
 
 LAB = Path(__file__).parents[2]
-SPECS = sorted(path.stem for path in (LAB / "runs").glob("real-data*.toml"))
+TUNED = sorted(f"real-data-tuned/{path.stem}" for path in (LAB / "runs" / "real-data-tuned").glob("*.toml"))
+SPECS = [*sorted(path.stem for path in (LAB / "runs").glob("real-data*.toml")), *TUNED]
+SCALINGS = {
+    "norm": "",
+    "standard": ", scaling = 'standard', normalize = false",
+    "given": ", scaling = 'none', normalize = false",
+}
 DEFAULTS = ["real-data", "real-data-peers", "real-data-mabwiser", "real-data-twins"]
 CHOICES = ["real-data-choice", "real-data-choice-peers", "real-data-choice-twins"]
 PEERS = {"vw", "river-logistic", "river-linucb", "mabwiser-linucb", "mabwiser-lints"}
@@ -29,7 +35,7 @@ def spec_of(name: str, *overrides: str) -> Spec:
 
 
 def made_up(folder: Path) -> str:
-    """Write two tables that stand in for data sets; return the override that puts them there."""
+    """Write two tables that stand in for data sets; return the override that puts them there, scaled in three ways."""
     blocks = []
     for name, K in (("vehicle", 4), ("shuttle-train", 3)):
         rng = np.random.default_rng(K)
@@ -37,7 +43,8 @@ def made_up(folder: Path) -> str:
         table = pd.DataFrame(rng.standard_normal((60, 5)) + 2 * np.eye(5)[y], columns=[f"a{j}" for j in range(5)])
         path = folder / f"{name}.csv"
         table.assign(kind=[f"class {k}" for k in y]).to_csv(path, index=False)
-        blocks.append(f"{{ id = 'banditlab/Table-v0', path = '{path.as_posix()}', label = 'kind' }}")
+        table_block = f"id = 'banditlab/Table-v0', path = '{path.as_posix()}', label = 'kind'"
+        blocks += [f"{{ {table_block}{scaling} }}" for scaling in SCALINGS.values()]
     return f"environment=[{', '.join(blocks)}]"
 
 
@@ -53,16 +60,28 @@ def test_a_spec_names_its_cost_and_no_machines_place(name: str) -> None:
 
 def test_the_specs_meet_on_the_same_streams_but_for_the_choice() -> None:
     full = spec_of("real-data")
-    assert len(full.environment) == 8
+    assert len(full.environment) == 3 * 8
+    assert TUNED
     for name in SPECS:
         spec = spec_of(name)
         assert spec.rounds == full.rounds == 5_000
         assert (spec.base_seed == full.base_seed) == (name not in CHOICES)
-        assert spec.repetitions == full.repetitions == 20 or name in [*CHOICES, "real-data-mabwiser"]
+        few = "tuned" in name or name == "real-data-peers"
+        assert spec.repetitions == (10 if few else 20) or name in [*CHOICES, "real-data-mabwiser"]
         names = [block.model_dump() | {"path": ""} for block in spec.environment]
         known = [block.model_dump() | {"path": ""} for block in full.environment]
         assert all(block in known for block in names)
-        assert len(names) == (1 if "tuned" in name else 8)
+        assert len(names) == (1 if "tuned" in name else 2 * 8 if name == "real-data-mabwiser" else 3 * 8)
+
+
+def test_every_set_is_scaled_in_three_ways() -> None:
+    blocks = [block.model_dump() for block in spec_of("real-data").environment]
+    for i, (scaling, normalize) in enumerate([(None, None), ("standard", False), ("none", False)]):
+        mine = blocks[8 * i : 8 * i + 8]
+        assert [block.get("scaling") for block in mine] == [scaling] * 8
+        assert [block.get("normalize") for block in mine] == [normalize] * 8
+        plain = [{k: v for k, v in block.items() if k not in ("scaling", "normalize")} for block in mine]
+        assert plain == blocks[:8]
 
 
 def test_every_agent_has_its_two_chances() -> None:
@@ -81,7 +100,7 @@ def test_every_agent_has_its_two_chances() -> None:
         assert set(grids) == wanted - MABWISER
         for id_, block in grids.items():
             points = list(block.written())
-            assert len(points) == (4 if id_ == "ovr-perceptron" else 8)
+            assert len(points) == {"ovr-perceptron": 4, "vw": 12}.get(id_, 8)
             cls = registry().load("agents", id_)
             defaults_of = cls.__init__.__kwdefaults__
             assert all(points[0][k] == defaults_of.get(k, 1.0) for k in points[0])  # B = 1 of an inner forecaster
@@ -116,15 +135,17 @@ def study(notebook: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
         assert not Sweep(spec_of(name, *SMALL, sets, agents)).run(folder / name).failures
     places = {"results": folder, "figures": folder, "specs": folder}
     notebook("real_data.py", folder, **places)
-    for name in ("vehicle", "shuttle"):
-        path = folder / f"real-data-tuned-{name}.toml"
-        assert not Sweep(read_spec(path)).run(folder / path.stem).failures
+    for path in (folder / "real-data-tuned").glob("*.toml"):
+        assert not Sweep(read_spec(path)).run(folder / f"real-data-tuned-{path.stem}").failures
     return folder, notebook("real_data.py", folder, **places)
 
 
 def shares(folder: Path, name: str) -> pd.DataFrame:
     runs = pd.concat([pd.read_parquet(path) for path in (folder / name).glob("results.parquet")])
-    return runs.assign(share=runs["mistakes"] / runs["round"])
+    where = runs["environment"].str
+    scaling = np.where(where.contains("standard"), "standard", np.where(where.contains("normalize"), "given", "norm"))
+    first = runs["first_sight_expected_mistakes"] / runs["first_sight_rounds"]
+    return runs.assign(share=first, scaling=scaling, every=runs["mistakes"] / runs["round"])
 
 
 def test_the_tables_say_what_is_stored(study: tuple[Path, str]) -> None:
@@ -133,11 +154,19 @@ def test_the_tables_say_what_is_stored(study: tuple[Path, str]) -> None:
     table = pd.read_csv(folder / "results" / "real-data-defaults.csv")
     assert set(table["data"]) == {"vehicle", "shuttle"}
     assert (table["streams"] == 3).all()
-    runs = shares(folder, "real-data")
-    runs = runs[runs["environment"].str.contains("vehicle")]
+    assert (table["interval"] == "t, rows").all()
+    runs, other = (
+        shares(folder, name).query("environment.str.contains('vehicle')") for name in ("real-data", "real-data-choice")
+    )
     for label in ("fastcb", "uniform"):
-        mine = table[(table["data"] == "vehicle") & (table["agent"] == label)]["mistakes %"].item()
-        assert mine == pytest.approx(100 * runs.loc[runs["label"] == label, "share"].mean(), abs=1e-3)
+        row = table[(table["data"] == "vehicle") & (table["agent"] == label)].iloc[0]
+        there = other[(other["label"] == label)].groupby("scaling")["share"].mean()
+        assert row["scaling"] == (there.idxmin() if len(there) else "norm")
+        mine = runs[(runs["label"] == label) & (runs["scaling"] == row["scaling"])]
+        assert row["mistakes %"] == pytest.approx(100 * mine["share"].mean(), abs=1e-3)
+        assert row["all rounds %"] == pytest.approx(100 * mine["every"].mean(), abs=1e-3)
+    every = pd.read_csv(folder / "results" / "real-data-scalings.csv")
+    assert len(every) == 2 * 3 * table["agent"].nunique()
     assert (folder / "images" / "real-data.png").stat().st_size > 10_000
 
 
@@ -147,15 +176,27 @@ def test_the_choice_is_the_least_on_the_other_streams(study: tuple[Path, str]) -
     runs = shares(folder, "real-data-choice-peers")
     for name in ("vehicle", "shuttle"):
         mine = runs[runs["environment"].str.contains(name)]
-        means = mine.groupby("setting.learning_rate")["share"].mean()
+        rate, scaling = mine.groupby(["setting.learning_rate", "scaling"])["share"].mean().idxmin()
         row = chosen[(chosen["data"] == name) & (chosen["agent"] == "river-logistic")].iloc[0]
-        assert row["setting"] == f"learning_rate={float(means.idxmin()):g}"
-        assert row["default"] == (float(means.idxmin()) == 0.01)
-        text = (folder / f"real-data-tuned-{name}.toml").read_text(encoding="utf-8")
+        assert row["setting"] == f"learning_rate={float(rate):g}"
+        assert row["scaling"] == scaling
+        assert row["of"] == 2 * 3
+        assert row["default"] == (float(rate) == 0.01)
+        path = folder / "real-data-tuned" / f"{name}-{scaling}.toml"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
         assert ('id = "river-logistic"' in text) != row["default"]
         assert folder.as_posix() not in text
     tuned = pd.read_csv(folder / "results" / "real-data-tuned.csv")
     assert len(tuned) == 2 * 3
+
+
+def test_both_sides_of_a_difference_are_named(study: tuple[Path, str]) -> None:
+    folder, _ = study
+    table = pd.read_csv(folder / "results" / "real-data-best-peer.csv")
+    assert (table["paired"] == (table["ours scaling"] == table["their scaling"])).all()
+    same = pd.read_csv(folder / "results" / "real-data-same-scaling.csv")
+    assert len(same) == 2 * 3
+    assert same["paired"].all()
 
 
 def test_holm_s_correction(study: tuple[Path, str]) -> None:

@@ -34,6 +34,9 @@ STREAMS: dict[str, tuple[str, Settings, int]] = {
 }
 """Environment, its settings, rounds. "large" is where players look ahead within a block."""
 
+DRAWN: Settings = {"decoding": "sample"}
+"""How forecasts were played before there was a choice: rows that say so are named and numbered as they always were."""
+HALF_LOG: Settings = {"decoding": "half-log"}
 OGD: Settings = {"forecaster": "ogd", "gamma": 0.1}
 TREES: Settings = {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3}
 RIVER: Settings = {"weak_learner": "hoeffding-tree", "n_learners": 2}
@@ -50,16 +53,25 @@ AGENTS: dict[str, list[Case]] = {
         ("adversary", {}),
     ],
     "exploration": [
-        ("three", {}),
-        ("three?", {"gamma": "anytime", "regularization": 1.0}),
-        ("ten", {**OGD, "norm_bound": 5.0}),
-        ("two", {"forecaster": "aioli", "gamma": 0.2}),
-        ("five", {"forecaster": "ons", "gamma": 0.1}),
-        ("five#2", {"forecaster": "gaf", "gamma": 0.1, "norm_bound": 3.0}),
-        ("sparse", OGD),
-        ("sparse#3", {"gamma": 0.1, "form": "dual"}),
+        ("three", DRAWN),
+        ("three?", {**DRAWN, "gamma": "anytime", "regularization": 1.0}),
+        ("ten", {**DRAWN, **OGD, "norm_bound": 5.0}),
+        ("two", {**DRAWN, "forecaster": "aioli", "gamma": 0.2}),
+        ("five", {**DRAWN, "forecaster": "ons", "gamma": 0.1}),
+        ("five#2", {**DRAWN, "forecaster": "gaf", "gamma": 0.1, "norm_bound": 3.0}),
+        ("sparse", {**DRAWN, **OGD}),
+        ("sparse#3", {**DRAWN, "gamma": 0.1, "form": "dual"}),
+        ("three", HALF_LOG),
+        ("three?", {**HALF_LOG, "gamma": "anytime", "regularization": 1.0}),
+        ("ten", {**HALF_LOG, **OGD, "norm_bound": 5.0}),
     ],
-    "sampled": [("three", {}), ("two", {"forecaster": "aioli"}), ("ten#4", {"forecaster": "ogd", "step": 0.5})],
+    "sampled": [
+        ("three", DRAWN),
+        ("two", {**DRAWN, "forecaster": "aioli"}),
+        ("ten#4", {**DRAWN, "forecaster": "ogd", "step": 0.5}),
+        ("three", HALF_LOG),
+        ("ten#4", {"forecaster": "ogd", "decoding": "randomized"}),
+    ],
     "newtron": [
         ("three", {}),
         ("five#2", {"gamma": 0.1, "alpha": 5.0, "norm_bound": 3.0}),
@@ -73,14 +85,17 @@ AGENTS: dict[str, list[Case]] = {
         ("ten?", {"step": "adaptive", "gamma": 0.05, "norm_bound": 10.0}),
         ("sparse", {"step": "adaptive", "gamma": 0.1}),
         ("five#7", {"step": 0.3, "gamma": 0.1, "project": False}),
+        ("five#2", {**HALF_LOG, "norm_bound": 3.0}),
     ],
     "obama-lite": [
-        ("three", {}),
-        ("three?", {"gamma": 0.1, "norm_bound": 5.0, "samples": 40}),
-        ("ten", {"gamma": 0.1, "samples": 20}),
-        ("two", {"sampler": "net", "gamma": 0.1, "members": 200}),
-        ("one", {"sampler": "grid", "gamma": 0.1}),
-        ("two#3", {"sampler": "mala", "gamma": 0.1, "chains": 4, "steps": 4}),
+        ("three", DRAWN),
+        ("three?", {**DRAWN, "gamma": 0.1, "norm_bound": 5.0, "samples": 40}),
+        ("ten", {**DRAWN, "gamma": 0.1, "samples": 20}),
+        ("two", {**DRAWN, "sampler": "net", "gamma": 0.1, "members": 200}),
+        ("one", {**DRAWN, "sampler": "grid", "gamma": 0.1}),
+        ("two#3", {**DRAWN, "sampler": "mala", "gamma": 0.1, "chains": 4, "steps": 4}),
+        ("three", HALF_LOG),
+        ("two", {**HALF_LOG, "sampler": "net", "gamma": 0.1, "members": 200}),
     ],
     "fastcb": [
         ("three", {}),
@@ -123,6 +138,13 @@ AGENTS: dict[str, list[Case]] = {
         ("five", {"step": "adaptive", "norm_bound": 10.0}),
         ("ten?", {"gamma": 0.1, "step": "adaptive", "project": False}),
         ("sparse", {"gamma": 0.1}),
+        ("five#2", HALF_LOG),
+    ],
+    "decoded-descent": [
+        ("three", {}),
+        ("five", {"step": "adaptive", "gamma": 0.1, "norm_bound": 10.0}),
+        ("ten?", {"gamma": 0.1, "decoding": "randomized"}),
+        ("sparse", {"gamma": 0.1, "decoding": "gap"}),
     ],
     "ovr-perceptron": [
         ("three", {}),
@@ -131,7 +153,12 @@ AGENTS: dict[str, list[Case]] = {
         ("sparse", {"choice": "largest", "corrects": "all"}),
     ],
     "perceptron": [("three", {}), ("ten?", {}), ("sparse", {})],
-    "randomized-decoding": [("three", {}), ("ten?", {"step": 0.1}), ("five", {"norm_bound": 3.0})],
+    "randomized-decoding": [
+        ("three", {}),
+        ("ten?", {"step": 0.1}),
+        ("five", {"norm_bound": 3.0}),
+        ("five#2", HALF_LOG),
+    ],
     "boosted-exploration": [
         ("three", MODELS),
         ("five", {**TREES, "booster": "oza", "gamma": 0.2}),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.obama.tempered import answer, hit_weight
+from banditlab.numerics.decoding import SAMPLE
 from banditlab.numerics.dense import cholesky_psd
 from banditlab.numerics.gaussian_posterior import Posterior, learn_label, logit_law, posterior_state
 from banditlab.numerics.jit import njit
@@ -19,7 +20,7 @@ class State(NamedTuple):
     """The posterior and the average over it.
 
     nodes (samples/2, K). gamma (mu in the paper) and eta: the rates. hits (2,): see `tempered`. R (K, K), n, v, qbar (K,)
-    are scratch.
+    are scratch. decoding is the place in DECODINGS.
     """
 
     posterior: Posterior
@@ -31,6 +32,7 @@ class State(NamedTuple):
     n: NDArray[np.float64]
     v: NDArray[np.float64]
     qbar: NDArray[np.float64]
+    decoding: int = SAMPLE
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -61,7 +63,7 @@ def act_kernel(state, x, u, p, payload):
     logit_law(state.posterior, x)
     law = state.posterior.law
     mean_softmax(law.z0, law.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)
-    return answer(state.qbar, state.gamma, u, p)
+    return answer(state.qbar, state.decoding, state.gamma, u, p)
 
 
 @njit
@@ -71,7 +73,13 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 def initial_state(
-    n_classes: int, n_features: int, deviation: float, nodes: NDArray[np.float64], gamma: float, eta: float
+    n_classes: int,
+    n_features: int,
+    deviation: float,
+    nodes: NDArray[np.float64],
+    gamma: float,
+    eta: float,
+    decoding: int = SAMPLE,
 ) -> State:
     """Return the prior N(0, deviation^2 I) and its nodes (samples/2, K)."""
     K = n_classes
@@ -85,4 +93,5 @@ def initial_state(
         n=np.zeros(K),
         v=np.zeros(K),
         qbar=np.zeros(K),
+        decoding=decoding,
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.obama.tempered import HITS, answer
+from banditlab.numerics.decoding import SAMPLE
 from banditlab.numerics.jit import njit
 from banditlab.numerics.langevin import Chains, advance
 from banditlab.numerics.limits import COUNT, Limits
@@ -26,6 +27,7 @@ class State(NamedTuple):
     """The chains, whose last positions make the average.
 
     deviation of the prior; gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. v, qbar (K,) are scratch.
+    decoding is the place in DECODINGS.
     """
 
     chains: Chains
@@ -35,6 +37,7 @@ class State(NamedTuple):
     hits: NDArray[np.int64]
     v: Floats
     qbar: Floats
+    decoding: int = SAMPLE
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -55,7 +58,7 @@ def act_kernel(state, x, u, p, payload):
             add_softmax(z, z, 0.0, state.v, qbar)
     for k in range(K):
         qbar[k] /= S * n
-    return answer(qbar, state.gamma, u, p)
+    return answer(qbar, state.decoding, state.gamma, u, p)
 
 
 def initial_state(
@@ -65,6 +68,7 @@ def initial_state(
     rng: np.random.Generator,
     gamma: float,
     eta: float,
+    decoding: int = SAMPLE,
 ) -> State:
     """Return chains at draws from the prior N(0, deviation^2 I); shape = (steps, chains, K, d)."""
     _, c, K, d = shape
@@ -72,7 +76,7 @@ def initial_state(
     W, V = samples[-1].copy(), np.zeros((K, d))
     step = np.array([min(0.1, (deviation * radius) ** -2)])
     chains = Chains(W, np.zeros(c), np.zeros_like(W), samples, step, np.zeros(2, np.int64), V, V.copy(), np.zeros(K))
-    return State(chains, deviation, gamma, eta, np.zeros(2, np.int64), v=np.zeros(K), qbar=np.zeros(K))
+    return State(chains, deviation, gamma, eta, np.zeros(2, np.int64), np.zeros(K), np.zeros(K), decoding)
 
 
 def move_on(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from banditlab.agents.obama.tempered import answer, hit_weight
+from banditlab.numerics.decoding import SAMPLE
 from banditlab.numerics.jit import njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.log_mixture import mix_linear, reweigh
@@ -23,7 +24,8 @@ REACH = 12.0
 class State(NamedTuple):
     """Members M (N, K, d) with log weights w (N,).
 
-    gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. Z (N, K), qbar (K,) are scratch.
+    gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. Z (N, K), qbar (K,) are scratch. decoding is the
+    place in DECODINGS.
     """
 
     M: Floats
@@ -33,6 +35,7 @@ class State(NamedTuple):
     hits: NDArray[np.int64]
     Z: Floats
     qbar: Floats
+    decoding: int = SAMPLE
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -45,7 +48,7 @@ def act_kernel(state, x, u, p, payload):
     mix_linear(state.M, state.w, x, state.Z, qbar)  # ln sum_i e^{w_i} softmax(W_i x)
     for k in range(p.shape[0]):
         qbar[k] = math.exp(qbar[k])
-    return answer(qbar, state.gamma, u, p)
+    return answer(qbar, state.decoding, state.gamma, u, p)
 
 
 @njit
@@ -61,11 +64,11 @@ def learn_kernel(state, x, action, p, payload, correct):
     reweigh(state.w, state.Z, action)
 
 
-def initial_state(members: Floats, log_weights: Floats, gamma: float, eta: float) -> State:
+def initial_state(members: Floats, log_weights: Floats, gamma: float, eta: float, decoding: int = SAMPLE) -> State:
     """Return the state of members (N, K, d) with prior log weights (N,)."""
     N, K, _ = members.shape
     hits = np.zeros(2, np.int64)
-    return State(members, log_weights, gamma, eta, hits, Z=np.zeros((N, K)), qbar=np.zeros(K))
+    return State(members, log_weights, gamma, eta, hits, np.zeros((N, K)), np.zeros(K), decoding)
 
 
 def net(n: int, n_classes: int, n_features: int, deviation: float, rng: np.random.Generator) -> tuple[Floats, Floats]:

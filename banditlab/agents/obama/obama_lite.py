@@ -13,6 +13,7 @@ from banditlab.agents.obama import laplace, mala, net
 from banditlab.agents.obama.tempered import CUT, HITS, hit_weight
 from banditlab.bounds.obama import obama_gamma
 from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.decoding import DECODINGS, Decoding
 from banditlab.numerics.distinct_rows import Distinct
 from banditlab.numerics.gaussian_posterior import UNSOLVED
 from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, worst_effective_sample_size
@@ -31,7 +32,8 @@ class ObamaLite(KernelAgent):
     Update rule (OBAMA, mu = gamma): q_t = (1 - mu) E_{W ~ P_t}[softmax(W x_t)] + mu/K; play yh from q_t (a coin of
     probability mu chooses a uniform draw over one from the average). On a hit L_t(W) = loss(W x_t, y_t)/q_t(y_t), else
     L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered
-    likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2.
+    likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2. Here the
+    average is decoded before it is mixed with mu/K, h(E[softmax]) in its place; decoding = "sample" is the paper's play.
 
     Lite: P_t is represented by `sampler`, which `diagnostics()` names.
 
@@ -54,15 +56,18 @@ class ObamaLite(KernelAgent):
 
     At mu = 0 the paper's choice for small norms is taken, eta = e^{-2BR}/K. Matrices of the ball give every class at
     least that probability; a Gaussian reaches outside, and where q_t(y_t) < eta the weight is cut to 1. Such a hit
-    has probability below eta; `diagnostics` counts them.
+    has probability below eta; `diagnostics` counts them. Half-log gives classes of a forecast below 1/4 no probability but
+    mu/K, so that it needs mu above 0; sparsemax, too.
 
     Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of its
     members, `banditlab.bounds.obama.obama_net`: (K/mu) ln N + mu (1-1/K) T; it says nothing about the ball. For the exact
-    posterior, in expectation and with s^2 = B^2/d, mistakes are at most
+    posterior, in expectation, with s^2 = B^2/d and f the mistakes that a nat costs the decoding at most (1 for "sample",
+    0.7213 for half-log: docs/theory/half-log.md), mistakes are at most
 
-        sum loss(U) + (K/mu)[||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) mu T/(K^2 d))] + mu (1-1/K) T:
+        f sum loss(U) + f (K/mu)[||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) mu T/(K^2 d))] + mu (1-1/K) T:
 
-    `banditlab.bounds.obama.obama_gaussian_prior`, our constants (the paper's Theorem 6 has a uniform prior and O(.)).
+    `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for f = 1, our constants (the paper's Theorem 6 has a
+    uniform prior and O(.)).
 
     Cost: "laplace": K(K-1)/2 quadratic forms of size d a round, O(K^2 d^2), and O(samples K^2); on a hit O(K^3 d^2) as a
     matrix product, delayed; K^2 d^2/2 numbers. "net", "grid": O(N K d) a round, N K d numbers. "mala": O(chains steps K d)
@@ -74,6 +79,9 @@ class ObamaLite(KernelAgent):
         B, the row bound of the comparators.
     gamma
         Exploration rate in [0, 1] (the smoothing mu in the paper); "theory" balances the two terms of the guarantee.
+    decoding
+        How the average is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     samples
         Logit samples of the average, an even number (m in the specification).
     sampler
@@ -86,7 +94,8 @@ class ObamaLite(KernelAgent):
     Raises
     ------
     UsageError
-        A setting outside its range, or gamma = 0 where e^{-2BR} is 0 in floating point.
+        A setting outside its range, gamma = 0 where e^{-2BR} is 0 in floating point, or gamma = 0 with
+        half-log or sparsemax, which do not play every class.
     IncompatibleError
         "grid" for (K-1) d above 2, or "mala" for K d above 60.
     HorizonRequiredError
@@ -103,6 +112,7 @@ class ObamaLite(KernelAgent):
     summary = "importance-weighted exponential weights: Laplace posterior, or a net, a grid, Langevin chains"
     reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; the samplers: ours"
     state_order = (2, 2)
+    added_settings = {"decoding": "sample"}
     act_kernel = laplace.act_kernel
     learn_kernel = laplace.learn_kernel
 
@@ -113,6 +123,7 @@ class ObamaLite(KernelAgent):
         *,
         norm_bound: float = 1.0,
         gamma: float | Literal["theory"] = "theory",
+        decoding: Decoding = "half-log",
         samples: int = 100,
         sampler: Literal["laplace", "net", "grid", "mala"] = "laplace",
         members: int = 4000,
@@ -122,9 +133,10 @@ class ObamaLite(KernelAgent):
         super().__init__(problem, rng)
         K, d, R = problem.n_classes, problem.n_features, problem.radius
         self.norm_bound = B = positive("norm_bound", number("norm_bound", norm_bound))
+        self.decoding = one_of("decoding", decoding, DECODINGS)
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
-            self.gamma = obama_gamma(T, d, K, B, R)
+            self.gamma = obama_gamma(T, d, K, B, R, self.decoding)
         else:
             self.gamma = probability("gamma", number("gamma", gamma, "theory"))
         self.samples = at_least("samples", samples, 2)
@@ -139,6 +151,10 @@ class ObamaLite(KernelAgent):
 
     def _refuse(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
+        if self.gamma == 0.0 and self.decoding in ("half-log", "sparsemax"):
+            raise UsageError(
+                f"gamma = 0 leaves classes that {self.decoding} never plays: give gamma above 0, or decoding = 'sample'"
+            )
         if self.sampler == "grid" and (K - 1) * d > 2:
             raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
         if self.sampler == "mala" and K * d > 60:
@@ -160,21 +176,22 @@ class ObamaLite(KernelAgent):
 
     def _initial_state(self) -> Any:
         K, d, R, B = self.problem.n_classes, self.problem.n_features, self.problem.radius, self.norm_bound
-        rates = self.gamma, self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K  # (mu, eta)
-        if rates[1] == 0.0:
+        eta = self.gamma / K if self.gamma > 0.0 else math.exp(-2.0 * B * R) / K
+        rates, rule = (self.gamma, eta), DECODINGS.index(self.decoding)  # mu is gamma
+        if eta == 0.0:
             raise UsageError(
                 f"gamma = 0 learns at the rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
             )
         stream = self.rng.spawn(1)[0]
         if self.sampler == "net":
-            return net.initial_state(*net.net(self.members, K, d, self.deviation, stream), *rates)
+            return net.initial_state(*net.net(self.members, K, d, self.deviation, stream), *rates, rule)
         if self.sampler == "grid":
-            return net.initial_state(*net.grid(self.members, K, d, self.deviation), *rates)
+            return net.initial_state(*net.grid(self.members, K, d, self.deviation), *rates, rule)
         if self.sampler == "mala":
             self._stream, self._past = stream, Distinct(d, K)
-            return mala.initial_state((self.steps, self.chains, K, d), self.deviation, R, stream, *rates)
+            return mala.initial_state((self.steps, self.chains, K, d), self.deviation, R, stream, *rates, rule)
         nodes = stream.standard_normal((self.samples // 2, K))
-        return laplace.initial_state(K, d, self.deviation, nodes, *rates)
+        return laplace.initial_state(K, d, self.deviation, nodes, *rates, rule)
 
     # ------------------------------------------------------------------------------------------------------------- rounds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from banditlab.numerics.decoding import decode_forecast
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline, njit
 
@@ -10,9 +11,13 @@ HITS, CUT = range(2)
 
 
 @inline
-def answer(qbar, gamma, u, p):
-    """Write q_t = (1 - mu) qbar + mu/K into p (K,); return the action drawn from it, and whether the coin chose it."""
+def answer(qbar, rule, gamma, u, p):
+    """Write q_t = (1 - mu) h(qbar) + mu/K into p (K,), h the decoding; return a draw from it, and whether the coin chose it.
+
+    h(qbar) comes in the place of qbar.
+    """
     K = p.shape[0]
+    decode_forecast(rule, qbar)
     # q_t = (1 - mu) qbar + mu/K, mu = gamma
     for k in range(K):
         p[k] = (1.0 - gamma) * qbar[k] + gamma / K

@@ -20,6 +20,8 @@ from banditlab.validation import at_least, nonnegative, one_of, positive, probab
 
 EXPLORATIONS = ("epsilon", "bag", "cover", "squarecb", "regcb", "regcbopt")
 COST_TYPES = ("mtr", "dr", "dm", "ips")
+COSTS = {"0/1": (0.0, 1.0), "-1/0": (-1.0, 0.0)}
+"""Cost of the right class and of a wrong one."""
 ONLY_MTR = ("squarecb", "regcb", "regcbopt")
 EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
 """Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
@@ -32,7 +34,8 @@ LABELS, PLACES = (17, 25), 29
 class VW(PickledBySettings, PeerAgent):
     """Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, over linear models.
 
-    Problem: bandit multiclass; the cost of the class played is 0 (right) or 1 (wrong), as in `--cbify`.
+    Problem: bandit multiclass; the cost of the class played is 0 (right) or 1 (wrong), as in `--cbify`, or by `costs`
+    -1 and 0, which starts every class at the cost of a wrong one (an encoding that Bietti et al. compare and recommend).
 
     Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps; single
     precision) regresses the cost on the features of each class; `exploration` turns the predicted costs into
@@ -71,6 +74,8 @@ class VW(PickledBySettings, PeerAgent):
         "regcbopt" know "mtr" only.
     learning_rate
         Above 0 (`--learning_rate`).
+    costs
+        "0/1" or "-1/0": the costs of right and wrong.
 
     Raises
     ------
@@ -86,6 +91,7 @@ class VW(PickledBySettings, PeerAgent):
     requires = ("vowpalwabbit",)
     summary = "Vowpal Wabbit: --cb_explore K, epsilon-greedy unless told otherwise"
     reference = "Vowpal Wabbit; Bietti, Agarwal and Langford, JMLR 2021"
+    added_settings = {"costs": "0/1"}
 
     def __init__(
         self,
@@ -100,6 +106,7 @@ class VW(PickledBySettings, PeerAgent):
         mellowness: float = 0.1,
         cost_type: Literal["mtr", "dr", "dm", "ips"] = "mtr",
         learning_rate: float = 0.5,
+        costs: Literal["0/1", "-1/0"] = "0/1",
     ) -> None:
         super().__init__(problem, rng)
         self.exploration = one_of("exploration", exploration, EXPLORATIONS)
@@ -112,6 +119,7 @@ class VW(PickledBySettings, PeerAgent):
         if exploration in ONLY_MTR and cost_type != "mtr":
             raise UsageError(f"cost_type must be 'mtr' with exploration = {exploration!r}, got {cost_type!r}")
         self.learning_rate = positive("learning_rate", learning_rate)
+        self.costs = one_of("costs", costs, tuple(COSTS))
         self._seed = internal_seed(self.rng)  # of bag's bootstrap; the others draw nothing
         self._vw: Any = None  # the live learner, built at first use from a state taken over: that takes 10 ms
         self._model: bytes | None = None  # its model file, where nothing has happened since
@@ -176,7 +184,7 @@ class VW(PickledBySettings, PeerAgent):
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
         vw = self._workspace()
         self._model = None
-        cost = 0.0 if correct else 1.0
+        cost = COSTS[self.costs][0 if correct else 1]
         example = self._parsed(vw, x, f"{action + 1}:{cost}:{probability!r}")
         vw.learn(example)
         vw.finish_example(example)

@@ -27,13 +27,16 @@ def lines(names, constant=""):
     return context
 
 
-def own_loop(agent, X, y, workspace, line):
-    """Play the agent, and Vowpal Wabbit beside it on lines of text; return both sequences of probabilities."""
+def own_loop(agent, X, y, workspace, line, right=0.0):
+    """Play the agent, and Vowpal Wabbit beside it on lines of text; return both sequences of probabilities.
+
+    The right class costs `right`, a wrong one 1 more.
+    """
     ours, theirs = [], []
     for x, label in zip(X, y):
         decision = agent.act(x)
         p = np.array(workspace.predict(line(x)))
-        a, cost = decision.action, float(decision.action != label)
+        a, cost = decision.action, right + float(decision.action != label)
         workspace.learn(f"{a + 1}:{cost}:{decision.probabilities[a]} {line(x)}")
         agent.learn(x, decision, decision.action == label)
         ours.append(decision.probabilities)
@@ -41,15 +44,19 @@ def own_loop(agent, X, y, workspace, line):
     return np.array(ours), np.array(theirs)
 
 
-@pytest.mark.parametrize("exploration", EXPLORATIONS)
-def test_equals_the_library_s_own_loop(stream, exploration):
+@pytest.mark.parametrize(
+    ("exploration", "costs"), [*((exploration, "0/1") for exploration in EXPLORATIONS), ("epsilon", "-1/0")]
+)
+def test_equals_the_library_s_own_loop(stream, exploration, costs):
     """The same indices, as text: only the parsing of decimals (single precision) may differ."""
     K, d = 5, 6
     X, y = stream(K, d, 300)
-    agent = make(K, d, exploration=exploration)
+    agent = make(K, d, exploration=exploration, costs=costs)
     arguments = [*agent.arguments(), "--random_seed", str(agent._seed)]
     names = [str(8 * j) for j in range(d)]  # 8: the power of two above K
-    ours, theirs = own_loop(agent, X, y, pyvw.Workspace(arg_list=arguments), lines(names, f" {8 * d}:1"))
+    ours, theirs = own_loop(
+        agent, X, y, pyvw.Workspace(arg_list=arguments), lines(names, f" {8 * d}:1"), {"0/1": 0.0, "-1/0": -1.0}[costs]
+    )
     agree = np.abs(ours - theirs).max(axis=1) < 1e-4
     assert agree.mean() > 0.98  # a near tie of two costs may be settled otherwise
     assert np.ptp(ours, axis=0).max() > 0.1

@@ -1,0 +1,206 @@
+"""Gradient descent on the base-2 logistic loss with one bit, played through a decoding rule."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.linear import ScaledScores
+from banditlab.bounds.template import WIDE, template_fixed, template_gamma, template_step
+from banditlab.errors import UsageError
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.decoding import DECODINGS, Decoding, decode
+from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.jit import inline
+from banditlab.numerics.linear_scores import matrix, per_class, scores
+from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.simd_math import exponentials
+from banditlab.players.agent import KernelAgent
+from banditlab.problem import Problem
+from banditlab.validation import number, one_of, positive, probability
+
+LN2 = math.log(2.0)
+
+
+class State(NamedTuple):
+    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch.
+
+    step is eta, or B0 where `adaptive`; squares (1,) is sum ||g||_F^2. norm (5,) is the running norm: W = norm[SCALE] V', with
+    an infinite radius. decoding is the place in DECODINGS.
+    """
+
+    V: NDArray[np.float64]
+    z: NDArray[np.float64]
+    r: NDArray[np.float64]
+    gamma: float
+    step: float
+    adaptive: bool
+    squares: NDArray[np.float64]
+    norm: NDArray[np.float64]
+    decoding: int
+
+
+# payload (K,) carries s = softmax(W x).
+
+
+@inline
+def act_kernel(state, x, u, p, payload):
+    z, K, gamma = state.z, p.shape[0], state.gamma
+    scores(state.V, x, z)
+    best = argmax(z, K)
+    top = 1.0 / exponentials(z, state.norm[SCALE], z[best], K, payload)
+    for k in range(K):
+        payload[k] *= top  # s = softmax(W x)
+        p[k] = payload[k]
+    decode(state.decoding, best, p)
+    explored = u[0] < gamma
+    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
+    for k in range(K):
+        p[k] = (1.0 - gamma) * p[k] + gamma / K
+    return action, explored
+
+
+@inline
+def learn_kernel(state, x, action, p, payload, correct):
+    if not correct:  # g_t = 0
+        return
+    r, K = state.r, p.shape[0]
+    weight = 1.0 / (p[action] * LN2)  # g_t = (s - e_y) (x) x / (p_y ln 2), r its factor in the classes
+    r_squared = 0.0
+    for k in range(K):
+        r[k] = weight * (payload[k] - 1.0 if k == action else payload[k])
+        r_squared += r[k] * r[k]
+    eta = state.step
+    if state.adaptive:
+        state.squares[0] += r_squared * squared_norm(x)
+        eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
+    for k in range(K):
+        r[k] *= eta
+    descend_in_ball(state.V, x, r, state.norm)
+
+
+class DecodedDescent(ScaledScores, KernelAgent):
+    """Descend the base-2 logistic loss and play its softmax through a decoding rule, mixed with uniform exploration.
+
+    Problem: bandit multiclass, adversarial stream.
+
+    Update rule (W_1 = 0, no projection): s = softmax(W_t x_t), h the decoding; play from p = (1 - gamma) h(s) + gamma/K,
+    drawn as a coin and a draw; g_t = 1[right] / p_y (s - e_y) (x) x_t / ln 2, an unbiased estimate of the gradient of
+    l = -log2 s_y; W_{t+1} = W_t - eta g_t.
+
+    Guarantee (adversarial, ||x_t|| <= R; c the decoding's constant, 1/2 for half-log, b = R^2/ln 2): for every U at once and
+    after any number of rounds E[M] <= sum_t l_t(U) + ||U||_F^2/(2 eta) + gamma (1 - 1/K) T at steps eta <= 2 c gamma/(b K).
+    At the default settings and for ||U||_F <= D = sqrt(K) B the additive term is at most D sqrt(b K T/c), with half-log
+    1.70 R D sqrt(K T). Half-log and sparsemax bear wider steps, 2 h gamma/(K R^2) with h = 0.427 and 0.496, since a label that
+    is likely to be played is learnt from at a small weight: 1.53 and 1.42 R D sqrt(K T). `bound` is the term for D, in bits;
+    None for the adaptive step, a longer one, and gamma = 0.
+
+    The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
+    and the constants are ours: docs/theory/half-log.md.
+
+    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B, the bound on each row's norm of the comparators that gamma is made for (D = sqrt(K) B). Nothing is projected.
+    gamma
+        Exploration rate in [0, 1], or "theory": min{1, D sqrt(b K/(4 c T))}, with the wide step min{1, R D sqrt(K/(4 h T))},
+        which needs the horizon.
+    decoding
+        "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
+    step
+        eta, a number; "theory": 2 c gamma/(b K); "wide", for half-log and sparsemax: 2 h gamma/(K R^2); or "adaptive":
+        step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), as Shibukawa et al. take for RDUE and Gaptron (App. H.1).
+    step_scale
+        B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.
+
+    Raises
+    ------
+    UsageError
+        gamma outside [0, 1], norm_bound, step or step_scale not above 0, another decoding, gamma = 0 with the theory's or
+        the wide step (which are 0 then), or the wide step with a decoding that has none.
+    HorizonRequiredError
+        gamma = "theory" where the horizon is unknown.
+
+    References
+    ----------
+    D. van der Hoeven. Exploiting the surrogate gap in online multiclass classification. NeurIPS 2020.
+    S. Sakaue, H. Bao, T. Tsuchiya, T. Oki. Online structured prediction with Fenchel-Young losses and improved surrogate
+    regret for online multiclass classification with logistic loss. COLT 2024.
+    """
+
+    id = "decoded-descent"
+    group = "theory"
+    summary = "first-order, logistic gradient descent played through a decoding rule, by default half-log"
+    reference = "ours, unpublished; the argument of van der Hoeven, NeurIPS 2020, and Sakaue et al., COLT 2024"
+    bound_unit = "bits"
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+    sparse = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        gamma: float | Literal["theory"] = "theory",
+        decoding: Decoding = "half-log",
+        step: float | Literal["theory", "wide", "adaptive"] = "theory",
+        step_scale: float = 10.0,
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d = problem.n_classes, problem.n_features
+        self.norm_bound = positive("norm_bound", norm_bound)
+        self.decoding = one_of("decoding", decoding, DECODINGS)
+        if step == "wide" and self.decoding not in WIDE:
+            raise UsageError(
+                f"decoding must be one of {', '.join(map(repr, WIDE))} with step = 'wide', got {decoding!r}"
+            )
+        if gamma == "theory":
+            T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
+            self.gamma = template_gamma(K, problem.radius, self.frobenius_bound, T, self.decoding, wide=step == "wide")
+        else:
+            self.gamma = probability("gamma", number("gamma", gamma, "theory"))
+        self.step: float | str = self._resolved_step(step)
+        self.step_scale = positive("step_scale", step_scale)
+        adaptive = self.step == "adaptive"
+        self.payload_size = K
+        self.state = State(
+            V=matrix(d, K),
+            z=per_class(d, K),
+            r=per_class(d, K),
+            gamma=self.gamma,
+            step=self.step_scale if adaptive else float(self.step),
+            adaptive=adaptive,
+            squares=np.zeros(1),
+            norm=running_norm(math.inf),
+            decoding=DECODINGS.index(self.decoding),
+        )
+
+    def _resolved_step(self, step: float | str) -> float | str:
+        if step == "adaptive":
+            return "adaptive"
+        if step not in ("theory", "wide"):
+            return positive("step", number("step", step, "theory", "wide", "adaptive"))
+        if self.gamma == 0.0:
+            raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
+        K, R = self.problem.n_classes, self.problem.radius
+        return template_step(K, R, self.gamma, self.decoding, wide=step == "wide")
+
+    @property
+    def frobenius_bound(self) -> float:
+        """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
+        return math.sqrt(self.problem.n_classes) * self.norm_bound
+
+    def bound(self, rounds: int) -> float | None:
+        """Return D^2/(2 step) + gamma (1 - 1/K) T in bits; None for the adaptive step, a longer one, and gamma = 0."""
+        if not isinstance(self.step, float) or self.gamma == 0.0:
+            return None
+        K, R = self.problem.n_classes, self.problem.radius
+        value = template_fixed(K, R, self.frobenius_bound, self.step, self.gamma, rounds, self.decoding)
+        return None if math.isnan(value) else value

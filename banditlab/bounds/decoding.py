@@ -1,0 +1,118 @@
+"""Mistakes of a decoded forecast: what each decoding rule makes of a log loss, and what follows for the reduction.
+
+A rule turns a forecast s into the distribution q that is played. Its constant c is the largest for which, for every s and y,
+
+    P(mistake) = 1 - q_y <= (1 - c) (-log2 s_y).
+
+    rule           1 - c                      mistakes per nat, (1 - c)/ln 2
+    sample         ln 2 = 0.6932              1
+    half-log       1/2                        0.7213        the least that any rule can have
+    sparsemax      1/2                        0.7213
+    randomized     0.517594                   0.7467
+    gap            1 - 1/K                    1.4427 (1 - 1/K)
+    thresholded    1 - 1/(2K)                 1.4427 (1 - 1/(2K))
+
+Half-log plays q_k = max(0, 1 + (1/2) log2 s_k), and argmax s with what is left of mass 1: its mistakes cost at most the
+base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly. Proofs of the table and of every
+consequence: docs/theory/half-log.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import theorem, within
+from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
+
+OURS = "ours, unpublished: half-log decoding (docs/theory/half-log.md)"
+RANDOMIZED = 0.482406
+"""c of the randomised decoding, rounded down: 1 - c is the largest (1 - 2 p^2)/(-log2 p), 0.5175933 at p = 0.43207."""
+_MULTIPLE = (
+    "E[M] <= loss + this, loss the comparator's in nats times `mistakes_per_nat`: with half-log its base-4 log loss"
+)
+
+
+@within()
+def decoding_constant(decoding: str, n_classes: float) -> float:
+    """Return c: P(mistake) <= (1 - c) (-log2 s_y) for every forecast s and label y; NaN for another rule."""
+    constants = {
+        "sample": 1.0 - math.log(2.0),
+        "half-log": 0.5,
+        "sparsemax": 0.5,
+        "randomized": RANDOMIZED,
+        "gap": 1.0 / n_classes,
+        "thresholded": 0.5 / n_classes,
+    }
+    return constants.get(decoding, math.nan)
+
+
+@within()
+def mistakes_per_nat(decoding: str, n_classes: float) -> float:
+    """Return (1 - c)/ln 2, the mistakes that a nat of log loss costs at most: 1 for "sample", 0.7213 for "half-log"."""
+    return 1.0 if decoding == "sample" else (1.0 - decoding_constant(decoding, n_classes)) / math.log(2.0)
+
+
+def mistakes_unit(decoding: str, n_classes: int) -> str:
+    """Return the unit of the comparator's loss in theorems on a decoded forecast: "nats", or "0.5 bits" for "half-log"."""
+    return "nats" if decoding == "sample" else f"{1.0 - decoding_constant(decoding, n_classes)!r} bits"
+
+
+@theorem(
+    source=OURS,
+    unit="0.5 bits",
+    assumes=f"regret bounds the forecaster's regret in nats, improper ones included; label revealed; {_MULTIPLE}",
+    printed="factor 1 in place of 0.7213, by a draw from the forecast",
+)
+def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") -> float:
+    """Mistakes of a decoded forecaster beyond 0.7213 times the comparator's loss in nats: 0.7213 Reg.
+
+    Round by round the probability of a mistake is at most `mistakes_per_nat` times the forecast's log loss; the sum of
+    those losses is at most the comparator's and Reg.
+    """
+    return mistakes_per_nat(decoding, n_classes) * regret
+
+
+@theorem(
+    source=OURS + ", for Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2",
+    unit="0.5 bits",
+    assumes=f"regret(n) bounds the forecaster's regret after n updates in nats, concave in n; {_MULTIPLE}",
+    printed="not there; `exploration` is the theorem with a draw",
+)
+def decoded_exploration(
+    rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
+) -> float:
+    """Expected mistakes beyond 0.7213 times the loss: gamma (1 - 1/K) T + (1 - gamma) 0.7213 (K/gamma) Reg.
+
+    `regret` is the forecaster's bound after gamma T / K updates. As `exploration`, with 0.7213 (-ln s_y) in the place of
+    -ln p_y on the rounds that are not explored. Infinite at gamma = 0.
+    """
+    return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
+
+
+@theorem(
+    source=OURS + ", for Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2",
+    unit="0.5 bits",
+    assumes=f"gamma = min(1, sqrt(0.7213 K Reg(T) / T)); {_MULTIPLE}",
+    printed="not there; `exploration_theorem_9` is the theorem with a draw",
+)
+def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, decoding: str = "half-log") -> float:
+    """Expected mistakes beyond 0.7213 times the loss at that gamma: 1.699 sqrt(K T Reg(T)), or T if that is less."""
+    return exploration_theorem_9(rounds, n_classes, mistakes_per_nat(decoding, n_classes) * regret)
+
+
+@theorem(
+    source=OURS + ", rates that decrease",
+    unit="0.5 bits",
+    assumes=f"y_t ~ softmax(U x_t), contexts of any kind; gamma_t does not increase; regret concave; {_MULTIPLE}",
+    printed="not there",
+)
+def decoded_exploration_well_specified(
+    n_classes: int, total_gamma: float, last_gamma: float, regret: float, decoding: str = "half-log"
+) -> float:
+    """Expected mistakes beyond 0.7213 times U's loss: (1 - 1/K) sum gamma_t + (1 - gamma_T) 0.7213 (K/gamma_T) Reg.
+
+    As `exploration_well_specified`. At gamma_t = min(1, sqrt(0.7213 K Reg(t)/t)) it is at most
+    3 sqrt(0.7213 K T Reg(T)) = 2.548 sqrt(K T Reg(T)). Infinite at gamma_T = 0.
+    """
+    factor = mistakes_per_nat(decoding, n_classes)
+    return exploration_well_specified(n_classes, total_gamma, last_gamma, factor * regret)

@@ -1,0 +1,111 @@
+"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
+
+l = -log2 softmax(W x)_y is not negative and R^2/(2 ln 2)-smooth in W, so that ||grad l||_F^2 <= b l with b = R^2/ln 2.
+From W_1 = 0 with constant step eta (projected onto a Frobenius ball that holds U, or not at all), on estimates g of the
+gradient with E||g||^2 <= ||grad l||^2/pi,
+
+    E sum l_t(W_t) - l_t(U) <= ||U||_F^2/(2 eta) + (eta b/(2 pi)) E sum l_t(W_t),
+
+and at eta <= 2 c pi/b the last term is at most c sum l_t(W_t): what a rule with P(mistake) <= (1 - c) l spares. With one bit,
+play (1 - gamma) decoded + gamma/K and g = 1[right]/p_y grad l: pi = gamma/K. With the label: pi = 1, gamma = 0.
+
+The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take b = 2 R^2/ln 2 and
+their own rules; with that b, the rule "thresholded" and c = 1/(2K) it is Gaptron's printed step and constant.
+
+A hit of a class that is likely to be played has a small weight 1/p_y, and only labels that the rule hardly plays have K/gamma.
+With that, "half-log" and "sparsemax" bear longer steps, 2 h gamma/(K R^2) with the h of `WIDE`: c ln 2 = 0.3466 above.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.bounds._theorem import LARGEST, theorem, within
+from banditlab.bounds.decoding import decoding_constant
+
+_SOURCE = "ours, unpublished: the surrogate-gap argument with any decoding rule (docs/theory/half-log.md)"
+_ASSUMES = "adversarial stream, ||x_t|| <= R, comparator's loss -log2 softmax(U x)_y, in bits, ||U||_F <= D"
+_ROUNDING = 1e-12
+WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
+"""h, rounded down: (ln 2)^2/(9/8), where s = (3/4, 1/4) binds, and (ln 2)^2 (log2 5 - 1)/1.28, where s = (4/5, 1/5) does."""
+
+
+@within()
+def logistic_smoothness(radius: float) -> float:
+    """Return b = R^2/ln 2: ||grad l||_F^2 <= b l for the base-2 logistic loss."""
+    return radius**2 / math.log(2.0)
+
+
+@within(beyond=0.0)
+def template_step(n_classes: int, radius: float, gamma: float, decoding: str = "half-log", wide: bool = False) -> float:
+    """Return 2 c gamma/(b K), the step of the theorem with one bit of feedback; or the wide one, 2 h gamma/(K R^2)."""
+    return 2.0 * _pay(decoding, n_classes, wide) * gamma / (n_classes * radius**2)
+
+
+@within()
+def template_label_step(n_classes: int, radius: float, decoding: str = "half-log") -> float:
+    """Return 2 c/b, the largest step of the theorem where the label is revealed."""
+    return 2.0 * decoding_constant(decoding, n_classes) * math.log(2.0) / radius**2
+
+
+@within({"rounds": (1.0, LARGEST)})
+def template_gamma(
+    n_classes: int,
+    radius: float,
+    frobenius_bound: float,
+    rounds: int,
+    decoding: str = "half-log",
+    wide: bool = False,
+) -> float:
+    """Return min{1, sqrt(P/T)}, P = b K D^2/(4 c): the rate at which the two terms of `template_fixed` are equal."""
+    return min(1.0, radius * frobenius_bound * math.sqrt(_pull(n_classes, decoding, wide) / rounds))
+
+
+@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", label revealed, step = 2 c/b")
+def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
+    """Return b D^2/(4 c), whatever T: E[M] <= sum of the comparator's loss + this; 0.7213 R^2 D^2 with half-log."""
+    return (radius * frobenius_bound) ** 2 / (4.0 * decoding_constant(decoding, n_classes) * math.log(2.0))
+
+
+@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", one bit, gamma and step as in the theorem for the same T")
+def template_bandit(
+    n_classes: int,
+    radius: float,
+    frobenius_bound: float,
+    rounds: int,
+    decoding: str = "half-log",
+    wide: bool = False,
+) -> float:
+    """Return max{2 P, 2 sqrt(P T)}, P = b K D^2/(4 c): D sqrt(b K T/c), 1.699 R D sqrt(K T) with half-log.
+
+    At the wide step P = K R^2 D^2/(4 h): 1.531 R D sqrt(K T) with half-log, 1.420 with sparsemax.
+    """
+    P = (radius * frobenius_bound) ** 2 * _pull(n_classes, decoding, wide)
+    return max(2.0 * P, 2.0 * math.sqrt(P * rounds))
+
+
+@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", one bit, step <= 2 c gamma/(b K), or the wide one")
+def template_fixed(
+    n_classes: int,
+    radius: float,
+    frobenius_bound: float,
+    step: float,
+    gamma: float,
+    rounds: int,
+    decoding: str = "half-log",
+) -> float:
+    """Return D^2/(2 step) + gamma (1 - 1/K) T for any gamma and any step up to the theorem's; holds at every prefix."""
+    largest = template_step(n_classes, radius, gamma, decoding, wide=decoding in WIDE)
+    if not step <= largest * (1.0 + _ROUNDING):
+        return math.nan
+    return frobenius_bound**2 / (2.0 * step) + gamma * (1.0 - 1.0 / n_classes) * rounds
+
+
+def _pay(decoding: str, n_classes: float, wide: bool) -> float:
+    """h: c ln 2, or the wide one, NaN for rules that have none."""
+    return WIDE.get(decoding, math.nan) if wide else decoding_constant(decoding, n_classes) * math.log(2.0)
+
+
+def _pull(n_classes: float, decoding: str, wide: bool) -> float:
+    """P/(R D)^2 = K/(4 h)."""
+    return n_classes / (4.0 * _pay(decoding, n_classes, wide))

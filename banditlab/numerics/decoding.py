@@ -1,0 +1,126 @@
+"""Decoding in kernels: from a forecast to the distribution that is played, by six rules.
+
+s is the forecast, a distribution over K classes, s* = s_{j*} its largest probability, j* the first class that has it.
+
+* sample: s itself.
+* half-log: q_k = max(0, 1 + (1/2) log2 s_k) for k != j*, what is left of mass 1 for j*.
+* sparsemax: q_k = max(0, 1 + (1/2) log2 s_k + v), v >= 0 such that they sum to 1: what half-log has left, spread evenly. It
+  is the point of the simplex nearest to (1/2) log2 s (Martins and Astudillo, ICML 2016).
+* randomized: with probability r = min(1, 2 (1 - s*)) a draw from s, else j*.
+* gap: with probability a = min(1, -log2 s*) a uniform class, else j*.
+* thresholded: with probability a = 1 - s* where s* >= 1/2, else 1, a uniform class, else j*.
+
+Each makes the probability of a mistake at most (1 - c) (-log2 s_y) for every label y: `banditlab.bounds.decoding` has the c.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.jit import inline, njit
+
+Decoding = Literal["sample", "half-log", "sparsemax", "randomized", "gap", "thresholded"]
+"""The rules by name, as settings spell them."""
+DECODINGS: tuple[str, ...] = get_args(Decoding)
+SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS))
+"""What kernels call them: their places in DECODINGS."""
+
+SLACK = 1e-9
+"""By how much the sum of a forecast may miss 1."""
+
+
+@njit
+def decode_forecast(rule, q):
+    """Overwrite a forecast q (K,) with the distribution that `rule` plays from it; NaN in every place if it is none."""
+    if rule != SAMPLE:
+        decode(rule, argmax(q, q.shape[0]), q)
+
+
+@njit
+def decode(rule, best, q):
+    """Overwrite a forecast q (K,), `best` the place of its largest, with the distribution that `rule` plays from it.
+
+    Where q is no distribution (NaN, below 0, another sum than 1) NaN comes out, but of "sample" q itself: whoever plays it
+    sees that it is none, and refuses. No logarithm of a probability below s*/4 is taken.
+    """
+    if rule == SAMPLE:
+        return
+    if not is_forecast(q):
+        refuse(q)
+    elif rule == HALF_LOG:
+        half_log(best, q)
+    elif rule == SPARSEMAX:
+        sparsemax(best, q)
+    elif rule == RANDOMIZED:
+        # r s_k, and 1 - r more for the best
+        r = min(1.0, 2.0 * (1.0 - q[best]))
+        for k in range(q.shape[0]):
+            q[k] = r * q[k]
+        q[best] += 1.0 - r
+    elif rule == GAP:
+        greedy_share(best, min(1.0, max(0.0, -math.log2(q[best]))), q)
+    elif rule == THRESHOLDED:
+        greedy_share(best, 1.0 - min(1.0, q[best]) if q[best] >= 0.5 else 1.0, q)
+
+
+@inline
+def half_log(best, q):
+    """q_k = 1 + (1/2) log2 s_k where that is above 0 and k is not the best, what is left of 1 for the best."""
+    left = 1.0
+    for k in range(q.shape[0]):
+        # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
+        share = 1.0 + 0.5 * math.log2(q[k]) if q[k] > 0.25 and k != best else 0.0
+        left -= share
+        q[k] = share
+    q[best] = left
+
+
+@inline
+def sparsemax(best, q):
+    """q_k = max(0, (1/2) log2(s_k/s*) + w), w in (0, 1] such that they sum to 1, by dropping classes until none is below 0."""
+    K, top = q.shape[0], q[best]
+    # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
+    for k in range(K):
+        q[k] = 0.5 * math.log2(q[k] / top) if q[k] > 0.25 * top else -math.inf
+    # Michelot: with the w that those left ask for, drop whoever is not above 0, until nobody is dropped.
+    left, before = 0, K + 1
+    w = math.inf
+    while left < before:
+        before, left, total = (left if left > 0 else K + 1), 0, 0.0
+        for k in range(K):
+            if q[k] > -w:
+                total += q[k]
+                left += 1
+            else:
+                q[k] = -math.inf
+        w = (1.0 - total) / left
+    for k in range(K):
+        q[k] = max(0.0, q[k] + w)
+
+
+@inline
+def greedy_share(best, a, q):
+    """q = (1 - a) e_best + a/K."""
+    K = q.shape[0]
+    for k in range(K):
+        q[k] = a / K
+    q[best] += 1.0 - a
+
+
+@inline
+def is_forecast(s):
+    """Whether s (K,) is a distribution up to rounding; NaN fails both comparisons."""
+    total, signs = 0.0, True
+    for k in range(s.shape[0]):
+        signs &= s[k] >= 0.0
+        total += s[k]
+    return signs and abs(total - 1.0) <= SLACK
+
+
+@inline
+def refuse(q):
+    """Write NaN into q: no distribution, and no loop plays it."""
+    for k in range(q.shape[0]):
+        q[k] = math.nan

@@ -30,6 +30,8 @@ SEPARATORS = ("\t", ";", ",")
 MISSING = ["?"]
 """Read as missing besides pandas' own spellings ("", "NA", "nan", "null", ...)."""
 LIBSVM_LABEL = "label"
+MOST_PACKED = 1040
+"""A byte of a gzip file stands for so many at most, by the format."""
 MAX_ENTRIES = 2 * 10**8
 """Entries (1.6 GB) above which a sparse file is not made dense."""
 
@@ -79,7 +81,8 @@ def unpacked(path: str, data: bytes) -> bytes:
         return data
     most = limit(UNPACKED)
     told = int.from_bytes(data[-4:], "little")  # what the file says of its last member, which nothing has checked yet
-    refuse_beyond(UNPACKED, told, f"{path}: {len(data):,} bytes unpack to {told:,}")
+    if told <= MOST_PACKED * len(data):  # else the file is damaged, which unpacking finds out
+        refuse_beyond(UNPACKED, told, f"{path}: {len(data):,} bytes unpack to {told:,}")
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             parts, size = [], 0

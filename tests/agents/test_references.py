@@ -192,7 +192,7 @@ def test_sampled_plays_its_forecaster_s_forecast() -> None:
     expected = (1.0 - by_blocks(make(Sampled, forecaster="ogd", norm_bound=4.0, decoding="sample"), X, y).p_true).sum()
     assert expected <= total
     assert agent.bound(N) == alone.bound(N)
-    assert agent.params() == {"forecaster": "ogd"} | alone.params()
+    assert agent.params() == {"forecaster": "ogd", "decoding": "sample"} | alone.params()
 
 
 def test_sampled_keeps_its_forecaster_s_bound() -> None:

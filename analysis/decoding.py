@@ -237,7 +237,6 @@ pairs = pd.concat(
         paired("exploration", "exploration half-log"),
         paired("exploration", "exploration sparsemax"),
         paired("exploration-anytime", "exploration-anytime half-log"),
-        paired("sampled", "sampled half-log"),
         paired("rdue", "rdue half-log"),
         paired("randomized-decoding", "randomized-decoding half-log"),
     ]

@@ -179,17 +179,20 @@ def test_decoding_s_bound_is_none_above_the_theorem_s_step() -> None:
 
 def test_sampled_plays_its_forecaster_s_forecast() -> None:
     X, y, _ = stream()
-    agent, alone = make(Sampled, forecaster="ogd", norm_bound=4.0), OGD(Problem(D, K, R, N), None, norm_bound=4.0)
+    agent, alone = (
+        make(Sampled, forecaster="ogd", norm_bound=4.0, decoding="sample"),
+        OGD(Problem(D, K, R, N), None, norm_bound=4.0),
+    )
     total = 0.0
     for x, label, decision in zip(X, y, by_steps(agent, X, y), strict=True):
         z = alone.predict(x)
         np.testing.assert_allclose(decision.probabilities, softmax(z), atol=1e-15)
         total += float(logistic_loss(z, np.int64(label)))
         alone.update(x, int(label))
-    expected = (1.0 - by_blocks(make(Sampled, forecaster="ogd", norm_bound=4.0), X, y).p_true).sum()
+    expected = (1.0 - by_blocks(make(Sampled, forecaster="ogd", norm_bound=4.0, decoding="sample"), X, y).p_true).sum()
     assert expected <= total
     assert agent.bound(N) == alone.bound(N)
-    assert agent.params() == {"forecaster": "ogd"} | alone.params()
+    assert agent.params() == {"forecaster": "ogd", "decoding": "sample"} | alone.params()
 
 
 def test_sampled_keeps_its_forecaster_s_bound() -> None:

@@ -17,7 +17,10 @@ from banditlab.envs.logistic import Logistic
 from banditlab.forecasters.ogd import OGD
 from banditlab.results.files import concatenate
 
-REFERENCES = [{"id": "perceptron"}, {"id": "sampled", "forecaster": "ogd", "grid": {"norm_bound": [1.0, 3.0]}}]
+REFERENCES = [
+    {"id": "perceptron"},
+    {"id": "sampled", "forecaster": "ogd", "decoding": "sample", "grid": {"norm_bound": [1.0, 3.0]}},
+]
 
 
 def test_references_are_stored_as_such(small, tmp_path) -> None:

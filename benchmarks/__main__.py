@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
+    "attacks": "kills, flipped bits, replaced inputs, odd files, hostile plug-ins: docs/results/attacks.md",
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",

@@ -1,0 +1,68 @@
+"""What attacks on a results folder, on inputs and on plug-ins come to: docs/results/attacks.md.
+
+Every part attacks in folders of its own, counts how it ended, and writes docs/results/attacks-PART.csv; the page is made
+of these tables. `--only PART[,PART]` makes some of them anew, `--share 0.01` tries a hundredth of the attacks and writes
+nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from pathlib import Path
+from types import ModuleType
+
+from banditlab.analysis.pages import markdown_table
+from banditlab.errors import UsageError, nearest
+from benchmarks.measure.attacks.lines import COUNTS, Line, read_csv, total, write_csv
+
+RESULTS = Path(__file__).parents[2] / "docs/results"
+PARTS = ("kills", "flips", "inputs", "files", "plugins")
+"""Modules of `benchmarks.measure.attacks`, in the page's order."""
+
+
+def main(*, only: str = "", share: float = 1.0, seed: int = 1) -> None:
+    """Run the parts, print what they came to, and write tables and page (unless it is a share only)."""
+    wanted = only.split(",") if only else list(PARTS)
+    for name in wanted:
+        if name not in PARTS:
+            raise UsageError(f"--only {name}: no such part{nearest(name, PARTS, keep_order=True)}")
+    for name in wanted:
+        part, begin = _module(name), time.perf_counter()
+        lines = part.attack(max(1, round(share * part.COUNT)), seed)
+        print(f"\n{part.TITLE} ({time.perf_counter() - begin:.0f} s)\n\n{_table(lines)}", flush=True)
+        if share == 1.0:
+            write_csv(_file(name), lines)
+    if share == 1.0:
+        (RESULTS / "attacks.md").write_text(page(), encoding="utf-8", newline="\n")
+        print("\nwritten: docs/results/attacks.md")
+
+
+def page() -> str:
+    """Return docs/results/attacks.md from the tables."""
+    tables = {name: lines for name in PARTS if (lines := read_csv(_file(name)))}
+    every = [line for lines in tables.values() for line in lines]
+    said = ", ".join(f"{getattr(total(every), name):,} {name.replace('_', ' ')}" for name in COUNTS)
+    parts = [f"## {_module(name).TITLE}\n\n{_module(name).WORDS}\n\n{_table(lines)}" for name, lines in tables.items()]
+    return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, said=said), *parts]) + "\n"
+
+
+HEAD = """Made by `python -m benchmarks attacks`; the tables are `attacks-*.csv` beside this page.
+**{tried:,} attacks: {said}.**
+
+`right`: every value is as without the attack. `named`: what is lost or refused is said in one line, and done again where the
+command allows it. What must be 0: `lost`, finished runs gone without a word or although they stood elsewhere; `wrong`, values
+that differ; `tracebacks` on the screen; `code run`, that of an attacker."""
+
+
+def _table(lines: list[Line]) -> str:
+    rows = [[line.attack, *(f"{number:,}" for number in line[1:])] for line in lines]
+    return markdown_table([name.replace("_", " ") for name in Line._fields], rows)
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"benchmarks.measure.attacks.{name}")
+
+
+def _file(name: str) -> Path:
+    return RESULTS / f"attacks-{name}.csv"

@@ -36,7 +36,7 @@ Mail = queue.SimpleQueue[tuple["Worker", Any]]
 
 
 class LostError(Exception):
-    """A worker ended, or was ended, before it answered."""
+    """A worker has no answer: it ended, was ended, or met an error that is not the package's."""
 
 
 class Worker:
@@ -145,7 +145,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
     LostError
         The worker ended, or took longer than so many seconds.
     UsageError
-        What the question raised.
+        The package's own error that the question raised; any other is a LostError, too.
     """
     from banditlab.registry import registry
 
@@ -169,7 +169,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
                 raise LostError(f"its process ended ({worker.why()})")
             if "began" in answer:
                 until = time.monotonic() + seconds
-            if "refused" in answer or "answer" in answer:
+            if not answer.keys().isdisjoint(("refused", "broken", "answer")):
                 break
     except BaseException:
         worker.end()
@@ -177,4 +177,6 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
     dismissed(key, worker)
     if "refused" in answer:
         raise UsageError(answer["refused"])
+    if "broken" in answer:
+        raise LostError(answer["broken"])
     return answer["answer"]

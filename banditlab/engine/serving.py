@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from banditlab.engine.work import Log, Outcome, execute, open_labs
+from banditlab.engine.work import Log, Outcome, execute, open_labs, said
 from banditlab.errors import BanditlabError, UsageError
 
 IDLE_SECONDS = 300.0
@@ -129,9 +129,7 @@ def _answer(labs: tuple[str, ...], question: str, argument: Any) -> dict[str, An
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        from banditlab.engine.work import said
-
-        return {"refused": said(error)}
+        return {"broken": said(error)}
     finally:
         if os.getpid() != process:  # a plug-in's child that came back
             os._exit(1)

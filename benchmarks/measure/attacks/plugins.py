@@ -14,8 +14,8 @@ from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Hostile plug-ins"
 WORDS = """A lab's agent misbehaves in a way that its setting names, every way in one sweep of two repetitions beside `uniform`,
-by `banditlab run` with `-j 1` and `-j 2`, a run's limit 3 seconds. Tried are runs: those of `uniform` must be right, those of the
-plug-in right or recorded as failed with their own reason (`named`); a sweep that ends otherwise counts as a traceback."""
+by `banditlab run` with `-j 1` and `-j 2`, a run's limit 3 seconds. Tried are runs: those of `uniform` must be right, those of
+the plug-in right or recorded as failed with their own reason (`named`); a sweep that ends otherwise counts as a traceback."""
 COUNT = 1
 """Sweeps with each number of processes."""
 

@@ -166,10 +166,10 @@ def read_failure(path: Path) -> dict[str, Any]:
         return damaged
     try:
         found: dict[str, Any] = dict(json.loads(data))
-        record = known | {"error": "?"} | found
+        record = known | found
         texts = {key: str(record[key]) for key in ("run_id", "environment", "player", "error")}
         record |= texts | {"repetition": int(record["repetition"]), "settings": dict(record["settings"])}
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return damaged
     return record if record["run_id"] == path.stem else damaged
 

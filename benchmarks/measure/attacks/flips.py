@@ -25,10 +25,10 @@ from benchmarks.measure.attacks.lines import Line
 TITLE = "Damaged files"
 WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures. One file is
 damaged: a bit flipped (17 times in 20), a byte replaced, cut short, or replaced by a sibling, whole, that belongs elsewhere.
-The folder is then read as `report` reads it, and, one time in ten, resumed as `run` does. `right` also counts damage to what
+The folder is then read as `report` reads it, and, one time in twenty, resumed as `run` does. `right` also counts damage to what
 is kept twice; a loss is allowed only of what the damaged file alone held."""
-COUNT = 6000
-RESUMED = 10  # one damage in so many is also resumed
+COUNT = 5500
+RESUMED = 20  # one damage in so many is also resumed
 SPEC: dict[str, Any] = {
     "name": "flips",
     "rounds": 12,

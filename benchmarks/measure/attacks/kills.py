@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def finish(place: Path, out: Path) -> int:
 
 def is_as(out: Path, truth: pd.DataFrame) -> bool:
     """Return whether a folder holds the values of the undisturbed sweep, and no failure."""
-    if list((out / "failed").glob("*.json")):
+    if list((out / "failed").glob("*.json")) or not (out / "results.parquet").exists():
         return False
     return not unlike(pd.read_parquet(out / "results.parquet"), truth, ("seconds",))
 
@@ -84,21 +85,24 @@ def kill_workers(place: Path, out: Path, kills: int, rng: np.random.Generator) -
     """Kill workers of one sweep, at most so many times, and return how often."""
     main, killed, before = start(place, out, 2), 0, set[str]()
     while main.poll() is None:
-        time.sleep(float(rng.uniform(0.05, 1.2)))
+        time.sleep(float(rng.uniform(0.1, 6.0)))
         workers = children(main.pid)
         if killed < kills and workers:
             before |= finished_runs(out) if out.exists() else set()
             os.kill(int(rng.choice(workers)), signal.SIGKILL)
             killed += 1
-    if before - finished_runs(out) or main.returncode != 0:
-        raise AssertionError(f"{len(before - finished_runs(out))} runs gone, exit code {main.returncode}")
+    code = main.returncode
+    if code == 2:  # workers were killed before they began a run, again and again: a line says so
+        code = finish(place, out)
+    if before - finished_runs(out) or code != 0:
+        raise AssertionError(f"{len(before - finished_runs(out))} runs gone, exit code {code}")
     return killed
 
 
 def kill_main(place: Path, out: Path, rng: np.random.Generator, *, alone: bool) -> bool:
     """Kill the main process of a sweep, alone or with its workers; return whether all ended and nothing stored is gone."""
     main = start(place, out, int(rng.integers(1, 3)))
-    time.sleep(float(rng.uniform(0.2, 5.0)))
+    time.sleep(float(rng.uniform(0.2, 8.0)))
     before = finished_runs(out) if (out / "shards").exists() else set()
     workers = children(main.pid)
     if alone:
@@ -112,27 +116,18 @@ def kill_main(place: Path, out: Path, rng: np.random.Generator, *, alone: bool) 
 
 def attack(count: int, seed: int) -> list[Line]:
     """Kill `count` times and return a line for each kind."""
-    rng = np.random.default_rng([seed, 11])
-    with tempfile.TemporaryDirectory() as folder:
+    rngs = [np.random.default_rng([seed, 11, i]) for i in range(3)]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(3) as threads:
         place, each = Path(folder), max(1, count // 3)
         (place / "spec.toml").write_text(SPEC.format(rounds=200_000, repetitions=40))
         finish(place, place / "truth")
         truth = pd.read_parquet(place / "truth" / "results.parquet")
-        lines = [_workers(place, truth, each, rng)]
-        lines += [_mains(place, truth, each, rng, alone=alone) for alone in (True, False)]
+        kinds = [threads.submit(_workers, place, truth, each, rngs[0])]
+        kinds += [threads.submit(_mains, place, truth, each, rngs[1 + both], alone=not both) for both in (False, True)]
+        lines = [kind.result() for kind in kinds]
         logs = "".join(file.read_text() for file in place.glob("*.log"))
-    return [
-        *lines,
-        Line(
-            "what these commands printed",
-            len(logs.splitlines()),
-            len(logs.splitlines()),
-            0,
-            0,
-            0,
-            logs.count("Traceback"),
-        ),
-    ]
+    n = len(logs.splitlines())
+    return [*lines, Line("lines these commands printed", n, n, 0, tracebacks=logs.count("Traceback"))]
 
 
 def _workers(place: Path, truth: pd.DataFrame, count: int, rng: np.random.Generator) -> Line:

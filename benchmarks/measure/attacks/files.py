@@ -23,7 +23,7 @@ TITLE = "Odd files and surroundings"
 WORDS = """The command line is given tables as nobody should write them, damaged spec files, paths that are too long or no text,
 terminals that know no letters but ASCII, systems without locks, with a limit on the size of files or without room. It must do
 what it was asked for (`right`) or say in one line why not (`named`), and keep what was finished before."""
-COUNT = 300
+COUNT = 240
 SPEC = """
 name = "odd"
 rounds = 6

@@ -22,7 +22,7 @@ TITLE = "Replaced inputs"
 WORDS = """The table, or the lab's file, of a sweep is replaced at a random moment between plan and last run. Tried are runs:
 each must be stored with the values of the content its id was made from (`right`), or recorded as failed because its file was
 replaced (`named`). Then the same sweep is run again on what is there now, and all must be right."""
-COUNT = 60
+COUNT = 40
 AGENT = """
 import numpy as np
 from banditlab.agents import Agent

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.errors import UsageError
-from banditlab.results.reading import check_format, finished_runs, read_failure, read_plan
+from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failure, read_plan
 from banditlab.results.store import Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Console:
 
     def run_sweep(self, sweep: Sweep, folder: Path, jobs: int, report: bool = True) -> int:
         """Run, then report and print the ranked table unless they are not wanted; return the exit code."""
-        Store(folder)  # a folder that cannot be used is said before anything else
+        for notice in Store(folder).notices:  # a folder that cannot be used is said before anything else
+            self.out.print(escape(f"notice: {notice}"), soft_wrap=True)
         self._announce(sweep)
         try:
             if self.out.is_terminal:
@@ -280,8 +281,7 @@ def print_status(folder: Path) -> int:
 
     if not (folder / "runs.json").exists():
         raise UsageError(f"{folder}: not a results folder (no runs.json); make one with `banditlab run`")
-    check_format(folder)
-    plan = read_plan(folder)
+    plan, damaged = read_plan(folder), damaged_files(folder)
     done = finished_runs(folder)
     failed = {file.stem for file in folder.glob("failed/*.json")}
     wanted = plan["runs"]
@@ -289,6 +289,10 @@ def print_status(folder: Path) -> int:
     out = rich.console.Console(highlight=False)
     summary = f"{folder}: {n_done:,} of {_many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     out.print(escape(summary), soft_wrap=True)
+    for name in damaged:
+        out.print(
+            escape(f"damaged: {name}; `banditlab run` sets it aside, and does again what it alone held"), soft_wrap=True
+        )
     others = _many(len(done - set(wanted)), "run")
     out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):

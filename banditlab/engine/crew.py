@@ -16,6 +16,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from banditlab.engine.processes import GOODBYE, START_SECONDS, TICK, Mail, Worker, circumstances, dismissed, engaged
@@ -24,13 +25,18 @@ from banditlab.errors import UsageError
 from banditlab.results.store import Store
 
 ATTEMPTS = 2  # tries, alone, of a run that ends its process
-KILLS = 5  # the same where the process was killed from outside, as far as that can be told: the run may be innocent
+KILLS = 5  # the same of a plug-in's run whose process was killed by a signal that may have come from outside
+OUTSIDERS = (
+    100  # the same of the package's own, which sends no such signal: where the system ran out of memory, ATTEMPTS
+)
 STARTS = 5  # workers in a row that may end before they begin a run; of those killed from outside, ten times as many
 OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
 
 
 def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
     """Have tasks done by `jobs` processes; yield outcomes as they come, with the task they belong to.
+
+    All tasks are the package's own, or all are `foreign`: a plug-in may leave a process in any state.
 
     Raises
     ------
@@ -49,8 +55,9 @@ class _Crew:
         self.queue, self.alone = deque(tasks), deque[Task]()
         self.jobs, self.store = jobs, store
         self.mail: Mail = queue.SimpleQueue()
-        self.key = circumstances(tasks[0].labs if tasks else ())
+        self.key = circumstances(tasks[0].labs, foreign=tasks[0].foreign)
         self.workers: list[Worker] = []
+        self.memory_kills = memory_kills()
         self.tries, self.kills, self.starts = Counter[str](), Counter[str](), Counter[bool]()
 
     def work(self) -> Iterator[tuple[list[Outcome], Task]]:
@@ -98,10 +105,9 @@ class _Crew:
             worker.send("task", task)
 
     def _told(self, worker: Worker, said: list[list[Any]]) -> tuple[list[Outcome], Task]:
-        outcomes = [Outcome(*each) for each in said]
-        runs = [run for outcome in outcomes if (run := worker.left.pop(outcome.id, None))]
         assert worker.task is not None
-        return outcomes, _of(worker.task, runs)
+        outcomes = [outcome for each in said if (outcome := Outcome(*each)).id in worker.left]
+        return outcomes, _of(worker.task, [worker.left.pop(outcome.id) for outcome in outcomes])
 
     def _look_at_the_clock(self) -> None:
         for worker in self.workers:
@@ -129,16 +135,23 @@ class _Crew:
             return
         if len(suspects) == 1 and late:
             yield self._blame(task, suspects[0], f"it took longer than run_timeout = {task.limit:g} s")
-        elif len(suspects) == 1 and fresh and len(task.runs) == 1 and self._is_guilty(task.id_of(suspects[0]), why):
+        elif (
+            len(suspects) == 1
+            and fresh
+            and len(task.runs) == 1
+            and self._is_guilty(task.id_of(suspects[0]), why, task.foreign)
+        ):
             yield self._blame(task, suspects[0], f"its worker died each time it was tried, alone ({why})")
         else:
             self.alone.extend(_of(task, [run]) for run in suspects)
 
-    def _is_guilty(self, id_: str, why: str) -> bool:
+    def _is_guilty(self, id_: str, why: str, foreign: bool) -> bool:
         """Count a run that was alone when its process ended, and return whether that is enough to blame it."""
-        counted = self.kills if why in OUTSIDE else self.tries
-        counted[id_] += 1
-        return self.kills[id_] >= KILLS or self.tries[id_] >= ATTEMPTS
+        before, self.memory_kills = self.memory_kills, memory_kills()
+        outside = why in OUTSIDE and before == self.memory_kills
+        (self.kills if outside else self.tries)[id_] += 1
+        most = KILLS if foreign or before is None else OUTSIDERS
+        return self.kills[id_] >= most or self.tries[id_] >= ATTEMPTS
 
     def _blame(self, task: Task, run: Any, error: str) -> tuple[list[Outcome], Task]:
         outcome = store_failure(self.store, run, task.comparators, error, "the worker process left no traceback")
@@ -173,6 +186,15 @@ class _Crew:
                 worker.process.wait(max(0.0, until - time.monotonic()))
             worker.end()
         self.workers = []
+
+
+def memory_kills() -> int | None:
+    """Return how many processes the system has killed for want of memory, None where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
 
 
 def _of(task: Task, runs: Any) -> Task:

@@ -6,6 +6,7 @@ working folder. All of them end with this process, however it ends (see `serving
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -25,6 +26,7 @@ from banditlab.errors import UsageError
 ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
 START_SECONDS = 120.0  # how long a worker may take to begin, beside that
 TICK = 0.2  # seconds between two looks at the clock
+LONGEST = 2**26  # bytes of a message; what says that it is longer is none
 GOODBYE = 5.0  # seconds a process has for ending
 START = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -74,7 +76,10 @@ class Worker:
                 if len(size) < 8:
                     break
                 (n,) = struct.unpack("!Q", size)
-                self.mail.put((self, json.loads(stream.read(n))))  # type: ignore[union-attr]
+                word = json.loads(stream.read(n)) if n <= LONGEST else None  # type: ignore[union-attr]
+                if not isinstance(word, dict):
+                    raise ValueError("no message")
+                self.mail.put((self, word))
         except (OSError, ValueError, OverflowError, MemoryError):  # a plug-in wrote into the pipe, or it was closed
             self.process.kill()
         self.mail.put((self, None))
@@ -102,21 +107,24 @@ class Worker:
 
 # -------------------------------------------------------------------------------------------------- workers that wait
 
-_waiting: dict[str, list[Worker]] = {}
-"""Workers that have nothing to do, by what they would find: labs as they are now, environment variables, working folder."""
+Key = tuple[bool, str]
+_waiting: dict[Key, list[Worker]] = {}
+"""Workers that have nothing to do, by whether a lab's or plug-in's code was run in them and by what they would find: labs as
+they are now, environment variables, working folder."""
 
 
-def circumstances(labs: Sequence[str]) -> str:
+def circumstances(labs: Sequence[str], *, foreign: bool) -> Key:
+    """Return what a worker must have in common with another to stand in for it."""
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
     here = ""
     with contextlib.suppress(OSError):
         here = os.getcwd()
-    return repr((os.getpid(), tuple(labs), sources, sys.path, here, sorted(os.environ.items())))
+    return foreign, repr((os.getpid(), tuple(labs), sources, sys.path, here, sorted(os.environ.items())))
 
 
-def engaged(key: str, mail: Mail, *, fresh: bool = False) -> Worker:
+def engaged(key: Key, mail: Mail, *, fresh: bool = False) -> Worker:
     """Return a worker: one that waits, or a new one."""
     found = _waiting.get(key, [])
     while found and not fresh:
@@ -128,13 +136,21 @@ def engaged(key: str, mail: Mail, *, fresh: bool = False) -> Worker:
     return Worker(mail)
 
 
-def dismissed(key: str, worker: Worker) -> None:
+def dismissed(key: Key, worker: Worker) -> None:
     """Let a worker wait for the next task; those that were engaged under other circumstances end."""
-    for other in [each for each in _waiting if each != key]:
+    for other in [each for each in _waiting if each[0] is key[0] and each != key]:
         for each in _waiting.pop(other):
             each.end()
     worker.rest(None)
     _waiting.setdefault(key, []).append(worker)
+
+
+@atexit.register
+def _end_all(process: int = os.getpid()) -> None:
+    """End the workers that wait: those of this process, not of one that forked it."""
+    if os.getpid() == process:
+        for worker in [each for waiting in _waiting.values() for each in waiting]:
+            worker.end()
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
@@ -151,7 +167,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
 
     labs = tuple(registry().labs())
     mail: Mail = queue.SimpleQueue()
-    key = circumstances(labs)
+    key = circumstances(labs, foreign=True)
     worker = engaged(key, mail)
     worker.send("ask", (labs, question, argument))
     until = time.monotonic() + START_SECONDS

@@ -199,7 +199,8 @@ class Sweep:
         foreign = _foreign(missing + streams)
         limit = self.spec.run_timeout
         for apart in (False, True):
-            own = Task(folder, tuple(registry().labs()), (), self.balls, foreign=apart, limit=limit or 0.0)
+            labs = tuple(registry().labs()) if apart else ()  # the package's own runs need no lab
+            own = Task(folder, labs, (), self.balls, foreign=apart, limit=limit or 0.0)
             if apart and limit is None:
                 own = replace(own, limit=FOREIGN_SECONDS)
             some, of = ([run for run in runs if foreign[_pair(run)] is apart] for runs in (missing, streams))
@@ -372,11 +373,11 @@ def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Out
 
     Runs in which a lab's or a plug-in's code takes part are always in processes of their own.
     """
-    alone = [task for task in tasks if task.foreign or task.limit]
-    here = [task for task in tasks if not (task.foreign or task.limit)]
-    if jobs > 1 and len(tasks) > 1:
-        alone, here = tasks, []
-    for task in here:
-        yield execute(task), task
-    if alone:
-        yield from dispatch(alone, jobs, store)
+    own, foreign = ([task for task in tasks if task.foreign is apart] for apart in (False, True))
+    if (jobs > 1 and len(own) > 1) or any(task.limit for task in own):
+        yield from dispatch(own, jobs, store)
+    else:
+        for task in own:
+            yield execute(task), task
+    if foreign:
+        yield from dispatch(foreign, jobs, store)

@@ -192,6 +192,14 @@ def shards(folder: Path) -> dict[Path, dict[str, str] | None]:
     return found
 
 
+def damaged_files(folder: Path) -> list[str]:
+    """Return the names of the damaged files among spec, runs and their descriptions, changing nothing."""
+    names = [] if check_format(folder) else ["spec.toml"]
+    for name in ("results.parquet", "descriptions.parquet"):
+        names += compacted(folder, name, ["run_id"])[1]
+    return names + [file.relative_to(folder).as_posix() for file, texts in shards(folder).items() if texts is None]
+
+
 def first_run(shard: Path) -> str:
     """Return the id of the first run of a shard, whole or not."""
     return shard.stem.partition("-")[0]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from banditlab.engine import crew as crew_module
-from banditlab.engine.crew import ATTEMPTS, KILLS, _Crew
+from banditlab.engine.crew import ATTEMPTS, KILLS, OUTSIDERS, _Crew
 from banditlab.engine.processes import LostError, ask
 from banditlab.engine.work import Log, Task, said, tried
 from banditlab.errors import UsageError
@@ -72,10 +72,21 @@ def test_the_run_that_was_played_is_tried_alone_and_the_others_go_on(crew):
     assert (ids(crew.alone), ids(crew.queue)) == ([[all_[2]]], [all_[3:]])
 
 
-@pytest.mark.parametrize(("why", "tries"), [("SIGSEGV", ATTEMPTS), ("exit code 1", ATTEMPTS), ("SIGKILL", KILLS)])
-def test_only_a_run_that_was_alone_again_and_again_is_blamed(crew, why, tries):
+@pytest.mark.parametrize(
+    ("why", "foreign", "ooms", "tries"),
+    [
+        ("SIGSEGV", False, 7, ATTEMPTS),
+        ("exit code 1", True, 7, ATTEMPTS),
+        ("SIGKILL", True, 7, KILLS),  # it may have sent it itself
+        ("SIGKILL", False, None, KILLS),  # it may have been for want of memory
+        ("SIGTERM", False, 7, OUTSIDERS),  # the package sends none: somebody else did
+    ],
+)
+def test_only_a_run_that_was_alone_again_and_again_is_blamed(crew, monkeypatch, why, foreign, ooms, tries):
     crew, task = crew
-    one = Task(task.folder, (), task.runs[:1], limit=3.0)
+    monkeypatch.setattr(crew_module, "memory_kills", lambda: ooms)
+    crew.memory_kills = ooms
+    one = Task(task.folder, (), task.runs[:1], limit=3.0, foreign=foreign)
     [[id_]] = ids([one])
     assert ended(crew, Dead(one, [id_], why, fresh=False)) == []  # something else had been done in that process
     for _ in range(tries - 1):
@@ -85,6 +96,14 @@ def test_only_a_run_that_was_alone_again_and_again_is_blamed(crew, why, tries):
     [outcome] = ended(crew, Dead(one, [id_], why))
     assert (outcome.id, outcome.failure) == (id_, f"its worker died each time it was tried, alone ({why})")
     assert Store(task.folder).failures([id_])[0]["error"] == outcome.failure
+
+
+def test_who_takes_all_memory_is_blamed_soon(crew, monkeypatch):
+    crew, task = crew
+    one = Task(task.folder, (), task.runs[:1])
+    monkeypatch.setattr(crew_module, "memory_kills", lambda: crew.memory_kills + 1)
+    crew.memory_kills = 3
+    assert [len(ended(crew, Dead(one, ids([one])[0], "SIGKILL"))) for _ in range(ATTEMPTS)] == [0, 1]
 
 
 def test_runs_side_by_side_are_all_tried_alone(crew):

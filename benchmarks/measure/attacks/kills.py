@@ -119,7 +119,7 @@ def attack(count: int, seed: int) -> list[Line]:
     rngs = [np.random.default_rng([seed, 11, i]) for i in range(3)]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(3) as threads:
         place, each = Path(folder), max(1, count // 3)
-        (place / "spec.toml").write_text(SPEC.format(rounds=200_000, repetitions=40))
+        (place / "spec.toml").write_text(SPEC.format(rounds=100_000, repetitions=30))
         finish(place, place / "truth")
         truth = pd.read_parquet(place / "truth" / "results.parquet")
         kinds = [threads.submit(_workers, place, truth, each, rngs[0])]

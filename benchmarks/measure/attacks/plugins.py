@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +14,8 @@ import pandas as pd
 from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Hostile plug-ins"
-WORDS = """A lab's agent misbehaves in a way that its setting names, every way in one sweep of two repetitions beside `uniform`,
-by `banditlab run` with `-j 1` and `-j 2`, a run's limit 3 seconds. Tried are runs: those of `uniform` must be right, those of
+WORDS = """A lab's agent misbehaves in a way that its setting names, every way in one sweep beside `uniform`,
+by `banditlab run` with `-j 1` and `-j 2`, a run's limit 20 seconds. Tried are runs: those of `uniform` must be right, those of
 the plug-in right or recorded as failed with their own reason (`named`); a sweep that ends otherwise counts as a traceback."""
 COUNT = 1
 """Sweeps with each number of processes."""
@@ -111,18 +112,17 @@ WAYS = {
     "all files closed": "",
     "rubbish into every pipe": "",
     "recursion without end": "RecursionError",
-    "a run that hangs": "run_timeout = 3",
+    "a run that hangs": "run_timeout = 20",
     "a segfault in the constructor": "alone (SIGSEGV)",
     "os._exit in the constructor": "alone (exit code 0)",
     "BaseException in the constructor": "Base: base",
-    "a constructor that hangs": "run_timeout = 3",
+    "a constructor that hangs": "run_timeout = 20",
 }
 """What the others' records say."""
 SPEC = """
 name = "plugins"
 rounds = 12
-repetitions = 2
-run_timeout = 3
+run_timeout = 20
 environment = [{{ id = "banditlab/Logistic-v0", n_features = 2, n_classes = 2 }}]
 agent = [{{ id = "uniform" }}, {{ id = "odd", grid = {{ what = {ways} }} }}]
 """
@@ -146,25 +146,25 @@ def swept(lab: Path, ways: list[str], jobs: int) -> tuple[subprocess.CompletedPr
 def rows_of(out: Path, player: str) -> pd.DataFrame:
     """Return a player's stored rows, without what may differ."""
     frame = pd.read_parquet(out / "results.parquet")
-    frame = frame[frame["player"] == player].dropna(axis="columns", how="all").drop(columns="seconds")
+    frame = frame[frame["player"] == player].drop(columns="seconds").dropna(axis="columns", how="all")
     return frame.sort_values(["run_id", "round"], ignore_index=True)
 
 
 def verdicts(done: subprocess.CompletedProcess[str], out: Path, right: pd.DataFrame, way: str) -> dict[str, int]:
-    """Return how many of a way's two runs ("" for those of `uniform`) are right, named, lost, wrong."""
+    """Return how a way's run ("" for that of `uniform`) ended: right, named, lost, wrong."""
     found = dict.fromkeys(("right", "named", "lost", "wrong", "tracebacks"), 0)
     records = [json.loads(file.read_text()) for file in (out / "failed").glob("*.json")]
     errors = [record["error"] for record in records if record["settings"].get("what", "") == way]
     if not way:
         found["wrong"] = not rows_of(out, "uniform").equals(right)
-        found["right"], found["lost"] = 2 - len(errors), len(errors)
+        found["right"], found["lost"] = 1 - len(errors), len(errors)
         told = done.stdout + done.stderr
         found["tracebacks"] = "Traceback" in told or "Fatal Python error" in told or done.returncode != 1
         return found
     rows = rows_of(out, "odd")
     ended = len(set(rows.loc[rows["param.what"] == way, "run_id"]))
     found["right"], found["named"] = ended * (way in GOOD), sum(WAYS.get(way, "!") in error for error in errors)
-    found["lost"] = 2 - found["right"] - found["named"]
+    found["lost"] = 1 - found["right"] - found["named"]
     return found
 
 
@@ -174,12 +174,13 @@ def attack(count: int, seed: int) -> list[Line]:
     total = {way: dict.fromkeys(("right", "named", "lost", "wrong", "tracebacks"), 0) for way in ("", *ways)}
     with tempfile.TemporaryDirectory() as place:
         right = rows_of(swept(Path(place) / "none", [GOOD[0]], 1)[1], "uniform")
-        for i in range(2 * count):
-            done, out = swept(Path(place) / str(i), ways, 1 + i % 2)
+        with ThreadPoolExecutor(2) as threads:
+            sweeps = [threads.submit(swept, Path(place) / str(i), ways, 1 + i % 2) for i in range(2 * count)]
+        for done, out in (sweep.result() for sweep in sweeps):
             for way, numbers in total.items():
                 found = verdicts(done, out, right, way)
                 for name, number in found.items():
                     numbers[name] += number
                 if found["lost"] or found["wrong"] or found["tracebacks"]:
-                    print(way, 1 + i % 2, found, done.stdout[-5000:], done.stderr[-500:], flush=True)
-    return [Line(way or "uniform beside them", 4 * count, **numbers) for way, numbers in total.items()]
+                    print(way, found, done.stdout[-9000:], done.stderr[-500:], flush=True)
+    return [Line(way or "uniform beside them", 2 * count, **numbers) for way, numbers in total.items()]

@@ -14,19 +14,29 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from banditlab.analysis import load
 from banditlab.engine import Sweep
 from banditlab.errors import UsageError
-from banditlab.results.reading import finished_runs, shards
+from banditlab.results.reading import (
+    Failure,
+    finished_runs,
+    read_comparators,
+    read_failures,
+    read_plan,
+    read_runs,
+    read_spec,
+    shards,
+)
 from banditlab.results.store import Store
 from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Damaged files"
 WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures. One file is
 damaged: a bit flipped (17 times in 20), a byte replaced, cut short, or replaced by a sibling, whole, that belongs elsewhere.
-The folder is then read as `report` reads it, and, one time in twenty, resumed as `run` does. `right` also counts damage to what
-is kept twice; a loss is allowed only of what the damaged file alone held."""
+The folder is then read by the reader of `report` and `run`, and, one time in twenty, resumed and loaded. `right` also counts
+damage to what is kept twice; a loss is allowed only of what the damaged file alone held."""
 COUNT = 5500
 RESUMED = 20  # one damage in so many is also resumed
 SPEC: dict[str, Any] = {
@@ -47,6 +57,18 @@ class Truth(NamedTuple):
     failures: dict[str, str]
     held: dict[str, set[str]]
     """The runs, or the stream, that stand in a file alone, by its name."""
+    tables: tuple[Any, ...] = ()
+    """Runs and comparators as Arrow tables, the spec and the plan."""
+
+
+class Read(NamedTuple):
+    """What was read of a folder."""
+
+    runs: pd.DataFrame
+    comparators: pd.DataFrame
+    failures: list[Failure]
+    unreadable: list[str]
+    spared: list[str]
 
 
 def make(folder: Path) -> None:
@@ -78,7 +100,39 @@ def truth_of(folder: Path) -> Truth:
     for file in (folder / "comparators").glob("*.parquet"):
         held[file.relative_to(folder).as_posix()] = {file.stem} - compacted
     failures = {failure.run_id: failure.error for failure in results.failures}
-    return Truth(results.runs, results.comparators, failures, held)
+    plan = read_plan(folder)
+    runs, comparators = read_runs(folder, plan["runs"]).table, read_comparators(folder, plan["streams"]).table
+    assert runs is not None
+    assert comparators is not None
+    tables = (runs, distinct(comparators), read_spec(folder), plan)
+    return Truth(runs.to_pandas(), tables[1].to_pandas(), failures, held, tables)
+
+
+def distinct(table: pa.Table | None) -> Any:
+    """Return comparators' rows, each once, sorted."""
+    if table is None:
+        return None
+    keys = [(name, "ascending") for name in ("stream_id", "round", "norm_bound")]
+    return table.group_by(table.column_names).aggregate([]).sort_by(keys).replace_schema_metadata(None)
+
+
+def read_as_reports_do(folder: Path, truth: Truth) -> Read:
+    """Read a folder; tables that are the truth's are its frames."""
+    spec, plan = read_spec(folder), read_plan(folder)
+    if (spec, plan) != truth.tables[2:]:
+        raise AssertionError("another spec or plan")
+    runs, comparators = read_runs(folder, plan["runs"]), read_comparators(folder, plan["streams"])
+    frames = []
+    for table, whole, frame in (
+        (runs.table, truth.tables[0], truth.runs),
+        (distinct(comparators.table), truth.tables[1], truth.comparators),
+    ):
+        if table is None:
+            frames.append(frame[:0])
+        else:
+            frames.append(frame if table.equals(whole) else table.to_pandas())
+    failures = read_failures(folder, plan["runs"])
+    return Read(*frames, failures, runs.lost + comparators.lost, runs.spared + comparators.spared)
 
 
 def kind_of(name: str) -> str:
@@ -128,7 +182,7 @@ def judged(read: Any, truth: Truth, name: str) -> tuple[str, str]:
             return "lost", f"{id_} {sorted(gone)} of {name}"
         if gone and name not in said:
             return "lost", f"{name} without a word"
-        if difference := unlike(mine, whole[~whole[id_].isin(gone)]):
+        if mine is not whole and (difference := unlike(mine, whole[~whole[id_].isin(gone)])):
             return "wrong", f"{id_} after {name}: {difference}"
     for failure in read.failures:
         if failure.run_id not in truth.failures:
@@ -157,7 +211,9 @@ def unlike(a: pd.DataFrame, b: pd.DataFrame, but: tuple[str, ...] = ()) -> str:
 def after_reading(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
     """Read the folder as `report` does and judge it."""
     try:
-        return judged(load(folder), truth, name)
+        return judged(read_as_reports_do(folder, truth), truth, name)
+    except AssertionError as error:
+        return "wrong", f"{name}: {error}"
     except UsageError as error:
         return ("named", "") if name in str(error) and "\n" not in str(error) else ("lost", str(error))
     except Exception as error:
@@ -182,9 +238,9 @@ def after_resuming(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
         return "lost", f"{name} without a word"
     if before - finished_runs(folder):
         return "lost", f"{name}: runs are gone"
-    mine = read.runs[read.runs["run_id"].isin(before)]
+    mine = read.runs[read.runs["run_id"].isin(before)][list(truth.runs)]
     known = read.comparators[read.comparators["stream_id"].isin(truth.comparators["stream_id"])]
-    difference = unlike(mine, truth.runs, ("seconds", "settings")) or unlike(known, truth.comparators, ("seconds",))
+    difference = unlike(mine, truth.runs, ("seconds",)) or unlike(known, truth.comparators, ("seconds",))
     if difference:
         return "wrong", f"resumed after {name}: {difference}"
     return ("named" if name in said else "right"), ""

@@ -36,7 +36,7 @@ def test_nothing_was_lost_wrong_or_run() -> None:
     assert all(tables.values())
     for name, lines in tables.items():
         assert [getattr(total(lines), column) for column in COUNTS] == [0, 0, 0, 0], name
-    assert sum(line.tried for line in tables["kills"] if "printed" not in line.attack) >= 200
+    assert sum(line.tried for line in tables["kills"]) >= 200
     assert sum(line.tried for line in tables["flips"]) >= 5000
 
 

@@ -165,8 +165,9 @@ class Registry:
         """Return the entries of a lab file; one that fails to import is listed with its reason."""
         source = ""
         try:
-            source = source_hash(file)
-            module = load_file(file)
+            code = file.read_bytes()  # once: what is hashed is what is run
+            source = _hash_of(code)
+            module = load_file(file, code)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
@@ -212,19 +213,23 @@ def _ids_written_in(file: Path) -> list[str]:
 
 def source_hash(file: Path) -> str:
     """Return the hash by which a lab file enters a run's identity."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    return _hash_of(file.read_bytes())
 
 
-def load_file(file: str | Path) -> ModuleType:
-    """Import a Python file by path under a private name."""
+def _hash_of(code: bytes) -> str:
+    return hashlib.sha256(code).hexdigest()[:16]
+
+
+def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
+    """Import a Python file by path under a private name; `code` is its content, if it has been read already."""
     file = Path(file).resolve()
     name = f"_banditlab_lab_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise UsageError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    source = file.read_bytes()
-    vars(module)["__source_hash__"] = hashlib.sha256(source).hexdigest()[:16]
+    source = file.read_bytes() if code is None else code
+    vars(module)["__source_hash__"] = _hash_of(source)
     sys.modules[name] = module  # numba's cache and pickles of its named tuples look the module up by name
     try:
         # Not spec.loader.exec_module: Python's own cache misses an edit within one second that keeps the file's size.

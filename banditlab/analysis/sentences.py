@@ -60,7 +60,13 @@ def about_data(results: Results) -> list[str]:
 
 def warnings(results: Results) -> list[str]:
     """Return one sentence for each thing that keeps the numbers from being complete or sure; none if nothing does."""
-    return [*state(results), *_before_first_sights(results), *_off_expectation(results), *_unverified(results)]
+    return [
+        *state(results),
+        *_spared(results),
+        *_before_first_sights(results),
+        *_off_expectation(results),
+        *_unverified(results),
+    ]
 
 
 def _before_first_sights(results: Results) -> list[str]:
@@ -104,6 +110,12 @@ def _unverified(results: Results) -> list[str]:
     ]
 
 
+def _spared(results: Results) -> list[str]:
+    return [f"Damaged, at no loss, as what stood there is elsewhere, too: {', '.join(results.spared)}."] * bool(
+        results.spared
+    )
+
+
 def state(results: Results) -> list[str]:
     """Return one sentence for each thing that keeps the results from being complete; none if they are."""
     said = []
@@ -119,7 +131,9 @@ def state(results: Results) -> list[str]:
     if failed:
         said.append(f"Failed: {joined(failed)}, listed below.")
     if results.unreadable:
-        said.append(f"{count(results.unreadable, 'file')} could not be read, and what stood there counts as missing.")
+        n = count(len(results.unreadable), "file")
+        names = joined(results.unreadable[:5] + ["others"] * (len(results.unreadable) > 5))
+        said.append(f"{n} could not be read, and what stood there alone counts as missing: {names}.")
     return said
 
 

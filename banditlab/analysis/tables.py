@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from banditlab.analysis.settings import with_settings
 from banditlab.errors import UsageError
@@ -52,7 +53,9 @@ class Results:
     planned, missing
         How many runs the spec asks for, and how many of them neither finished nor failed yet.
     unreadable
-        How many files could not be read (cut in half by a crash); their runs count as missing.
+        Names of damaged files; what stood there alone counts as missing.
+    spared
+        Names of damaged files that cost nothing: what stood there was read elsewhere, from a copy for instance.
     skipped, failures
         Pairs that cannot meet; runs that raised, and comparators.
     """
@@ -63,10 +66,11 @@ class Results:
     comparators: pd.DataFrame
     planned: int
     missing: int
-    unreadable: int
+    unreadable: list[str]
     skipped: list[Skip]
     failures: list[Failure]
     data: dict[str, dict[str, float]]
+    spared: list[str] = field(default_factory=list)
 
     @property
     def environments(self) -> list[str]:
@@ -98,9 +102,10 @@ def load(out: str | os.PathLike[str]) -> Results:
     out = Path(out)
     spec, plan = read_spec(out), read_plan(out)
     wanted = list(plan["runs"])
-    table, unreadable = read_runs(out, wanted)
+    table, lost, spared = read_runs(out, wanted)
     if table is None:
-        raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first")
+        damage = f" ({', '.join(lost)}: damaged)" if lost else ""
+        raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
     runs = table.to_pandas()
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
@@ -110,9 +115,10 @@ def load(out: str | os.PathLike[str]) -> Results:
     failures = [failure for failure in read_failures(out, set(wanted) | streams) if failure.run_id not in done]
     missing = len(set(wanted) - done - {failure.run_id for failure in failures})
     skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan.get("skipped", [])]
-    comparators, broken = _comparators(out, streams)
-    data = dict(plan.get("data", {}))
-    return Results(out, spec, runs, comparators, len(wanted), missing, unreadable + broken, skipped, failures, data)
+    found = read_comparators(out, streams)
+    lost, spared = lost + found.lost, spared + found.spared
+    comparators, data = _comparators(found.table), dict(plan.get("data", {}))
+    return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared)
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
@@ -133,9 +139,8 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _comparators(out: Path, streams: set[str]) -> tuple[pd.DataFrame, int]:
-    table, unreadable = read_comparators(out, streams)
+def _comparators(table: pa.Table | None) -> pd.DataFrame:
     if table is None:
-        return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()}), unreadable
+        return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()})
     frame = table.to_pandas().drop_duplicates(["stream_id", "round", "norm_bound"])
-    return frame.astype({"norm_bound": float}).reset_index(drop=True), unreadable
+    return frame.astype({"norm_bound": float}).reset_index(drop=True)

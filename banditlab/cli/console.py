@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ from rich.table import Column, Table
 
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.errors import UsageError
-from banditlab.results.reading import check_format, finished_runs
+from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failure, read_plan
 from banditlab.results.store import Store
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ class Console:
 
     def run_sweep(self, sweep: Sweep, folder: Path, jobs: int, report: bool = True) -> int:
         """Run, then report and print the ranked table unless they are not wanted; return the exit code."""
-        Store(folder)  # a folder that cannot be used is said before anything else
+        for notice in Store(folder).notices:  # a folder that cannot be used is said before anything else
+            self.out.print(escape(f"notice: {notice}"), soft_wrap=True)
         self._announce(sweep)
         try:
             if self.out.is_terminal:
@@ -124,10 +124,8 @@ class Console:
                 f"notice: this folder held the report of another comparison, which is kept in {escape(str(result.kept))}",
                 soft_wrap=True,
             )
-        if result.redone:
-            n = len(result.redone)
-            have = "was cut in half and has" if n == 1 else "were cut in half and have"
-            self.out.print(f"notice: {_many(n, 'stored file')} {have} been done again")
+        for notice in result.notices:
+            self.out.print(escape(f"notice: {notice}"), soft_wrap=True)
         were = "was" if result.present == 1 else "were"
         self.out.print(
             f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
@@ -281,11 +279,9 @@ def print_status(folder: Path) -> int:
     """Print what a results folder holds; return 1 if runs are missing or failed."""
     from banditlab.results.schema import FORMAT
 
-    plan_file = folder / "runs.json"
-    if not plan_file.exists():
+    if not (folder / "runs.json").exists():
         raise UsageError(f"{folder}: not a results folder (no runs.json); make one with `banditlab run`")
-    check_format(folder)
-    plan = json.loads(plan_file.read_text("utf-8"))
+    plan, damaged = read_plan(folder), damaged_files(folder)
     done = finished_runs(folder)
     failed = {file.stem for file in folder.glob("failed/*.json")}
     wanted = plan["runs"]
@@ -293,10 +289,14 @@ def print_status(folder: Path) -> int:
     out = rich.console.Console(highlight=False)
     summary = f"{folder}: {n_done:,} of {_many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     out.print(escape(summary), soft_wrap=True)
+    for name in damaged:
+        out.print(
+            escape(f"damaged: {name}; `banditlab run` sets it aside, and does again what it alone held"), soft_wrap=True
+        )
     others = _many(len(done - set(wanted)), "run")
     out.print(f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):
-        record = json.loads((folder / "failed" / f"{run_id}.json").read_text("utf-8"))
+        record = read_failure(folder / "failed" / f"{run_id}.json")
         line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
         out.print(escape(line), soft_wrap=True)
     return 0 if n_done == len(wanted) and not n_failed else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -232,6 +233,10 @@ def _open_labs(folders: list[str] | None) -> None:
             registry().open_lab(folder)
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+"""No room, or no way to write: the file's name says nothing."""
+
+
 def _say(message: object) -> None:
     typer.echo(f"banditlab: {' '.join(str(message).split())}", err=True)
 
@@ -239,6 +244,11 @@ def _say(message: object) -> None:
 def main() -> None:
     """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
     command = typer.main.get_command(app)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal that knows no ± gets a question mark, a file name its bytes
+            stream.reconfigure(errors="replace")
     try:
         # Not app(): that prints a wrong option in four lines, and turns an interrupt into an exit without a word.
         with command.make_context("banditlab", sys.argv[1:]) as context:
@@ -254,17 +264,22 @@ def main() -> None:
     except BanditlabError as error:
         _say(error)
         sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away (`| head`): nothing is left to say
+        sys.exit(0)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO):
-            raise
-        _say(f"{error.strerror or error}; finished runs are stored, the same command does the rest")
+        where = f"{error.filename}: " if error.filename and error.errno not in FULL else ""
+        _say(f"{where}{error.strerror or error}; finished runs are stored, the same command does the rest")
+        sys.exit(2)
+    except UnicodeEncodeError as error:
+        _say(f"a name that is not UTF-8 cannot be stored ({ascii(error.object)[:200]}); rename the file or folder")
+        sys.exit(2)
+    except MemoryError as error:
+        _say(f"not enough memory ({error}); finished runs are stored, the same command does the rest")
         sys.exit(2)
     except KeyboardInterrupt:
         _say("interrupted; finished runs are stored, the same command does the rest")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away (`| head`): nothing is left to say
-        sys.exit(0)
 
 
 if __name__ == "__main__":

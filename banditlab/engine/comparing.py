@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,16 +12,16 @@ from banditlab.comparators import Comparator, comparators_along
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, checked_blocks
 from banditlab.problem import Problem
-from banditlab.results.files import read_if_whole
+from banditlab.results.reading import read_comparator
 from banditlab.results.schema import Rows
-from banditlab.results.store import Store
+from banditlab.results.store import Store, read_weights
 
 Pair = tuple[int, float]
 Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs a stream's files hold; files cut in half hold none and are removed."""
+    """Return the (round, norm bound) pairs a stream's files hold; damaged files hold none and are set aside."""
     return set(_stored(store, stream_id)[1])
 
 
@@ -63,21 +61,18 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's rows and weights; if one of its two files is gone or cut in half, both go and are made anew."""
+    """Return a stream's rows and weights; if one of its two files is gone or damaged, both go and are made anew."""
     rows_file, weights_file = store.comparator_files(stream_id)
-    table = read_if_whole(rows_file)
-    try:
-        with np.load(io.BytesIO(weights_file.read_bytes()), allow_pickle=False) as arrays:
-            weights = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        weights = {}
+    table, weights = read_comparator(rows_file), read_weights(weights_file, stream_id)
     rows: Rows = {} if table is None else table.to_pydict()
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
-    if not pairs or not all(weight_name(*pair) in weights for pair in pairs):
-        rows_file.unlink(missing_ok=True)
-        weights_file.unlink(missing_ok=True)
-        return {}, {}
-    return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
+    if pairs and all(weight_name(*pair) in weights for pair in pairs):
+        return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
+    for file, whole in ((rows_file, table is not None), (weights_file, bool(weights))):
+        if not whole:
+            store.set_aside(file, "the stream's comparators are made anew")
+        file.unlink(missing_ok=True)
+    return {}, {}
 
 
 def _append(rows: Rows, run: Run, rounds: int, found: Comparator) -> None:

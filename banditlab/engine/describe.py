@@ -21,7 +21,7 @@ from banditlab.engine.seeding import canonical
 from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.problem import Problem
-from banditlab.registry import registry
+from banditlab.registry import Entry, registry
 
 HORIZON = (
     "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
@@ -140,18 +140,75 @@ def _without_old_rules(cls: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
-    """Return the environment of a description, its episode `rounds` long."""
-    return registry().load("envs", description["id"])(**description["settings"], horizon=rounds)
+    """Return the environment of a description, its episode `rounds` long.
+
+    Raises
+    ------
+    UsageError
+        The file it is made from, or its source in a lab, is not the one that was described.
+    """
+    entry = registry().find("envs", description["id"])
+    identity = description.get("identity")
+    cls = entry.load()
+    if identity is not None:
+        _refuse_edited([entry], identity["source"])
+    env = cls(**description["settings"], horizon=rounds)
+    if identity is not None and not _is_described(cls, env, description["settings"], identity["settings"]):
+        path = description["settings"].get("path", "a file of its settings")
+        raise UsageError(
+            f"{path}: it was replaced after the sweep was planned; the same command plays what is there now"
+        )
+    return env
+
+
+def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
+    """Return whether an environment is of the content that was described: by what it read, if it says so."""
+    identify = getattr(cls, "identity", None)
+    if identify is None:
+        return True
+    used = getattr(env.unwrapped, "content", None)
+    if isinstance(used, str) and "content" in planned:
+        return used == planned["content"]
+    return bool(_without_old_rules(cls, identify(dict(settings))) == planned)
+
+
+def _refuse_edited(entries: list[Entry], planned: str) -> None:
+    if "".join(entry.source for entry in entries) != planned:
+        files = ", ".join(entry.origin for entry in entries if entry.source)
+        raise UsageError(f"{files}: edited after the sweep was planned; the same command plays what is there now")
 
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
-    """Return the player of a description for a problem."""
+    """Return the player of a description for a problem; a UsageError where a lab's file is not the one described."""
+    if "source" in description:
+        entries = entries_of(description["kind"], description["id"], description["settings"])
+        _refuse_edited(entries, description["source"])
     return player_class(description)(problem, rng, **description["settings"])
 
 
 def player_class(description: Mapping[str, Any]) -> Any:
     """Return the class of the player of a description."""
     return registry().load(description["kind"], description["id"])
+
+
+def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
+    """Return a player's entry in the registry and those of the players it wraps, from the outermost in."""
+    entry = registry().find(kind, id_)
+    cls = entry.load()
+    prefix = getattr(cls, "wraps", None)
+    if prefix is None:
+        return [entry]
+    own = signature_of(cls)
+    rest = {key.removeprefix(f"{prefix}."): value for key, value in settings.items() if key not in own}
+    return [entry, *entries_of(f"{prefix}s", settings[prefix], rest)]
+
+
+def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None = None) -> bool:
+    """Return whether an environment's or a player's code is a lab's or a plug-in's."""
+    entries = [registry().find("envs", environment["id"])]
+    if player is not None:
+        entries += entries_of(player["kind"], player["id"], player["settings"])
+    return any(entry.origin != "banditlab" for entry in entries)
 
 
 # ------------------------------------------------------------------------------------------------------ signature and types

@@ -15,10 +15,13 @@ from banditlab.engine.describe import (
     build_player,
     describe_environment,
     describe_player,
+    entries_of,
     identity_settings,
+    is_foreign,
     player_class,
 )
 from banditlab.engine.memory import memory
+from banditlab.engine.processes import ASK_SECONDS, LostError, ask
 from banditlab.engine.runner import refuse_contexts
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
@@ -52,6 +55,11 @@ class Run:
         """The player's part of it: what it is described by, less settings that were added since and play the rule of before."""
         kind, id_, settings = (self.player[name] for name in ("kind", "id", "settings"))
         return self.player | {"settings": identity_settings(kind, id_, settings)}
+
+    @cached_property
+    def foreign(self) -> bool:
+        """Whether a lab's or a plug-in's code takes part."""
+        return is_foreign(self.environment, self.player)
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -167,10 +175,10 @@ def _make_plan(spec: Spec, where: str) -> Plan:
     players = list(_described_players(spec, where))
     seen: dict[str, str] = {}
     for env_description, env_label, env in _environments(spec, where):
-        if facts := _facts_of_data(env.unwrapped):
-            plan.data[env_label] = facts
-        if reason := _why_no_comparator(env):
-            plan.uncompared[env_label] = reason
+        if env.data:
+            plan.data[env_label] = env.data
+        if env.uncompared:
+            plan.uncompared[env_label] = env.uncompared
         for description, written, label in players:
             probe = Run(
                 environment=env_description,
@@ -183,10 +191,10 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 base_seed=spec.base_seed,
                 repetition=0,
                 horizon_known=spec.horizon_known,
-                adaptive=not hasattr(env.unwrapped, "blocks"),
+                adaptive=env.adaptive,
             )
             shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
-            reason = _why_not(probe, env, shown)
+            reason = _why_not(probe, env, shown, spec.run_timeout or ASK_SECONDS)
             if reason:
                 plan.skipped.append({"environment": env_label, "player": shown, "reason": reason})
                 continue
@@ -195,6 +203,46 @@ def _make_plan(spec: Spec, where: str) -> Plan:
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a plan has to know of an environment; a lab's or a plug-in's is built and looked at in another process."""
+
+    problem: Problem
+    sparse: bool
+    adaptive: bool
+    data: dict[str, float]
+    uncompared: str
+
+    @property
+    def unwrapped(self) -> Seen:
+        """Itself: it stands in for an environment."""
+        return self
+
+    @classmethod
+    def of(cls, env: Any) -> Seen:
+        """Return what is to be known of an environment."""
+        base = env.unwrapped
+        sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
+        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env))
+
+
+def look_at(description: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Build an environment and return what is to be known of it as plain data."""
+    return dataclasses.asdict(Seen.of(build_environment(description, rounds)))
+
+
+def _seen(description: dict[str, Any], spec: Spec, where: str) -> Seen:
+    if not is_foreign(description):
+        return Seen.of(build_environment(description, spec.rounds))
+    try:
+        found = ask("environment", (description, spec.rounds), spec.run_timeout or ASK_SECONDS)
+    except LostError as error:
+        raise UsageError(f"{where} cannot be built: {error}") from None
+    except UsageError as error:
+        raise UsageError(f"{where} cannot be built: {error}") from None
+    return Seen(**found | {"problem": Problem(**found["problem"])})
 
 
 def _facts_of_data(env: Any) -> dict[str, float]:
@@ -207,8 +255,30 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | largest
 
 
-def _why_not(run: Run, env: Any, shown: str) -> str:
-    """Return why no repetition of a run can be, or "". The class is asked first: nothing is allocated for a skip."""
+def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:
+    """Return why no repetition of a run can be, or ""; a lab's or plug-in's player is asked in another process."""
+    try:
+        return str(ask("why_not", run, seconds)) if _is_foreign_player(run) else why_not(run, env)
+    except UsageError as error:
+        raise UsageError(f"{shown}: {error}") from error
+    except LostError:  # its runs end their processes, too, and are recorded; the others go on
+        return ""
+
+
+def _is_foreign_player(run: Run) -> bool:
+    return any(
+        e.origin != "banditlab" for e in entries_of(run.player["kind"], run.player["id"], run.player["settings"])
+    )
+
+
+def why_not(run: Run, env: Any) -> str:
+    """Return why no repetition of a run can be, or "". The class is asked first: nothing is allocated for a skip.
+
+    Raises
+    ------
+    UsageError
+        A setting is out of its range.
+    """
     cls, problem, settings = player_class(run.player), run.problem(env), run.player["settings"]
     try:
         if getattr(env.unwrapped, "sparse", False) and cls.needs_dense(problem, settings):
@@ -221,9 +291,9 @@ def _why_not(run: Run, env: Any, shown: str) -> str:
         return str(error)
     except MemoryError as error:
         return f"its state does not fit in memory: {error}"
-    except UsageError as error:
-        raise UsageError(f"{shown}: {error}") from error
-    except (Exception, SystemExit):  # a plug-in's own failure: its runs fail and are recorded, the others go on
+    except UsageError:
+        raise
+    except (Exception, SystemExit):  # its runs fail and are recorded, the others go on
         pass
     return ""
 
@@ -242,16 +312,18 @@ def _player_label(description: dict[str, Any]) -> str:
     return f"{description['id']}({description['settings'][inner]})" if inner else description["id"]
 
 
-def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Any]]:
+def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen]]:
     seen = set()
     for block in spec.environment:
         for written in block.written():
             place = f"{where}: environment {block.id!r}"
             description = describe_environment(block.id, written, place)
-            env = build_environment(description, spec.rounds)
+            env = _seen(description, spec, place)
             label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
-            if spec.norm_bounds and (reason := _why_no_comparator(env)):
-                raise UsageError(f"{where}: norm_bounds: the comparator on {label} has {reason}; set norm_bounds = []")
+            if spec.norm_bounds and env.uncompared:
+                raise UsageError(
+                    f"{where}: norm_bounds: the comparator on {label} has {env.uncompared}; set norm_bounds = []"
+                )
             if label in seen:
                 raise UsageError(f"{place}: {label} is asked for twice")
             seen.add(label)

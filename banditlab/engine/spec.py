@@ -54,7 +54,9 @@ class Spec(BaseModel):
 
     Attributes mirror the keys of a spec file. `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round)
     or a list of rounds; `norm_bounds` are the balls the comparator is computed in; `horizon_known = false` hides the number
-    of rounds from the players, so that "theory" settings that need it are skipped with the reason.
+    of rounds from the players, so that "theory" settings that need it are skipped with the reason; `run_timeout` are the
+    seconds after which a run is ended as a failure, 0 for none (by default an hour for players and environments of labs and
+    plug-ins, none for the others). It is no part of a run's identity.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -66,6 +68,7 @@ class Spec(BaseModel):
     checkpoints: Literal["log"] | list[Annotated[int, Field(ge=1)]] = "log"
     norm_bounds: list[Norm] = []
     horizon_known: bool = True
+    run_timeout: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     environment: list[Block] = Field(min_length=1)
     agent: list[Block] = []
     forecaster: list[Block] = []
@@ -121,7 +124,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
-    except (IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None

@@ -13,7 +13,9 @@ def spec_to_toml(spec: Spec, facts: dict[str, Any]) -> str:
     """Return the spec with checkpoints resolved, the store format and the versions it was run with."""
     data = spec.model_dump(mode="json")
     blocks = {kind: data.pop(kind) for kind in ("environment", "agent", "forecaster")}
-    lines = [f"{name} = {toml_value(value)}" for name, value in data.items() if name != "checkpoints"]
+    lines = [
+        f"{name} = {toml_value(value)}" for name, value in data.items() if name != "checkpoints" and value is not None
+    ]
     lines.append(f"checkpoints = {toml_value(spec.checkpoint_rounds())}")
     for kind, listed in blocks.items():
         for block in listed:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from banditlab.engine.comparing import stored_pairs
+from banditlab.engine.crew import dispatch
 from banditlab.engine.plan import Plan, Run, make_plan
+from banditlab.engine.processes import LostError, ask
 from banditlab.engine.runner import play
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
+from banditlab.errors import UsageError
 from banditlab.registry import registry
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
 TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side
-ATTEMPTS = 2  # tries, alone, of a run whose worker died
-IN_FLIGHT = 3  # tasks a worker that joblib may have dispatched when one dies: twice pre-dispatched, and one running
+FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs in which a lab's or a plug-in's code takes part
 WARM_ROUNDS = 64
 UNKNOWN_SECONDS_A_ROUND = 1e-4
 FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
@@ -92,6 +94,8 @@ class Result:
     seconds: float
     kept: Path | None = None
     """Where the report went that the folder held of another spec, None where it held none."""
+    notices: list[str] = field(default_factory=list)
+    """A line for each damaged file that was found: where it is kept, and what became of its content."""
 
 
 @dataclass(frozen=True)
@@ -152,17 +156,19 @@ class Sweep:
         progress.jobs = max(1, min(jobs, len(tasks)))
         progress.stage, progress.playing_since = "playing", time.perf_counter()
         tell(progress)
-        for outcomes, task in _work(tasks, min(jobs, len(tasks)), store):
-            _count(progress, task, outcomes, _cost(task, costs))
+        for outcomes, task in _work(tasks, max(1, min(jobs, len(tasks))), store):
+            _count(progress, task, outcomes, costs)
             tell(progress)
         progress.stage = "storing"
         tell(progress)
         store.compact()
+        if missing:
+            _record_lost(store, missing)
         failures = store.failures(dict.fromkeys([run.run_id for run in self.plan.runs] + list(self.plan.streams())))
         done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
         seconds = time.perf_counter() - begin
         present = len(self.plan.runs) - len(missing)
-        return Result(store.folder, self.plan, present, done_now, redone, failures, seconds, kept)
+        return Result(Path(folder), self.plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
         """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
@@ -189,22 +195,49 @@ class Sweep:
         A stream's runs are in one task, perhaps with those of others, or in several of that stream alone. Runs of a
         stream too long to be kept go side by side, in tasks of up to TOGETHER_SECONDS.
         """
-        labs, many = tuple(registry().labs()), TASKS_A_WORKER * jobs
-        share = max(1, len(streams) // many)
-        few = [tuple(streams[start : start + share]) for start in range(0, len(streams), share)]
-        tasks = [Task(folder, labs, runs, self.balls, comparators=True) for runs in few]
-        long = _long_streams(missing)
-        ordered = sorted(missing, key=lambda run: (_place(run), -_seconds(run, costs)))
-        portions: list[tuple[Run, ...]] = []
-        for stream, runs in groupby(ordered, key=_place):
-            if stream in long:
-                parts = _portions(runs, costs, TOGETHER_SECONDS, TOGETHER)
-                tasks += [Task(folder, labs, part, self.balls, together=True) for part in parts]
-            else:
-                portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
-        enough = min(TASK_SECONDS, sum(_seconds(run, costs) for run in missing) / many)
-        tasks += [Task(folder, labs, runs, self.balls) for runs in _packed(portions, costs, enough)]
+        tasks: list[Task] = []
+        foreign = _foreign(missing + streams)
+        limit = self.spec.run_timeout
+        for apart in (False, True):
+            labs = tuple(registry().labs()) if apart else ()  # the package's own runs need no lab
+            own = Task(folder, labs, (), self.balls, foreign=apart, limit=limit or 0.0)
+            if apart and limit is None:
+                own = replace(own, limit=FOREIGN_SECONDS)
+            some, of = ([run for run in runs if foreign[_pair(run)] is apart] for runs in (missing, streams))
+            tasks += _tasks_of(own, some, of, costs, TASKS_A_WORKER * jobs)
         return sorted(tasks, key=lambda task: -_cost(task, costs))
+
+
+def _tasks_of(own: Task, missing: list[Run], streams: list[Run], costs: dict[str, float], many: int) -> list[Task]:
+    """Return the tasks of runs that are alike in what `own` says."""
+    share = max(1, len(streams) // many)
+    few = [tuple(streams[start : start + share]) for start in range(0, len(streams), share)]
+    tasks = [replace(own, runs=runs, comparators=True) for runs in few]
+    long = _long_streams(missing)
+    ordered = sorted(missing, key=lambda run: (_place(run), -_seconds(run, costs)))
+    portions: list[tuple[Run, ...]] = []
+    for stream, runs in groupby(ordered, key=_place):
+        if stream in long:
+            tasks += [
+                replace(own, runs=part, together=True) for part in _portions(runs, costs, TOGETHER_SECONDS, TOGETHER)
+            ]
+        else:
+            portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
+    enough = min(TASK_SECONDS, sum(_seconds(run, costs) for run in missing) / many)
+    return tasks + [replace(own, runs=runs) for runs in _packed(portions, costs, enough)]
+
+
+def _pair(run: Run) -> tuple[str, str]:
+    return run.environment_label, run.label
+
+
+def _foreign(runs: list[Run]) -> dict[tuple[str, str], bool]:
+    """Return, for every pair of an environment and a player, whether a lab's or a plug-in's code takes part."""
+    found: dict[tuple[str, str], bool] = {}
+    for run in runs:
+        if _pair(run) not in found:
+            found[_pair(run)] = run.foreign
+    return found
 
 
 def _place(run: Run) -> str:
@@ -247,7 +280,7 @@ def _long_streams(runs: Iterable[Run]) -> set[str]:
     for run in runs:
         key = (run.environment_label, run.rounds)
         if key not in found:
-            found[key] = is_long(run)
+            found[key] = _asked("is_long", run, False) if run.foreign else is_long(run)
         if found[key]:
             long.add(run.stream_id)
     return long
@@ -257,9 +290,18 @@ def _cost(task: Task, costs: dict[str, float]) -> float:
     return sum(COMPARATOR_SECONDS if task.comparators else _seconds(run, costs) for run in task.runs)
 
 
-def _count(progress: Progress, task: Task, outcomes: list[Outcome], cost: float) -> None:
-    progress.run_cost_done += 0.0 if task.comparators else cost
+def _record_lost(store: Store, missing: list[Run]) -> None:
+    """Record as failed what was played and is not in the folder: whoever took it away, nobody shall count it as done."""
+    finished, failed = finished_runs(store.folder), store.failed()
+    for run in missing:
+        if run.run_id not in finished and run.run_id not in failed:
+            store_failure(store, run, False, "it was played, but its rows are not in the folder", "")
+
+
+def _count(progress: Progress, task: Task, outcomes: list[Outcome], costs: dict[str, float]) -> None:
+    runs = {task.id_of(run): run for run in task.runs}
     for outcome in outcomes:
+        progress.run_cost_done += 0.0 if task.comparators else _seconds(runs[outcome.id], costs)
         progress.failed += bool(outcome.failure)
         if task.comparators:
             progress.streams_done += 1
@@ -286,8 +328,8 @@ def warm_up(
 ) -> dict[str, float]:
     """Compile every kernel the runs need, here, before workers start, and return the seconds a run of each variant takes.
 
-    Workers that compiled the same kernel at once would write one cache index together and lose entries. Players without
-    kernels are played here only if asked for: there is nothing to compile, and a plug-in may do anything.
+    Workers that compiled the same kernel at once would all wait for it. Players without kernels are played only if asked
+    for: there is nothing to compile. Labs' and plug-ins' code is not run here.
     """
     costs: dict[str, float] = {}
     variants: dict[str, Run] = {}
@@ -295,6 +337,9 @@ def warm_up(
         variants.setdefault(_variant(run), run)
     for i, (key, run) in enumerate(variants.items(), start=1):
         costs[key] = UNKNOWN_SECONDS_A_ROUND * run.rounds
+        if run.foreign:  # it compiles where it is played
+            costs[key] = _asked("seconds", run, costs[key]) if uncompiled else costs[key]
+            continue
         try:
             env = run.build_environment()
             player = run.build_player(env)
@@ -312,61 +357,27 @@ def warm_up(
     return costs
 
 
+def _asked(question: str, run: Run, default: Any) -> Any:
+    """Return what a worker answers of a run with foreign code; where it cannot, the run will fail and be recorded."""
+    try:
+        return ask(question, run)
+    except (LostError, UsageError):
+        return default
+
+
 # ------------------------------------------------------------------------------------------------------------------- workers
 
 
 def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
-    """Yield each task's outcomes as they come. A killed worker ends joblib's call but loses nothing that came back.
+    """Yield outcomes as they come, with their task. One process does the package's own runs here, unless they have a limit.
 
-    Whoever killed it is among the few tasks that were dispatched first and not done: each of their runs is then tried
-    alone, and recorded as failed if it kills its worker again; the rest goes on in parallel.
+    Runs in which a lab's or a plug-in's code takes part are always in processes of their own.
     """
-    if jobs == 1 or len(tasks) <= 1:
-        for task in tasks:
+    own, foreign = ([task for task in tasks if task.foreign is apart] for apart in (False, True))
+    if (jobs > 1 and len(own) > 1) or any(task.limit for task in own):
+        yield from dispatch(own, jobs, store)
+    else:
+        for task in own:
             yield execute(task), task
-        return
-    left = dict(enumerate(tasks))
-    while left:
-        try:
-            for index, outcomes in _parallel(left, jobs):
-                yield outcomes, left.pop(index)
-        except _worker_died():
-            suspects = [left.pop(index) for index in list(left)[: IN_FLIGHT * jobs]]
-            for task in _singly(suspects, store):
-                yield _alone(task, jobs, store), task
-
-
-def _singly(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
-    """Yield what the tasks left undone, one run a task."""
-    finished = finished_runs(store.folder)
-    for task in tasks:
-        for run in task.runs:
-            if task.comparators or run.run_id not in finished:
-                yield Task(task.folder, task.labs, (run,), task.balls, task.comparators)
-
-
-def _alone(task: Task, jobs: int, store: Store) -> list[Outcome]:
-    for _ in range(ATTEMPTS):
-        try:
-            [(_, outcomes)] = _parallel({0: task}, jobs)
-            return outcomes
-        except _worker_died() as error:
-            reason = f"its worker died each time it was tried ({type(error).__name__})"
-    return [store_failure(store, task.runs[0], task.comparators, reason, "the worker process left no traceback")]
-
-
-def _worker_died() -> type[Exception]:
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    return BrokenProcessPool
-
-
-def _parallel(tasks: dict[int, Task], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:
-    from joblib import Parallel, delayed
-
-    pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_numbered)(index, task) for index, task in list(tasks.items()))
-
-
-def _numbered(index: int, task: Task) -> tuple[int, list[Outcome]]:
-    return index, execute(task)
+    if foreign:
+        yield from dispatch(foreign, jobs, store)

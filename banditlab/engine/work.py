@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,13 @@ from banditlab.players.label_agent import LabelAgent
 from banditlab.results.schema import COUNTED, Finished, Rows
 from banditlab.results.store import Store
 
+T = TypeVar("T")
 REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
 STORE_SECONDS = 1.0
 """Finished runs wait at most about this long for others, to be stored in one file with them."""
+LONGEST_ERROR = 2000
+"""Characters of an exception's text that are kept."""
 STREAM_BYTES = 128 * 2**20
 """A stream up to this size is kept in memory for the players of a task; through a longer one they go together."""
 
@@ -42,6 +46,14 @@ class Task:
     comparators: bool = False
     together: bool = False
     """Whether the runs go through their stream side by side, because it is too long to be kept."""
+    foreign: bool = False
+    """Whether a lab's or a plug-in's code takes part: it is run in a process of its own."""
+    limit: float = 0.0
+    """Seconds a run may take, 0 for any number."""
+
+    def id_of(self, run: Run) -> str:
+        """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
+        return run.stream_id if self.comparators else run.run_id
 
 
 @dataclass(frozen=True)
@@ -54,26 +66,81 @@ class Outcome:
     failure: str = ""
 
 
-def execute(task: Task) -> list[Outcome]:
-    """Do a task in this process with one thread, write its files, and say how it went."""
+class Log:
+    """Who is told what a task comes to: which runs begin, and how they ended."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+
+    def is_interrupt(self) -> bool:
+        """Return whether a KeyboardInterrupt is the user's, not one that a plug-in raised."""
+        return True
+
+    def began(self, ids: list[str]) -> None:
+        """Take note that these runs begin."""
+
+    def ended(self, outcomes: list[Outcome]) -> None:
+        """Take note of runs that ended, stored or recorded as failed."""
+        self.outcomes += outcomes
+
+
+def execute(task: Task, log: Log | None = None) -> list[Outcome]:
+    """Do a task in this process with one thread, write its files, and say how it went, to the log as well."""
     import numba
     from threadpoolctl import threadpool_limits
 
-    from banditlab.registry import registry
-
+    log = Log() if log is None else log
     numba.set_num_threads(1)
     with threadpool_limits(limits=1):
-        for lab in task.labs:
-            registry().open_lab(lab)
+        open_labs(task.labs)
         store = Store(task.folder)
         if task.comparators:
-            return [_compare(store, run, task.balls) for run in task.runs]
-        shelf = _Shelf(store)
+            for run in task.runs:
+                log.began([run.stream_id])
+                log.ended([_compare(store, run, task.balls, log)])
+            return log.outcomes
+        shelf = _Shelf(store, log)
         try:
-            outcomes = list((_play_long if task.together else _play_all)(shelf, task))
+            (_play_long if task.together else _play_all)(shelf, task)
         finally:  # an interrupt loses no finished run
-            left = shelf.store_all()
-        return outcomes + left
+            shelf.store_all()
+    return log.outcomes
+
+
+def open_labs(labs: Sequence[str]) -> None:
+    """Open lab folders, each once in a process."""
+    from banditlab.registry import registry
+
+    for lab in labs:
+        registry().open_lab(lab)
+
+
+def tried(call: Callable[[], T], log: Log) -> tuple[T | None, BaseException | None]:
+    """Return (what a plug-in's code returned, None) or (None, what it raised), in the process and folder that were before.
+
+    Whatever it raises is caught, but for the user's interrupt. A child process that it made and that comes back ends here:
+    what is stored is this process's.
+    """
+    process, here = os.getpid(), _working_folder()
+    try:
+        return call(), None
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and log.is_interrupt():
+            raise
+        return None, error
+    finally:
+        if os.getpid() != process:
+            os._exit(1)
+        if here is not None and _working_folder() != here:
+            with contextlib.suppress(OSError):
+                os.chdir(here)
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
 
 
 class _Shelf:
@@ -83,21 +150,25 @@ class _Shelf:
     is what a crash may lose.
     """
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, log: Log | None = None) -> None:
+        self.store, self.log = store, log or Log()
         self._waiting: list[tuple[Run, Finished, float]] = []
         self._since = time.perf_counter()
 
-    def add(self, run: Run, player: Any, played: Played, seconds: float) -> list[Outcome]:
-        """Take a finished run over and return the outcomes of those that went to the store by it."""
+    def add(self, run: Run, rows: Rows, seconds: float) -> None:
+        """Take a finished run over; what has waited long enough goes to the store, and to the log."""
         if not self._waiting:
             self._since = time.perf_counter() - seconds
-        rows = run_rows(run, player, played)
         self._waiting.append((run, Finished(run.run_id, rows, run.description | {"facts": facts()}), seconds))
-        return self.store_all() if time.perf_counter() - self._since >= STORE_SECONDS else []
+        if time.perf_counter() - self._since >= STORE_SECONDS:
+            self.store_all()
+
+    def fail(self, run: Run, error: BaseException) -> None:
+        """Record a run that failed."""
+        self.log.ended([_failed(self.store, run, False, error)])
 
     def store_all(self) -> list[Outcome]:
-        """Store what waits and return its outcomes; runs that cannot be stored even alone have failed."""
+        """Store what waits, log it and return its outcomes; runs that cannot be stored even alone have failed."""
         outcomes: list[Outcome] = []
         try:
             if self._waiting:
@@ -106,6 +177,7 @@ class _Shelf:
         except Exception:  # one run's odd rows are no reason to lose the others'
             outcomes = [self._store_one(*each) for each in self._waiting]
         self._waiting = []  # not before they are stored: an interrupt comes at any time
+        self.log.ended(outcomes)
         return outcomes
 
     def _store_one(self, run: Run, finished: Finished, seconds: float) -> Outcome:
@@ -116,28 +188,31 @@ class _Shelf:
         return Outcome(run.run_id, run.rounds, seconds)
 
 
-def _play_all(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
+def _play_all(shelf: _Shelf, task: Task) -> None:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
+        shelf.log.began([run.run_id])
         begin = time.perf_counter()
-        try:
-            player, played = _play_one(run, streams, met)
-            yield from shelf.add(run, player, played, time.perf_counter() - begin)
-        except (Exception, SystemExit) as error:  # a plug-in may raise anything: it is listed, the other runs go on
-            yield _failed(shelf.store, run, False, error)
+        rows, error = tried(partial(_rows_of_one, run, streams, met), shelf.log)
+        if rows is None:  # a plug-in may raise anything: it is listed, the other runs go on
+            shelf.fail(run, error or RuntimeError("no rows"))
+        else:
+            shelf.add(run, rows, time.perf_counter() - begin)
         if met and task.balls:
-            _guarded(shelf.store, run, lambda run=run, met=met: met[0].compare(shelf.store, run, task.balls))  # type: ignore[misc]
+            _guarded(shelf.store, run, partial(met[0].compare, shelf.store, run, task.balls), shelf.log)
+
+
+def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> Rows:
+    return run_rows(run, *_play_one(run, streams, met))
 
 
 def is_long(run: Run) -> bool:
     """Return whether the run's stream is oblivious and too long to be kept; False where it cannot be built."""
     if run.adaptive:
         return False
-    try:
-        return bool(run.rounds * _row_bytes(run.build_environment()) > STREAM_BYTES)
-    except (Exception, SystemExit):  # it fails in its run, where it is recorded
-        return False
+    env, error = tried(run.build_environment, Log())  # what fails here fails in its run, where it is recorded
+    return error is None and bool(run.rounds * _row_bytes(env) > STREAM_BYTES)
 
 
 def _row_bytes(env: Any) -> int:
@@ -146,55 +221,82 @@ def _row_bytes(env: Any) -> int:
     return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
 
-def _play_long(shelf: _Shelf, task: Task) -> Iterator[Outcome]:
+def _play_long(shelf: _Shelf, task: Task) -> None:
     """Play runs of one long stream side by side, so that it is drawn once; players without kernels play alone."""
-    env = task.runs[0].build_environment()
+    first, log = task.runs[0], shelf.log
+    log.began([run.run_id for run in task.runs])
+    env, error = tried(first.build_environment, log)
+    if error is not None:
+        for run in task.runs:
+            shelf.fail(run, error)
+        return
     ready: list[tuple[Run, Any]] = []
     for run in task.runs:
         begin = time.perf_counter()
-        try:
-            _load_kernels(run, env)
-            player = run.build_player(env)
-            if player.plays_blocks:
-                ready.append((run, player))
+        log.began([run.run_id])
+        player, error = tried(partial(_ready, run, env), log)
+        if error is not None:
+            shelf.fail(run, error)
+        elif player is not None:
+            ready.append((run, player))
+        else:
+            rows, error = tried(partial(_rows_of_one, run, {}, []), log)
+            if rows is None:
+                shelf.fail(run, error or RuntimeError("no rows"))
             else:
-                yield from shelf.add(run, *_play_one(run, {}, []), time.perf_counter() - begin)
-        except (Exception, SystemExit) as error:
-            yield _failed(shelf.store, run, False, error)
+                shelf.add(run, rows, time.perf_counter() - begin)
     begin = time.perf_counter()
-    try:
-        seed, stops = task.runs[0].environment_seed(), task.runs[0].checkpoints
-        played: list[Any] = play_together(env, [player for _, player in ready], seed=seed, checkpoints=stops)
-    except (Exception, SystemExit) as error:  # the environment's own
-        played = [error] * len(ready)
+    log.began([run.run_id for run, _ in ready])
+    players, seed = [player for _, player in ready], first.environment_seed()
+    played, error = tried(lambda: play_together(env, players, seed=seed, checkpoints=first.checkpoints), log)
     share = (time.perf_counter() - begin) / max(1, len(ready))
-    for (run, player), left in zip(ready, played):
-        try:
-            if isinstance(left, BaseException):
-                raise left
-            yield from shelf.add(run, player, left, share)
-        except (Exception, SystemExit) as error:
-            yield _failed(shelf.store, run, False, error)
+    for i, (run, player) in enumerate(ready):
+        left: Any = error if played is None else played[i]  # the environment's own error is everybody's
+        rows, failure = (
+            (None, left) if isinstance(left, BaseException) else tried(partial(run_rows, run, player, left), log)
+        )
+        if rows is None:
+            shelf.fail(run, failure or RuntimeError("no rows"))
+        else:
+            shelf.add(run, rows, share)
 
 
-def _compare(store: Store, run: Run, balls: Sequence[float]) -> Outcome:
+def _ready(run: Run, env: Any) -> Any:
+    """Return the run's player if it plays blocks, its kernels loaded, else None."""
+    _load_kernels(run, env)
+    player = run.build_player(env)
+    return player if player.plays_blocks else None
+
+
+def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcome:
     compare = _compare_adaptive if run.adaptive else compare_stream
-    return _guarded(store, run, lambda: compare(store, run, balls))
+    return _guarded(store, run, partial(compare, store, run, balls), log)
 
 
-def _guarded(store: Store, run: Run, compare: Callable[[], None]) -> Outcome:
+def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
     """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
-    try:
-        compare()
-    except (Exception, SystemExit) as error:
+    _, error = tried(compare, log)
+    if error is not None:
         return _failed(store, run, True, error)
     return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
 
 
+def said(error: BaseException) -> str:
+    """Return "Type: text" of an exception, whatever its text does when it is asked for."""
+    try:
+        text = str(error)
+    except BaseException as another:
+        text = f"(its text cannot be had: {type(another).__name__})"
+    return f"{type(error).__name__}: {text[:LONGEST_ERROR]}"
+
+
 def _failed(store: Store, run: Run, comparator: bool, error: BaseException) -> Outcome:
-    trace = "".join(traceback.format_exception(error))
-    return store_failure(store, run, comparator, f"{type(error).__name__}: {error}", trace)
+    try:
+        trace = "".join(traceback.format_exception(error))
+    except BaseException:  # it is made of what the exception says of itself
+        trace = "the exception gives no traceback"
+    return store_failure(store, run, comparator, said(error), trace[-20 * LONGEST_ERROR :])
 
 
 def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str) -> Outcome:

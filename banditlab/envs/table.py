@@ -120,7 +120,8 @@ class Table(DataSetEnv):
 
     def _load(self) -> Rows:
         data = files.read_bytes(self.path)
-        settings = {**self.params(), "path": files.content_hash(data)}
+        self.content = files.content_hash(data)  # of what is used, which a run's identity is compared with
+        settings = {**self.params(), "path": self.content}
         key = tuple(tuple(value) if isinstance(value, list) else value for value in settings.values())
         if key not in _CACHE:
             _CACHE[key] = self._read(data)

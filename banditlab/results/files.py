@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
 from banditlab.results.schema import COLUMNS, Rows, type_of
-from banditlab.results.system import make_readable
+from banditlab.results.seal import BLANK, KEY, is_whole, sealed
+from banditlab.results.system import keep_entry, make_readable
 
 
 def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
@@ -26,29 +27,79 @@ def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | No
     UsageError
         The file may not be read, or not now.
     """
+    data = bytes_of(file)
+    return None if data is None else parsed(file, data, columns)
+
+
+def bytes_of(file: Path) -> bytes | None:
+    """Return a file's bytes, None where there is no such file.
+
+    What is checked and what is parsed are these bytes: a file that is read twice may be two files.
+
+    Raises
+    ------
+    UsageError
+        The file may not be read, or not now.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        refuse_unless_cut(file, error)
+        return None
+
+
+def parsed(file: Path, data: bytes, columns: list[str] | None = None) -> pa.Table | None:
+    """Return the table of a Parquet file's bytes, None where they are damaged: by its seal, else by its pages' checksums."""
+    whole = is_whole(data)
+    if whole is False:
+        return None
     try:
         # not read_table, which imports pandas (see `array_of`)
-        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-            return opened.read(columns=columns)
-    except (pa.ArrowInvalid, OSError) as error:
+        with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=not whole) as opened:
+            if whole:
+                return opened.read(columns=columns)
+            table = opened.read()  # all of it: without a seal, only that tells whether it is whole
+            table.validate(full=True)
+            return table if columns is None else table.select(columns)
+    except OSError as error:
         refuse_unless_cut(file, error)
+        return None
+    except (
+        pa.ArrowException,
+        ValueError,
+        KeyError,
+        OverflowError,
+        MemoryError,
+    ):  # whatever a parser may say to damaged bytes
         return None
 
 
 def refuse_unless_cut(file: Path, error: Exception) -> None:
     """Raise a UsageError where the operating system refused a file: it may be whole, and must not be made anew."""
-    if isinstance(error, OSError) and error.errno is not None and not isinstance(error, FileNotFoundError):
+    if (
+        isinstance(error, OSError)
+        and error.errno is not None
+        and not isinstance(error, FileNotFoundError | NotADirectoryError)
+    ):
         raise UsageError(f"{file}: cannot be read ({os.strerror(error.errno)})") from None
 
 
 def write_parquet(file: Path, table: pa.Table) -> None:
+    """Write a table as a Parquet file with its seal."""
+    write_bytes(file, parquet_of(table))
+
+
+def parquet_of(table: pa.Table) -> bytes:
+    """Return the bytes of a Parquet file that holds the table and a seal."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, write_page_checksum=True)
-    write_bytes(file, sink.getvalue().to_pybytes())
+    with pq.ParquetWriter(sink, table.schema, write_page_checksum=True) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({KEY: BLANK})
+    return sealed(sink.getvalue().to_pybytes())
 
 
 def write_bytes(file: Path, data: bytes) -> None:
-    """Write a file that is either whole or not there: temporary name, fsync, os.replace."""
+    """Write a file that is either whole or not there: temporary name, fsync, os.replace, fsync of the folder."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
@@ -61,6 +112,7 @@ def write_bytes(file: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    keep_entry(file.parent)
 
 
 def table_of(rows: Rows) -> pa.Table:
@@ -94,15 +146,15 @@ def stacked(parts: Iterable[Rows]) -> pa.Table:
     return concatenate([table_of(rows) for rows in alike.values()])
 
 
-def merge(file: Path, tables: list[pa.Table], key: list[str]) -> None:
-    """Add the rows of runs that the Parquet file does not hold yet, each once, and sort it by `key`."""
+def merged(tables: Iterable[pa.Table], key: list[str]) -> pa.Table:
+    """Return the rows of all runs, each run's of the first table that holds it, sorted by `key`."""
     known: set[str] = set()
     kept = []
-    for table in filter(None, [read_if_whole(file), *tables]):
+    for table in tables:
         fresh = set(table["run_id"].unique().to_pylist()) - known
         known |= fresh
         kept.append(table.filter(pc.is_in(table["run_id"], array_of(sorted(fresh), pa.string()))))
-    write_parquet(file, concatenate(kept).sort_by([(name, "ascending") for name in key]))
+    return concatenate(kept).sort_by([(name, "ascending") for name in key])
 
 
 def concatenate(tables: list[pa.Table]) -> pa.Table:

@@ -10,15 +10,16 @@ import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
-from banditlab.results.files import array_of, concatenate, read_if_whole, refuse_unless_cut
-from banditlab.results.schema import FORMAT, RUNS
+from banditlab.results.files import array_of, bytes_of, concatenate, parsed, read_if_whole, refuse_unless_cut
+from banditlab.results.schema import COPIES, FORMAT, RUNS
+from banditlab.results.seal import is_whole
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,42 @@ class Failure:
 # ------------------------------------------------------------------------------------------------------- what was asked for
 
 
-def check_format(folder: Path) -> None:
-    """Raise a UsageError where a folder's spec.toml says another store format, or none."""
+def check_format(folder: Path) -> bool:
+    """Return whether a folder's spec.toml is whole, or not there; raise a UsageError where it says another store format.
+
+    A damaged one is no reason to refuse a folder whose runs.json says the format.
+    """
     file = folder / "spec.toml"
-    if not file.exists():
-        return
+    data = bytes_of(file)
+    if data is None:
+        return True
+    found = _format_of(data)
+    if found == FORMAT:
+        return True
+    if is_whole(data) is not True and _format_in_plan(folder) == FORMAT:
+        return False
+    raise UsageError(
+        f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
+        "choose another folder with -o"
+    )
+
+
+def _format_of(data: bytes) -> Any:
+    """Return the store format that a spec.toml says, None where it is damaged or says none."""
+    if is_whole(data) is False:
+        return None
     try:
-        found = tomllib.loads(file.read_text("utf-8")).get("store", {}).get("format")
-    except tomllib.TOMLDecodeError:
-        found = None
-    if found != FORMAT:
-        raise UsageError(
-            f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
-            "choose another folder with -o"
-        )
+        store = tomllib.loads(data.decode()).get("store", {})
+    except ValueError:
+        return None
+    return store.get("format") if isinstance(store, dict) else None
+
+
+def _format_in_plan(folder: Path) -> Any:
+    try:
+        return read_plan(folder).get("format")
+    except UsageError:
+        return None
 
 
 def read_spec(folder: Path) -> dict[str, Any]:
@@ -71,16 +94,19 @@ def read_spec(folder: Path) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        `folder` is no results folder, or has another store format.
+        `folder` is no results folder, or has another store format; or the file is damaged.
     """
     path = folder / "spec.toml"
-    if not path.is_file():
+    data = bytes_of(path)
+    if data is None:
         raise UsageError(
             f"{folder}: not a results folder (it has no spec.toml; `banditlab run SPEC.toml -o DIR` makes one)"
         )
+    if is_whole(data) is False:
+        raise UsageError(f"{path}: {DAMAGED}")
     try:
-        spec = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        spec = tomllib.loads(data.decode())
+    except ValueError as error:
         raise UsageError(f"{path}: not TOML ({error})") from error
     found = spec.get("store", {}).get("format") if isinstance(spec.get("store", {}), dict) else None
     if found != FORMAT:
@@ -89,32 +115,63 @@ def read_spec(folder: Path) -> dict[str, Any]:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Return runs.json: the run ids, stream ids and skipped pairs of the current spec."""
+    """Return runs.json: the run ids, stream ids and skipped pairs of the current spec.
+
+    Raises
+    ------
+    UsageError
+        `folder` is no results folder, or the file is damaged.
+    """
     path = folder / "runs.json"
-    if not path.is_file():
+    data = bytes_of(path)
+    if data is None:
         raise UsageError(f"{folder}: not a results folder (it has no runs.json)")
+    if is_whole(data) is False:
+        raise UsageError(f"{path}: {DAMAGED}")
     try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(plan["runs"], list):
-            raise TypeError("runs is not a list")
-    except (ValueError, KeyError, TypeError) as error:
+        plan = dict(json.loads(data))
+        plan.setdefault("streams", [])
+        for name in ("runs", "streams"):
+            if not (isinstance(plan[name], list) and all(isinstance(id_, str) for id_ in plan[name])):
+                raise TypeError(f"{name} is no list of ids")
+        plan["skipped"] = [{k: str(s[k]) for k in ("environment", "player", "reason")} for s in plan.get("skipped", [])]
+        plan["data"] = {str(k): {n: float(v) for n, v in d.items()} for k, d in plan.get("data", {}).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: not a plan of runs ({error})") from error
-    return dict(plan)
+    return plan
+
+
+DAMAGED = (
+    "damaged (it does not match its own checksum); the command that made the folder writes it anew, no run is lost"
+)
 
 
 def read_failures(folder: Path, wanted: Collection[str]) -> list[Failure]:
     """Return the failures among the wanted runs and streams."""
     failures = []
     for path in sorted((folder / "failed").glob("*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            record = {"error": f"{path.name} cannot be read"}
-        run_id = str(record.get("run_id", path.stem))
-        if run_id in wanted:
-            environment, player, error = (str(record.get(key, "?")) for key in ("environment", "player", "error"))
-            failures.append(Failure(run_id, environment, player, int(record.get("repetition", -1)), error))
+        if path.stem in wanted:
+            record = read_failure(path)
+            names = (record[key] for key in ("run_id", "environment", "player", "repetition", "error"))
+            failures.append(Failure(*names))
     return failures
+
+
+def read_failure(path: Path) -> dict[str, Any]:
+    """Return a failure's record, every key of it there; one that says so where the file is damaged or another run's."""
+    known: dict[str, Any] = {"run_id": path.stem, "environment": "?", "player": "?", "repetition": -1, "settings": {}}
+    damaged = known | {"error": f"failed/{path.name} is damaged: why the run failed is lost, it is tried again"}
+    data = bytes_of(path)
+    if data is None or is_whole(data) is False:
+        return damaged
+    try:
+        found: dict[str, Any] = dict(json.loads(data))
+        record = known | found
+        texts = {key: str(record[key]) for key in ("run_id", "environment", "player", "error")}
+        record |= texts | {"repetition": int(record["repetition"]), "settings": dict(record["settings"])}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return damaged
+    return record if record["run_id"] == path.stem else damaged
 
 
 # --------------------------------------------------------------------------------------------------------- what was played
@@ -126,8 +183,21 @@ def finished_runs(folder: Path) -> set[str]:
 
 
 def shards(folder: Path) -> dict[Path, dict[str, str] | None]:
-    """Return the runs of each shard, their descriptions by id; None for a file that was cut in half."""
-    return {file: _runs_of(file) for file in folder.glob("shards/*/*.parquet")}
+    """Return the runs of each shard, their descriptions by id; None for a file that is damaged."""
+    found = {}
+    for file in folder.glob("shards/*/*.parquet"):
+        data = bytes_of(file)
+        if data is not None:  # else compacted meanwhile
+            found[file] = _runs_of(file, data)
+    return found
+
+
+def damaged_files(folder: Path) -> list[str]:
+    """Return the names of the damaged files among spec, runs and their descriptions, changing nothing."""
+    names = [] if check_format(folder) else ["spec.toml"]
+    for name in ("results.parquet", "descriptions.parquet"):
+        names += compacted(folder, name, ["run_id"])[1]
+    return names + [file.relative_to(folder).as_posix() for file, texts in shards(folder).items() if texts is None]
 
 
 def first_run(shard: Path) -> str:
@@ -135,29 +205,56 @@ def first_run(shard: Path) -> str:
     return shard.stem.partition("-")[0]
 
 
-def _runs_of(file: Path) -> dict[str, str] | None:
+def _runs_of(file: Path, data: bytes) -> dict[str, str] | None:
+    table = parsed(file, data, ["run_id"])
+    if table is None:
+        return None
     try:
-        metadata = pq.read_metadata(file).metadata or {}
+        metadata = pq.read_metadata(pa.BufferReader(data)).metadata or {}
         if RUNS.encode() in metadata:
-            return dict(json.loads(metadata[RUNS.encode()]))
+            texts = dict(json.loads(metadata[RUNS.encode()]))
+        else:  # as shards were before they held several runs
+            texts = {file.stem: metadata.get(b"banditlab.run", b"{}").decode()}
     except (ValueError, OSError) as error:
         refuse_unless_cut(file, error)
         return None
-    return {file.stem: metadata.get(b"banditlab.run", b"{}").decode()}  # as shards were before they held several runs
+    return texts if set(table["run_id"].unique().to_pylist()) == set(texts) else None
+
+
+def compacted(folder: Path, name: str, columns: list[str] | None = None) -> tuple[pa.Table | None, list[str]]:
+    """Return the table of a compacted file, of its copy where it is damaged or gone; and the names of damaged files."""
+    damaged: list[str] = []
+    for file in (folder / name, folder / COPIES / name):
+        data = bytes_of(file)
+        if data is None:
+            continue
+        table = parsed(file, data, columns)
+        if table is not None:
+            return table, damaged
+        damaged.append(file.relative_to(folder).as_posix())
+    return None, damaged
 
 
 def compacted_ids(folder: Path) -> set[str]:
-    """Return the ids of the runs in results.parquet; none if it was cut in half, so that they are done again."""
-    table = read_if_whole(folder / "results.parquet", ["run_id"])
+    """Return the ids of the runs in results.parquet or its copy; none if both are damaged, so that they are done again."""
+    table, _ = compacted(folder, "results.parquet", ["run_id"])
     return set() if table is None else set(table["run_id"].unique().to_pylist())
 
 
-def read_runs(folder: Path, wanted: Collection[str]) -> tuple[pa.Table | None, int]:
-    """Return the rows of the wanted runs, None where there are none, and how many files could not be read.
+class Found(NamedTuple):
+    """Rows, None where there are none; damaged files whose rows are lost, and those whose rows were had elsewhere."""
+
+    table: pa.Table | None
+    lost: list[str]
+    spared: list[str]
+
+
+def read_runs(folder: Path, wanted: Collection[str]) -> Found:
+    """Return the rows of the wanted runs.
 
     Compacted runs come first, then those in shards; a run that stands in both counts once.
     """
-    tables, unreadable, left = [], 0, set(wanted)
+    tables, left = [], set(wanted)
 
     def take(table: pa.Table) -> None:
         mine = set(table["run_id"].unique().to_pylist()) & left
@@ -165,29 +262,44 @@ def read_runs(folder: Path, wanted: Collection[str]) -> tuple[pa.Table | None, i
         if mine:
             tables.append(table.filter(pc.is_in(table["run_id"], array_of(sorted(mine), pa.string()))))
 
-    compacted = folder / "results.parquet"
-    if compacted.is_file():
-        table = read_if_whole(compacted)
-        unreadable += table is None
-        if table is not None:
-            take(table)
+    table, damaged = compacted(folder, "results.parquet")
+    if table is not None:
+        take(table)
     for shard in sorted(folder.glob("shards/*/*.parquet")):
-        table = read_if_whole(shard)
-        if table is None:
-            unreadable += first_run(shard) in left
+        data = bytes_of(shard)
+        if data is None:
+            continue
+        part = parsed(shard, data)
+        if part is None:
+            damaged.append(shard.relative_to(folder).as_posix())
         else:
-            take(table)
-    return (concatenate(tables) if tables else None), unreadable
+            take(part)
+    lost = damaged if left else []
+    return Found(concatenate(tables) if tables else None, lost, [] if left else damaged)
 
 
-def read_comparators(folder: Path, streams: Collection[str]) -> tuple[pa.Table | None, int]:
-    """Return the comparators' rows of these streams, None where there are none, and how many files could not be read."""
-    tables, unreadable = [], 0
-    compacted = folder / "comparators.parquet"
-    for path in ([compacted] if compacted.is_file() else []) + sorted((folder / "comparators").glob("*.parquet")):
-        table = read_if_whole(path)
-        unreadable += table is None
-        if table is not None:
-            mine = table.filter(pc.is_in(table["stream_id"], array_of(sorted(streams), pa.string())))
-            tables += [mine] if len(mine) else []
-    return (pa.concat_tables(tables, promote_options="default") if tables else None), unreadable
+def read_comparators(folder: Path, streams: Collection[str]) -> Found:
+    """Return the comparators' rows of these streams."""
+    tables, left = [], set(streams)
+    table, damaged = compacted(folder, "comparators.parquet")
+    parts = [] if table is None else [table]
+    for path in sorted((folder / "comparators").glob("*.parquet")):
+        part = read_comparator(path)
+        if part is None:
+            damaged.append(path.relative_to(folder).as_posix())
+        else:
+            parts.append(part)
+    for part in parts:
+        mine = part.filter(pc.is_in(part["stream_id"], array_of(sorted(streams), pa.string())))
+        left -= set(mine["stream_id"].unique().to_pylist())
+        tables += [mine] if len(mine) else []
+    found = pa.concat_tables(tables, promote_options="default") if tables else None
+    return Found(found, damaged if left else [], [] if left else damaged)
+
+
+def read_comparator(path: Path) -> pa.Table | None:
+    """Return the rows of one stream's file; None where it is gone, damaged, or holds another stream's."""
+    table = read_if_whole(path)
+    if table is None or set(table["stream_id"].unique().to_pylist()) != {path.stem}:
+        return None
+    return table

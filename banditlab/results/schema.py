@@ -6,10 +6,13 @@ shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all the
 comparators/<stream_id>.parquet, .npz
 failed/<run_id>.json                         traceback; tried again on the next call
 results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
+copies/                                      the same bytes once more of results.parquet and descriptions.parquet
+damaged/                                     what could not be read, set aside under its name and its content's hash
 report.html, figures/, tables/               of the current spec
 earlier/<hash>/                              a report of an earlier spec, with that spec: reports are never replaced unseen
 
-Every file is written under a temporary name, fsynced, and put in place by os.replace.
+Every file is written under a temporary name, fsynced, put in place by os.replace, and bears its own checksum (`seal`),
+which is verified whenever it is read.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 FORMAT = 1
+COPIES, ASIDE = "copies", "damaged"
 COUNTED = (
     "mistakes_variance",
     "first_sight_rounds",

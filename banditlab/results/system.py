@@ -1,4 +1,4 @@
-"""What operating systems do differently: locking a file, and the permission bits of a new one."""
+"""What operating systems do differently: locking a file, the permission bits of a new one, its entry in a folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from banditlab.errors import UsageError
 
 fcntl: Any
 msvcrt: Any
@@ -25,11 +27,21 @@ WAIT = 0.05  # seconds between two tries, where a lock cannot be waited for
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is made if need be; the operating system drops it if this process dies."""
+    """Hold the lock of a file, which is made if need be; the operating system drops it if this process dies.
+
+    Raises
+    ------
+    UsageError
+        The file system has no locks, or gives none.
+    """
     with open(file, "ab") as opened:
         number = opened.fileno()
         if fcntl is not None:
-            fcntl.flock(number, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX)
+            except OSError as error:
+                reason = f"{file}: the file system gives no lock ({error.strerror})"
+                raise UsageError(f"{reason}; choose a folder on another with -o") from None
             yield  # closing drops it
             return
         opened.seek(0)  # where the byte lies that is locked; it need not be there
@@ -50,3 +62,15 @@ def make_readable(number: int) -> None:
     """Give an open file that `tempfile` made, which is private, the permission bits any other new file has."""
     if hasattr(os, "fchmod"):  # elsewhere there are no such bits
         os.fchmod(number, 0o666 & ~_UMASK)
+
+
+def keep_entry(folder: Path) -> None:
+    """Have a folder's list of files on disk, too: without it a new file may be gone after a loss of power, whole as it was."""
+    with contextlib.suppress(
+        OSError
+    ):  # Windows opens no folder, some file systems sync none: there it is their own affair
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

@@ -373,13 +373,26 @@ def test_comparators_cut_in_half_are_done_again(small, tmp_path, kind):
     assert_same(before, tables(tmp_path))
 
 
-def test_results_cut_in_half_are_done_again(small, tmp_path):
+def test_results_cut_in_half_are_read_from_their_copy(small, tmp_path):
     small().run(tmp_path)
     before = tables(tmp_path)
     file = tmp_path / "results.parquet"
-    file.write_bytes(file.read_bytes()[:700])
+    whole = file.read_bytes()
+    file.write_bytes(whole[:700])
     again = small().run(tmp_path)
-    assert (again.present, again.played) == (0, 6)
+    assert (again.present, again.played) == (6, 0)
+    assert "results.parquet is damaged and kept as damaged/results.parquet." in again.notices[0]
+    assert file.read_bytes() == whole
+    assert_same(before, tables(tmp_path))
+
+
+def test_results_cut_in_half_twice_are_done_again(small, tmp_path):
+    small().run(tmp_path)
+    before = tables(tmp_path)
+    for file in (tmp_path / "results.parquet", tmp_path / "copies" / "results.parquet"):
+        file.write_bytes(file.read_bytes()[:700])
+    again = small().run(tmp_path)
+    assert (again.present, again.played, len(again.notices)) == (0, 6, 2)
     assert_same(before, tables(tmp_path))
 
 

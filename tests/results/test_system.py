@@ -98,7 +98,7 @@ def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 played now" in done.stdout
-    assert done.stdout.splitlines()[-1] == "None [2, 0]"
+    assert done.stdout.splitlines()[-1] == "None [2, 0, 2, 0]"
     assert (tmp_path / "results" / "tiny" / "results.parquet").exists()
 
 

@@ -1,0 +1,198 @@
+"""Worker processes: one is started, sent messages, heard, ended. Those with nothing to do wait for the next sweep.
+
+A process is kept as long as it would find what it found when it was started: the same labs, environment variables and
+working folder. All of them end with this process, however it ends (see `serving`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from banditlab.errors import UsageError
+
+ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
+START_SECONDS = 120.0  # how long a worker may take to begin, beside that
+TICK = 0.2  # seconds between two looks at the clock
+LONGEST = 2**26  # bytes of a message; what says that it is longer is none
+GOODBYE = 5.0  # seconds a process has for ending
+START = """import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from banditlab.engine.serving import serve
+serve(int(sys.argv[2]))"""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+Mail = queue.SimpleQueue[tuple["Worker", Any]]
+
+
+class LostError(Exception):
+    """A worker has no answer: it ended, was ended, or met an error that is not the package's."""
+
+
+class Worker:
+    """One worker process, and what it was given."""
+
+    def __init__(self, mail: Mail) -> None:
+        path = [os.path.abspath(entry or ".") for entry in sys.path]
+        command = [sys.executable, "-c", START, json.dumps(path), str(os.getpid())]
+        environment = dict.fromkeys(THREADS, "1") | os.environ
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.mail = mail
+        self.fresh = True
+        self.rest(None)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def rest(self, task: Any) -> None:
+        """Note what the worker has to do from now on, None for nothing."""
+        self.task, self.left = task, {} if task is None else {task.id_of(run): run for run in task.runs}
+        self.running: list[str] = []
+        self.since = time.monotonic()
+        self.late = False
+
+    def send(self, name: str, argument: Any) -> None:
+        """Send a message; one that has ended is noticed by its last word."""
+        data = pickle.dumps((name, argument))
+        with contextlib.suppress(OSError):
+            self.process.stdin.write(struct.pack("!Q", len(data)) + data)  # type: ignore[union-attr]
+            self.process.stdin.flush()  # type: ignore[union-attr]
+
+    def _listen(self) -> None:
+        stream = self.process.stdout
+        try:
+            while True:
+                size = stream.read(8)  # type: ignore[union-attr]
+                if len(size) < 8:
+                    break
+                (n,) = struct.unpack("!Q", size)
+                word = json.loads(stream.read(n)) if n <= LONGEST else None  # type: ignore[union-attr]
+                if not isinstance(word, dict):
+                    raise ValueError("no message")
+                self.mail.put((self, word))
+        except (OSError, ValueError, OverflowError, MemoryError):  # a plug-in wrote into the pipe, or it was closed
+            self.process.kill()
+        self.mail.put((self, None))
+
+    def end(self) -> None:
+        """Kill the process, if it is still there, and close its pipes."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    def why(self) -> str:
+        """Return how the process ended: a signal's name or an exit code."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GOODBYE)
+        code = self.process.poll()
+        if code is None or code >= 0:
+            return f"exit code {code}"
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+
+
+# -------------------------------------------------------------------------------------------------- workers that wait
+
+Key = tuple[bool, str]
+_waiting: dict[Key, list[Worker]] = {}
+"""Workers that have nothing to do, by whether a lab's or plug-in's code was run in them and by what they would find: labs as
+they are now, environment variables, working folder."""
+
+
+def circumstances(labs: Sequence[str], *, foreign: bool) -> Key:
+    """Return what a worker must have in common with another to stand in for it."""
+    from banditlab.registry import KINDS, registry
+
+    sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
+    here = ""
+    with contextlib.suppress(OSError):
+        here = os.getcwd()
+    return foreign, repr((os.getpid(), tuple(labs), sources, sys.path, here, sorted(os.environ.items())))
+
+
+def engaged(key: Key, mail: Mail, *, fresh: bool = False) -> Worker:
+    """Return a worker: one that waits, or a new one."""
+    found = _waiting.get(key, [])
+    while found and not fresh:
+        worker = found.pop()
+        if worker.process.poll() is None:
+            worker.mail = mail
+            return worker
+        worker.end()
+    return Worker(mail)
+
+
+def dismissed(key: Key, worker: Worker) -> None:
+    """Let a worker wait for the next task; those that were engaged under other circumstances end."""
+    for other in [each for each in _waiting if each[0] is key[0] and each != key]:
+        for each in _waiting.pop(other):
+            each.end()
+    worker.rest(None)
+    _waiting.setdefault(key, []).append(worker)
+
+
+@atexit.register
+def _end_all(process: int = os.getpid()) -> None:
+    """End the workers that wait: those of this process, not of one that forked it."""
+    if os.getpid() == process:
+        for worker in [each for waiting in _waiting.values() for each in waiting]:
+            worker.end()
+
+
+def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
+    """Return a worker's answer to a question of `serving`: plug-ins are built and tried there, not here.
+
+    Raises
+    ------
+    LostError
+        The worker ended, or took longer than so many seconds.
+    UsageError
+        The package's own error that the question raised; any other is a LostError, too.
+    """
+    from banditlab.registry import registry
+
+    labs = tuple(registry().labs())
+    mail: Mail = queue.SimpleQueue()
+    key = circumstances(labs, foreign=True)
+    worker = engaged(key, mail)
+    worker.send("ask", (labs, question, argument))
+    until = time.monotonic() + START_SECONDS
+    try:
+        while True:
+            try:
+                _, answer = mail.get(timeout=TICK)
+            except queue.Empty:
+                if time.monotonic() > until:
+                    raise LostError(f"no answer within {seconds:g} s") from None
+                if worker.process.poll() is not None:
+                    raise LostError(f"its process ended ({worker.why()})") from None
+                continue
+            if answer is None:
+                raise LostError(f"its process ended ({worker.why()})")
+            if "began" in answer:
+                until = time.monotonic() + seconds
+            if not answer.keys().isdisjoint(("refused", "broken", "answer")):
+                break
+    except BaseException:
+        worker.end()
+        raise
+    dismissed(key, worker)
+    if "refused" in answer:
+        raise UsageError(answer["refused"])
+    if "broken" in answer:
+        raise LostError(answer["broken"])
+    return answer["answer"]

@@ -184,6 +184,9 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     refuse_beyond(COLUMNS, columns, f"{path}: the file has {columns:,} columns")
     refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
     try:
+        pyarrow.parquet.read_table(io.BytesIO(data)).validate(
+            full=True
+        )  # texts that are no UTF-8 are met late otherwise
         frame = pd.read_parquet(io.BytesIO(data)).reset_index(drop=True)
     except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
         raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None

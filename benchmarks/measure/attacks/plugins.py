@@ -139,7 +139,7 @@ def swept(lab: Path, ways: list[str], jobs: int) -> tuple[subprocess.CompletedPr
     """Run the sweep and return (the finished command, its results folder)."""
     write_lab(lab, ways)
     command = [sys.executable, "-m", "banditlab", "run", "spec.toml", "-o", "out", "--lab", ".", "--no-report"]
-    done = subprocess.run([*command, "-j", str(jobs)], cwd=lab, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run([*command, "-j", str(jobs)], cwd=lab, capture_output=True, text=True, timeout=7200)
     return done, lab / "out"
 
 

@@ -27,7 +27,7 @@ DEATH_SIGNAL = 1  # Linux: PR_SET_PDEATHSIG
 
 def serve(parent: int) -> None:
     """Do what comes from the parent, a message at a time, until its end of the pipe is closed or nothing comes."""
-    _end_with(parent)
+    end_with(parent)
     into, out = _pipes()
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     interrupts: list[int] = []
@@ -70,7 +70,7 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     return into, out
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Have the system kill this process when its parent ends; where it cannot, `_listen` notices."""
     if sys.platform == "linux":
         try:

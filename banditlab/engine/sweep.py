@@ -9,8 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from banditlab.engine import crew, pool
 from banditlab.engine.comparing import stored_pairs
-from banditlab.engine.crew import dispatch
 from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.processes import LostError, ask
 from banditlab.engine.runner import play
@@ -369,15 +369,18 @@ def _asked(question: str, run: Run, default: Any) -> Any:
 
 
 def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
-    """Yield outcomes as they come, with their task. One process does the package's own runs here, unless they have a limit.
+    """Yield outcomes as they come, with their task.
 
-    Runs in which a lab's or a plug-in's code takes part are always in processes of their own.
+    joblib's processes do the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
+    or a plug-in's code takes part, are always done by a crew: its workers can be ended one by one.
     """
     own, foreign = ([task for task in tasks if task.foreign is apart] for apart in (False, True))
-    if (jobs > 1 and len(own) > 1) or any(task.limit for task in own):
-        yield from dispatch(own, jobs, store)
+    if any(task.limit for task in own):
+        yield from crew.dispatch(own, jobs, store)
+    elif jobs > 1 and len(own) > 1:
+        yield from pool.dispatch(own, jobs, store)
     else:
         for task in own:
             yield execute(task), task
     if foreign:
-        yield from dispatch(foreign, jobs, store)
+        yield from crew.dispatch(foreign, jobs, store)

@@ -1,0 +1,66 @@
+"""joblib's workers play the package's own runs; whoever kills one loses nothing and blames nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from banditlab.engine import crew, pool
+from banditlab.engine.work import Outcome, Task
+from banditlab.results.reading import finished_runs
+from banditlab.results.store import Store
+
+
+@pytest.fixture
+def tasks(small: Any, tmp_path: Any) -> tuple[list[Task], Store]:
+    """Three tasks of a run each, and the folder they go to."""
+    sweep = small(norm_bounds=[])
+    store = Store(tmp_path / "out")
+    return [Task(str(store.folder), (), (run,)) for run in sweep.plan.runs[:3]], store
+
+
+def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
+    tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    mine, store = tasks
+    told = pool.execute(mine[0])
+
+    def breaks(left: dict[int, Task], jobs: int) -> Any:
+        pool.execute(left[1])  # stored, and its worker died before it said so
+        yield 0, told
+        raise TerminatedWorkerError("a worker is gone")
+
+    sent: list[Task] = []
+
+    def rest(undone: list[Task], jobs: int, store: Store) -> Any:
+        sent.extend(undone)
+        for task in undone:
+            yield [Outcome(run.run_id, run.rounds, 0.0) for run in task.runs], task
+
+    monkeypatch.setattr(pool, "_parallel", breaks)
+    monkeypatch.setattr(crew, "dispatch", rest)
+    seen = [outcome.id for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
+    assert sorted(seen) == sorted(task.runs[0].run_id for task in mine)
+    assert [task.runs for task in sent] == [mine[2].runs]
+    assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine[:2]}
+
+
+def killed_once(index: int, task: Task, parent: int) -> tuple[int, list[Outcome]]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_and_blames_nobody(
+    tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, store = tasks
+    monkeypatch.setattr(pool, "_numbered", killed_once)
+    outcomes = [outcome for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
+    assert not any(outcome.failure for outcome in outcomes)
+    assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine}

@@ -9,7 +9,9 @@ import pytest
 
 from banditlab.agents.uniform import Uniform
 from banditlab.engine import Sweep, make_spec
+from banditlab.errors import UsageError
 from banditlab.forecasters.ogd import OGD
+from banditlab.players.saved import Fields
 from banditlab.problem import Problem
 from banditlab.registry import Entry, registry
 
@@ -155,7 +157,8 @@ def test_a_state_saved_before_its_class_had_the_field_keeps_the_constructors() -
     state = player.get_state()
     fields = {name: value for name, value in state["state"]._asdict().items() if name != "decoding"}
     fresh = rdue(problem, np.random.default_rng(1))
-    fresh.set_state(state | {"state": fields})
+    fresh.set_state(state | {"state": Fields(fields)})
     assert fresh.state.decoding == player.state.decoding
-    with pytest.raises(TypeError, match="gamma"):  # a field that was always there is missed
-        fresh.set_state(state | {"state": {name: value for name, value in fields.items() if name != "gamma"}})
+    del fields["gamma"]  # a field that was always there is missed
+    with pytest.raises(UsageError, match=r"^state.state must be the fields V, z, r, gamma, "):
+        fresh.set_state(state | {"state": Fields(fields)})

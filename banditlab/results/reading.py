@@ -109,6 +109,8 @@ def read_spec(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path}: not TOML ({error})") from error
     found = spec.get("store", {}).get("format") if isinstance(spec.get("store", {}), dict) else None
+    if found is None:  # what is left of a file that was cut
+        raise UsageError(f"{path}: {DAMAGED}")
     if found != FORMAT:
         raise UsageError(f"{folder}: store format {found}, this version reads format {FORMAT} only")
     return spec

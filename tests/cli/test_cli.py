@@ -24,6 +24,7 @@ from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
 from banditlab.registry import registry
+from banditlab.results.seal import KEY
 
 SPEC = """
 name = "tiny"
@@ -127,6 +128,7 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
 
     shutil.copytree(here / "results" / "tiny", here / "old")
     plan = json.loads((here / "old" / "runs.json").read_text())
+    plan.pop(KEY)  # as before files bore a seal
     plan["runs"].append("0" * 24)
     (here / "old" / "runs.json").write_text(json.dumps(plan))
     code, text = banditlab("status", "old")
@@ -137,6 +139,7 @@ def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
     file = here / "results" / "tiny" / "runs.json"
     plan = json.loads(file.read_text())
+    plan.pop(KEY)
     file.write_text(json.dumps(plan | {"runs": [*plan["runs"], "0" * 24]}))
     code, text = banditlab("report", "results/tiny")
     assert code == 0
@@ -445,7 +448,7 @@ def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, na
 def test_describe_spells_types_out(banditlab, here):
     code, text = banditlab("describe", "banditlab/Table-v0")
     assert code == 0
-    assert "  scaling: 'auto' | 'none' | 'minmax' = 'auto'\n" in text
+    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' = 'auto'\n" in text
     assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' = 'auto'\n" in text
     assert "  drop_rows: list[int] | None = None\n" in text
     assert "  horizon: set by the sweep's rounds\n" in text

@@ -61,7 +61,7 @@ def grown(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that puts a class behind the id "grown"."""
 
     def put(cls: type, kind: str = "agents") -> None:
-        monkeypatch.setitem(registry()._entries[kind], cls.id, Entry(cls.id, kind, cls, "this test"))
+        monkeypatch.setitem(registry()._entries[kind], cls.id, Entry(cls.id, kind, cls, "banditlab"))
 
     return put
 

@@ -93,7 +93,7 @@ def same_scaling(table: pd.DataFrame) -> str:
 def sets_where(table: pd.DataFrame, where: "pd.Series[bool]") -> str:
     """Return how many sets, and which."""
     names = list(table.loc[where, "data"])
-    return f"{len(names)} of {len(table)}" + (f" ({', '.join(names)})" if names else "")
+    return f"{len(names)} of {len(table)} sets" + (f" ({', '.join(names)})" if names else "")
 
 
 def code(name: str) -> str:

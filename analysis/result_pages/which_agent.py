@@ -16,8 +16,9 @@ def parts(results: Path) -> dict[str, str]:
 
 
 def span(values: "pd.Series[float]", digits: int) -> str:
-    """Return "0.5 to 12.0"."""
-    return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
+    """Return "0.5 to 12.0", or one figure where both are the same."""
+    low, high = f"{values.min():.{digits}f}", f"{values.max():.{digits}f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def on_real_data(results: Path) -> dict[str, str]:
@@ -38,7 +39,7 @@ def on_real_data(results: Path) -> dict[str, str]:
         "behind-on": sets_where(peers, peers["low"] > 0),
         "tuning-gains": span(gains, 1),
         "at-theory": span(defaults.loc[PROVED].stack(), 0) + " %",
-        "direct-to-vw": f"{wins} wins, {ties} ties, {losses} losses",
+        "direct-to-vw": f"{wins} / {ties} / {losses} wins, ties and losses",
     }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich.console
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
@@ -161,12 +163,14 @@ class Console:
             )
             mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
             again = any(not math.isnan(row.repeated) for row in mine)
-            for name in ("", "player", "setting"):
-                table.add_column(name, no_wrap=True)
-            for name in ("mistakes % (95 %)", "behind", "repeats %" if again else "us/round"):  # both do not fit
-                table.add_column(name, justify="right", no_wrap=True)
-            for row in mine:
-                table.add_row(*map(escape, _cells(row, again)), style="dim" if row.constant else None)
+            cells = [_cells(row, again) for row in mine]
+            numbers = ("mistakes % (95 %)", "behind", "repeats %" if again else "us/round")  # both do not fit
+            names = ("", "player", "setting", *numbers)
+            widths = _widths([names, *cells], self.out.width)
+            for i, (name, width) in enumerate(zip(names, widths, strict=True)):
+                table.add_column(name, justify="right" if i > 2 else "left", no_wrap=True, width=width)
+            for row, line in zip(mine, cells, strict=True):
+                table.add_row(*map(escape, line), style="dim" if row.constant else None)
             self.out.print(table)
         if any(not math.isnan(row.repeated) for row in rows):
             self.out.print("mistakes % is of the first showing of each row, which is ranked; repeats % of the others")
@@ -180,6 +184,15 @@ class Console:
             self.out.print("= is a tie: the interval of the difference, one of all pairs at once, contains 0")
         if any(row.rank == "?" for row in rows):
             self.out.print("? is an order without evidence: one repetition has no interval")
+
+
+def _widths(lines: Sequence[tuple[str, ...]], room: int) -> list[int]:
+    """Return the widths of the ranking's columns: a narrow terminal cuts names and settings, never a number."""
+    widths = [max(cell_len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    left = max(16, room - sum(widths) + widths[1] + widths[2] - 2 * len(widths))  # two spaces beside each column
+    widths[1] = min(widths[1], left - min(widths[2], left // 2))
+    widths[2] = min(widths[2], left - widths[1])
+    return widths
 
 
 def _cells(row: Standing, again: bool = False) -> tuple[str, ...]:

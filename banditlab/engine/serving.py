@@ -117,9 +117,9 @@ class _Told(Log):
 
 
 def _answer(labs: tuple[str, ...], question: str, argument: Any) -> dict[str, Any]:
-    from banditlab.engine import questions
+    from banditlab.engine.questions import KNOWN
 
-    known: dict[str, Callable[[Any], Any]] = questions.KNOWN
+    known: dict[str, Callable[[Any], Any]] = KNOWN
     process = os.getpid()
     try:
         open_labs(labs)

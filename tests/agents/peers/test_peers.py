@@ -91,6 +91,7 @@ BAD = {
         {"mellowness": 0.0},
         {"cost_type": "sm"},
         {"learning_rate": 0.0},
+        {"costs": "1/0"},
     ],
     "river-logistic": [{"gamma": 1.1}, {"learning_rate": 0.0}, {"l2": -1.0}],
     "river-linucb": [{"alpha": 0.0}, {"beta": 0.0}],

@@ -103,6 +103,7 @@ def test_equals_full_matrices(stream, cls, K, d, chosen):
         agent.learn(x, decision, correct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [FastCB, SquareCB])
 def test_blocks_that_look_ahead_equal_full_matrices(monkeypatch, stream, cls):
     """However blocks are cut: within a stretch, over its ends, in one piece."""

@@ -91,6 +91,7 @@ def test_linucb_equals_explicit_inverses(stream, K, d, share, chosen):
     assert clear > 150
 
 
+@pytest.mark.slow
 def test_lints_in_blocks_that_look_ahead_plays_the_draw_of_explicit_inverses(monkeypatch, stream):
     """However blocks are cut: within a stretch, over its ends, in one piece."""
     monkeypatch.setattr(class_inverses, "LARGE", 1000)

@@ -71,7 +71,13 @@ def test_every_agent_passes(id_: str) -> None:
     assert_all_pass(check_id(id_, **SMALLER.get(id_, {})))
 
 
-@pytest.mark.parametrize("forecaster", ids("forecasters"))
+HEAVY = {"gaf", "gaf-fresh", "ons", "b-grid"}
+"""Forecasters whose kernels compile for more than ten seconds once more in the reduction; their own checks are above."""
+
+
+@pytest.mark.parametrize(
+    "forecaster", [pytest.param(id_, marks=pytest.mark.slow) if id_ in HEAVY else id_ for id_ in ids("forecasters")]
+)
 def test_the_exploration_reduction_passes_around_every_forecaster(forecaster: str) -> None:
     if forecaster in WITHOUT_BOUND:
         [refused] = check_id("exploration", forecaster=forecaster)

@@ -18,6 +18,8 @@ from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import one_of, positive
 
 Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust"]
+EXTREME = 400
+"""Binary exponents beyond which a column's squares may leave the floating-point range."""
 SCALERS = {"standard": "StandardScaler", "maxabs": "MaxAbsScaler", "robust": "RobustScaler"}
 """Of `sklearn.preprocessing`, at their defaults."""
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
@@ -201,7 +203,9 @@ def _by_scaler(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
     """Return a column (N,) scaled by scikit-learn's scaler of that name, fitted to its known entries."""
     from sklearn import preprocessing
 
-    # A power of 2 changes no digit of what a scaler returns; without it the square of 1e200 is none, and that of 1e-200 is 0.
-    shift = -int(np.frexp(np.abs(known).max())[1])
+    # The square of 1e200 is no number, and that of 1e-200 is 0: such columns are brought to 1 by a power of 2, which changes no
+    # digit of what a scaler returns. Others are not: a robust scaler leaves those as they are whose quartiles are the same.
+    exponent = int(np.frexp(np.abs(known).max())[1])
+    shift = -exponent if abs(exponent) > EXTREME else 0
     scaler = getattr(preprocessing, name)().fit(np.ldexp(known, shift)[:, None])
     return np.asarray(scaler.transform(np.ldexp(values, shift)[:, None])[:, 0], dtype=np.float64)

@@ -207,3 +207,14 @@ def test_the_constant_beside_scaled_columns_is_one_more_of_them(normalize):
     assert np.allclose(rows.X, X / (largest if normalize else 1.0), rtol=1e-11)
     assert rows.radius == pytest.approx(1.0 if normalize else largest)
     assert np.linalg.norm(rows.X, axis=1).max() <= rows.radius
+
+
+@pytest.mark.parametrize(
+    ("scaling", "scaler"), [("standard", StandardScaler), ("maxabs", MaxAbsScaler), ("robust", RobustScaler)]
+)
+def test_a_column_whose_quartiles_are_the_same_is_as_scikit_learn_leaves_it(scaling, scaler):
+    values = np.array([0.0, 0.0, 0.0, 1000.0]) if scaling != "robust" else np.array([7.0, 7.0, 7.0, 1000.0])
+    y = np.tile(Y, 3)
+    column = np.concatenate([np.tile(values[:1], 8), values])
+    rows = prepare([numeric("a", *column)], y, NAMES, Recipe(**PLAIN, scaling=scaling), "t.csv")
+    np.testing.assert_allclose(rows.X[:, 0], scaler().fit_transform(column[:, None])[:, 0], rtol=1e-11)

@@ -21,6 +21,8 @@ from banditlab.validation import nonnegative, positive, resolve
 
 ROOT_FROM = 1e7
 """R^2 / lambda above which C, A^{-1} = C C', stands in the place of A^{-1}: that has lost all but 1e-10 of a margin there."""
+ROOT_TO = 1e14
+"""R^2 / lambda above which C has lost too much, too, for a certificate."""
 
 
 class State(NamedTuple):
@@ -235,8 +237,11 @@ class AIOLI(KernelForecaster):
         return aioli(rounds, d, self.margin_bound, R, self.regularization, self.curvature)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far, in nats; NaN for a curvature that is not admissible."""
-        if not self._proved():
+        """Return the data-dependent bound on the regret so far, in nats.
+
+        NaN for a curvature that is not admissible, and for a regularization so small that rounding is not.
+        """
+        if not self._proved() or self.problem.radius**2 > ROOT_TO * self.regularization:
             return math.nan
         return self.regularization * self.margin_bound**2 + float(self.state.spent[0])
 

@@ -152,6 +152,21 @@ def test_kernel_aioli_never_claims_less_than_is_true(lam: float, kind: str) -> N
     assert np.isnan(claimed) if lam == 1e-12 else exact - 1e-9 <= claimed <= 1.001 * exact
 
 
+@pytest.mark.parametrize("lam", [1.01e-14, 0.99e-14, 1e-100, 1e-300, 1e-320])
+def test_aioli_claims_nothing_where_its_root_has_lost_its_digits(lam: float) -> None:
+    d, n, B = 3, 12, 2.0
+    player = AIOLI(Problem(d, 2, 1.0), None, norm_bound=B, regularization=lam)
+    for x, y in zip(contexts("nearly", n, d), labels(2, n), strict=True):
+        player.update(x, int(y))
+    if lam < 1e-14:
+        assert np.isnan(player.certificate())
+        return
+    direct = witness.Aioli(d, lam, player.curvature, player.margin_bound)
+    for x, y in zip(contexts("nearly", n, d), labels(2, n), strict=True):
+        direct.update(x, int(y))
+    assert player.certificate() == pytest.approx(float(direct.certificate()), rel=1e-8)
+
+
 def test_aioli_by_a_root_is_aioli() -> None:
     """The two forms on one stream, where both are right."""
     d, n = 4, 60

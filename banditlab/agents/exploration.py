@@ -15,11 +15,10 @@ from banditlab.bounds.decoding import mistakes_per_nat, mistakes_unit
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import row, stretch
-from banditlab.numerics.decoding import DECODINGS, Decoding, decode_forecast
+from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
 from banditlab.numerics.draws import draw, draw_uniform, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
-from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, RoundAgent, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
@@ -35,8 +34,7 @@ STRETCH = 128
 def decide(z, u, gamma, rule, p):
     """Play from the logits z (K,): p = gamma/K + (1 - gamma) h(softmax(z)), h the decoding; return (action, explored)."""
     K = p.shape[0]
-    softmax_into(z, p)
-    decode_forecast(rule, p)
+    decoded_softmax(rule, z, p)
     explored = u[0] < gamma
     action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
     for k in range(K):

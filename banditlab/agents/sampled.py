@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
 from banditlab.bounds.decoding import decoded_forecast, mistakes_per_nat, mistakes_unit
 from banditlab.numerics.contexts import row
-from banditlab.numerics.decoding import DECODINGS, Decoding, decode_forecast
+from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
 from banditlab.numerics.draws import draw, is_answer
 from banditlab.numerics.jit import bind, borrow, njit
-from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
@@ -28,8 +27,7 @@ from banditlab.validation import one_of
 @njit
 def decide(z, u, rule, p):
     """Write softmax(z), decoded, into p (K,) and return a draw from it."""
-    softmax_into(z, p)
-    decode_forecast(rule, p)
+    decoded_softmax(rule, z, p)
     return draw(p, u[1])
 
 

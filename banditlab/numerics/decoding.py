@@ -20,6 +20,7 @@ from typing import Literal, get_args
 
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.softmax import softmax_into
 
 Decoding = Literal["sample", "half-log", "sparsemax", "randomized", "gap", "thresholded"]
 """The rules by name, as settings spell them."""
@@ -29,6 +30,16 @@ SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS)
 
 SLACK = 1e-9
 """By how much the sum of a forecast may miss 1."""
+
+
+@njit
+def decoded_softmax(rule, z, q):
+    """Write what `rule` plays from the forecast softmax(z) into q (K,), for z (K,); NaN where there is no softmax."""
+    if rule == HALF_LOG:
+        half_log_of_softmax(z, q)
+    else:
+        softmax_into(z, q)
+        decode_forecast(rule, q)
 
 
 @njit
@@ -73,6 +84,36 @@ def half_log(best, q):
         # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
         share = 1.0 + 0.5 * math.log2(q[k]) if q[k] > 0.25 and k != best else 0.0
         left -= share
+        q[k] = share
+    q[best] = left
+
+
+@inline
+def half_log_of_softmax(z, q):
+    """`half_log` of softmax(z) in one go: only classes above 1/4 are divided by the sum.
+
+    The best class is that of the largest logit, also where the softmax of another is the same by rounding.
+    """
+    best, top = 0, z[0]
+    for k in range(1, z.shape[0]):
+        better = z[k] > top
+        best = k if better else best
+        top = z[k] if better else top
+    total = 0.0
+    for k in range(z.shape[0]):
+        q[k] = math.exp(z[k] - top)
+        total += q[k]
+    if math.isnan(total):  # a logit is NaN, or the largest is infinite
+        refuse(q)
+        return
+    q[best], left = 0.0, 1.0
+    for k in range(z.shape[0]):
+        share = 0.0
+        if (
+            q[k] > 0.25 * total
+        ):  # a quarter is exact: as in `half_log`, but for s_k that is rounded to 1/4, whose share is 0
+            share = 1.0 + 0.5 * math.log2(q[k] / total)
+            left -= share
         q[k] = share
     q[best] = left
 

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from banditlab.bounds.decoding import decoding_constant
-from banditlab.numerics.decoding import DECODINGS, HALF_LOG, RANDOMIZED, SAMPLE, SPARSEMAX, decode_forecast
+from banditlab.numerics.decoding import (
+    DECODINGS,
+    HALF_LOG,
+    RANDOMIZED,
+    SAMPLE,
+    SPARSEMAX,
+    decode_forecast,
+    decoded_softmax,
+)
+from banditlab.numerics.softmax import softmax_into
 
 Floats = NDArray[np.float64]
 SIZES = {2: 400, 3: 40, 4: 20, 5: 12, 6: 10}
@@ -216,3 +225,37 @@ def test_sample_leaves_the_forecast_to_the_last_bit() -> None:
 
 def test_the_names_are_the_places() -> None:
     assert DECODINGS == ("sample", "half-log", "sparsemax", "randomized", "gap", "thresholded")
+
+
+@pytest.mark.parametrize("rule", range(len(DECODINGS)), ids=DECODINGS)
+@pytest.mark.parametrize("K", [1, 2, 3, 10, 1000])
+def test_logits_are_decoded_as_their_softmax_is(rule: int, K: int) -> None:
+    rng = np.random.default_rng(K)
+    Z = [scale * rng.standard_normal(K) for scale in (1e-3, 1.0, 5.0, 700.0, 1e200) for _ in range(50)]
+    for classes in range(1, min(K, 6) + 1):  # ties, also at exactly 1/4 each, and classes that are out of the question
+        z = np.full(K, -np.inf)
+        z[rng.choice(K, classes, replace=False)] = rng.standard_normal()
+        Z += [z, np.maximum(z, -1e308), np.maximum(z, z.max() - 1.0)]
+    for z in Z:
+        s, q = np.empty(K), np.empty(K)
+        softmax_into(z, s)
+        decode_forecast(rule, s)
+        decoded_softmax(rule, z, q)
+        np.testing.assert_array_equal(q, s)
+
+
+@pytest.mark.parametrize("rule", range(len(DECODINGS)), ids=DECODINGS)
+def test_logits_that_have_no_softmax_are_no_forecast(rule: int) -> None:
+    q = np.empty(3)
+    for z in ([np.nan, 0.0, 0.0], [9.0, 0.0, np.nan], [0.0, np.inf, 0.0], [-np.inf] * 3):
+        decoded_softmax(rule, np.array(z), q)
+        assert np.isnan(q).any()
+
+
+@pytest.mark.parametrize("rule", range(len(DECODINGS)), ids=DECODINGS)
+def test_of_logits_whose_softmax_ties_some_largest_one_is_best(rule: int) -> None:
+    z, q = np.array([0.0, 1e-200, 1e-201]), np.empty(3)
+    decoded_softmax(rule, z, q)
+    np.testing.assert_array_equal(np.sort(q), np.sort(decoded(rule, np.full((1, 3), 1 / 3))[0]))
+    if rule == HALF_LOG:  # the larger logit's, not the first
+        assert np.argmax(q) == 1

@@ -32,6 +32,7 @@ PARTS = {
     "peers": "our agents and other libraries' methods on identical digits streams",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",
+    "mutants": "random wrong lines in the package, and whether the tests notice them: docs/results/mutants.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",
 }

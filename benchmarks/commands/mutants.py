@@ -1,0 +1,117 @@
+"""Do the tests notice a wrong line? Random single changes of the package, each against the tests that are meant to see it.
+
+A mutant is one operator, comparison or constant of `banditlab/` made another, drawn from all of them by `--seed`. It is
+noticed if one test that passes on the sources as they are fails, or never ends. The tests asked: those that name the module,
+those of its room, recorded runs of the players that use it, and the slow ones among the first (`measure/mutants/witnesses.py`).
+A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason.
+
+`--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
+`--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes `docs/results/mutants.csv`
+and the table of `docs/results/mutants.md`; `--only-show` draws and prints, and plays nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from benchmarks.measure.mutants.playing import NOTICED, Ground, Verdict
+from benchmarks.measure.mutants.sites import Mutant, drawn
+
+ROOT = Path(__file__).parents[2]
+EQUIVALENT = ROOT / "benchmarks/tables/mutants-equivalent.csv"
+PLACE = ROOT / "docs/results"
+HEADER = ("path", "line", "before", "after", "text", "outcome", "by", "seconds")
+
+
+def main(
+    *,
+    sample: int = 50,
+    seed: int = 0,
+    rooms: str = "",
+    limit: float = 600.0,
+    jobs: int = 1,
+    keep: bool = False,
+    only_show: bool = False,
+) -> None:
+    """Draw mutants, play them, print each that is not noticed and the table by room."""
+    mutants = drawn(ROOT, sample, seed, tuple(filter(None, rooms.split(","))))
+    if only_show:
+        for mutant in mutants:
+            print(f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}")
+        return
+    reasons = equivalents()
+    rows = []
+    for mutant, verdict in played(mutants, limit, jobs):
+        reason = (
+            "" if verdict.outcome == NOTICED else reasons.get((mutant.path, mutant.text, mutant.before, mutant.after))
+        )
+        outcome = "equivalent" if reason else verdict.outcome
+        rows.append((mutant, outcome, reason or verdict.by, round(verdict.seconds, 1)))
+        print(
+            f"{len(rows):4} {outcome:12} {shown(mutant)}  [{reason or verdict.by}] {verdict.seconds:.0f} s", flush=True
+        )
+    table = by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows])
+    print("\n" + table)
+    if keep:
+        write(rows, table, sample, seed)
+
+
+def shown(mutant: Mutant) -> str:
+    """Return a mutant in one line."""
+    return f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}"
+
+
+def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mutant, Verdict]]:
+    """Yield mutants with their verdicts, `jobs` at a time, each in a copy of the tree."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as threads:
+        free: SimpleQueue[Ground] = SimpleQueue()
+        for job in range(jobs):
+            free.put(Ground(ROOT, Path(place) / str(job)))
+
+        def trial(mutant: Mutant) -> tuple[Mutant, Verdict]:
+            ground = free.get()
+            try:
+                return mutant, ground.tried(mutant, limit)
+            finally:
+                free.put(ground)
+
+        yield from threads.map(trial, mutants)
+
+
+def equivalents() -> dict[tuple[str, str, str, str], str]:
+    """Return why a mutant changes nothing that can be seen, by path, line of text, what stood there and what stands there."""
+    with EQUIVALENT.open(encoding="utf-8", newline="") as file:
+        return {(row["path"], row["text"], row["before"], row["after"]): row["reason"] for row in csv.DictReader(file)}
+
+
+def by_room(found: list[tuple[str, str]]) -> str:
+    """Return the counts by room as a table in Markdown, the share that is noticed or equivalent last."""
+    lines = ["| room | mutants | noticed | equivalent | not noticed | out of time | share |", "|---|" + "---:|" * 6]
+    for room in [*sorted({room for room, _ in found}), "all"]:
+        outcomes = Counter(outcome for each, outcome in found if room in (each, "all"))
+        total = outcomes.total()
+        good = outcomes["noticed"] + outcomes["equivalent"]
+        counts = [outcomes[name] for name in ("noticed", "equivalent", "not noticed", "out of time")]
+        lines.append(
+            f"| {room} | {total} | " + " | ".join(map(str, counts)) + f" | {100 * good / max(1, total):.0f} % |"
+        )
+    return "\n".join(lines)
+
+
+def write(rows: list[tuple[Mutant, str, str, float]], table: str, sample: int, seed: int) -> None:
+    """Write what was found as `docs/results/mutants.csv`, and the table into the page."""
+    from banditlab.analysis.pages import fill_page
+
+    with (PLACE / "mutants.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADER)
+        for mutant, outcome, by, seconds in rows:
+            writer.writerow([mutant.path, mutant.line, mutant.before, mutant.after, mutant.text, outcome, by, seconds])
+    command = f"`python -m benchmarks mutants --sample {sample} --seed {seed} --keep`"
+    fill_page(PLACE / "mutants.md", {"rooms": table, "command": command})

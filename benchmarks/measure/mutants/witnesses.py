@@ -1,0 +1,94 @@
+"""Which tests are meant to see a wrong line: those that name its module, those of its room, recorded runs of what uses it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ALSO = {
+    "analysis": ["tests/cli"],
+    "boosting": [],
+    "engine": ["tests/lab", "tests/cli"],
+    "players": ["tests/checks", "tests/engine/test_play.py", "tests/lab"],
+    "results": ["tests/engine/test_sweep.py", "tests/engine/test_stale_inputs.py"],
+}
+"""Tests of other rooms that are about this one, too."""
+QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
+"""Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
+USERS = 3
+"""So many players' recorded runs at most."""
+
+
+def witnesses(root: Path, path: str) -> list[list[str]]:
+    """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`."""
+    parts = Path(path).parts
+    room, stem = (parts[1] if len(parts) > 2 else "top"), Path(path).stem.strip("_")
+    folder = root / "tests" / room
+    own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
+    for each in ALSO.get(room, []):
+        place = root / each
+        own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
+    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    every = sorted((root / "tests").rglob("test_*.py"))
+    near = [test for test in every if stem in test.stem or _names(test, module)]
+    if len(near) > 8:  # a module that everything names: its own room's tests will do
+        near = [test for test in near if test in own] or near[:8]
+    tests = [test.relative_to(root).as_posix() for test in dict.fromkeys([*near, *own]) if "record" not in test.parts]
+    close = [test.relative_to(root).as_posix() for test in near if "record" not in test.parts]
+    groups = [tests] if tests else []
+    recorded = " or ".join(_recorded(root, room, module))
+    if recorded:
+        groups.append(["tests/record", "-k", recorded, "-m", "slow or not slow"])
+    if close:
+        groups.append([*close, "-m", "slow"])
+    return groups
+
+
+def _recorded(root: Path, room: str, module: str) -> list[str]:
+    if room in ("comparators", "envs"):
+        return ["comparators/" if room == "comparators" else "environments/"]
+    return [f"players/{id_}/" for id_ in _users(root, module)]
+
+
+def _users(root: Path, module: str) -> list[str]:
+    """Return the ids of the nearest players that use a module: its own, or of modules that import it, and so on."""
+    graph, ids = _graph(root)
+    seen, layer = {module}, [module]
+    while layer:
+        found = sorted({id_ for each in layer for id_ in ids.get(each, [])})
+        if found:
+            found.sort(key=lambda id_: (QUICK.index(id_) if id_ in QUICK else len(QUICK), id_))
+            return found[:USERS]
+        layer = [user for user, used in graph.items() if user not in seen and used & set(layer)]
+        seen |= set(layer)
+    return []
+
+
+@cache
+def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
+    """Return which modules of the package each imports, and the ids of the players that each defines."""
+    graph, ids = {}, {}
+    for file in sorted((root / "banditlab").rglob("*.py")):
+        module = file.relative_to(root).as_posix().removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        tree = ast.parse(file.read_bytes())
+        graph[module] = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
+        if module.startswith(("banditlab.agents", "banditlab.forecasters", "banditlab.boosting")):
+            ids[module] = [
+                statement.value.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ClassDef)
+                for statement in node.body
+                if isinstance(statement, ast.Assign)
+                and isinstance(statement.targets[0], ast.Name)
+                and statement.targets[0].id == "id"
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ]
+    return graph, ids
+
+
+@cache
+def _names(test: Path, module: str) -> bool:
+    text = test.read_text("utf-8")
+    return f"from {module} import" in text or f"import {module}\n" in text

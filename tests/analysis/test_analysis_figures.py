@@ -10,7 +10,7 @@ from banditlab.analysis import load, write_report
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.curves import mistake_curves, relative_panels
 from banditlab.analysis.look import name_ticks, new_figure, shared_legend, styled, styles
-from banditlab.analysis.plots import relative_against_rounds
+from banditlab.analysis.plots import mistakes_against_rounds, relative_against_rounds
 
 
 def text_of(folder) -> str:
@@ -96,3 +96,20 @@ def test_ticks_are_plain_numbers(axis):
     chosen = getattr(ax, f"{axis}axis")
     assert [text.get_text() for text in chosen.get_ticklabels()] == ["1", "2.5", "100"]
     assert len(ax.xaxis.get_minorticklocs()) == len(ax.yaxis.get_minorticklocs()) == 0
+
+
+def test_the_axis_of_mistakes_ends_below_the_smallest_share(new_folder):
+    """Its curves are shares of the rounds so far, from the first round that the axis shows."""
+    folder = new_folder()
+    for repetition in range(3):
+        folder.add_run("few", repetition, 3.0)
+        folder.add_run("many", repetition, 80.0)
+    folder.write()
+    curves = mistake_curves(arenas(load(folder.out))[0])
+    [ax] = mistakes_against_rounds(curves, styles(["few", "many"])).axes
+    shown = [line.get_ydata() for line in ax.lines]
+    for curve, line in zip(curves, shown, strict=True):
+        assert line == pytest.approx(curve.mean / curve.rounds)
+    first = ax.get_xlim()[0]
+    least = min(float(line[curve.rounds >= first].min()) for curve, line in zip(curves, shown, strict=True))
+    assert ax.get_ylim() == pytest.approx((min(0.5, 0.8 * least), 1.06))

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import scipy.sparse
 
-from banditlab.numerics.running_norm import fold, measured, note, running_norm
+from banditlab.agents.gaptron import Gaptron
+from banditlab.numerics.running_norm import LARGEST, SCALE, SQUARE, fold, measured, note, running_norm
+from banditlab.numerics.sparse_rows import SparseRows
+from banditlab.players.agent import Trace
+from banditlab.problem import Problem
 
 
 def test_a_square_that_falls_far_is_measured_anew():
@@ -19,3 +25,21 @@ def test_a_square_that_falls_far_is_measured_anew():
     fold(V, norm)
     assert V.tolist() == [[1.5, 0.0], [0.0, 2.0]]
     assert norm[:4].tolist() == [1.0, 6.25, 6.25, 0.0]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_after_a_long_stream_the_running_square_is_the_fresh_one(sparse):
+    """In a ball that is hit all the time; sparse updates add what single entries gained."""
+    d, K, T = 40, 3, 2000
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((T, d)) * (rng.random((T, d)) < 0.2)
+    X[:, 0] += 0.1
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(K, size=T)
+    agent = Gaptron(Problem(d, K, 1.0, T), np.random.default_rng(2), gamma=0.9, norm_bound=0.05)
+    agent.play_block(SparseRows.of(scipy.sparse.csr_array(X)) if sparse else X, y, Trace.empty(T))
+    norm = agent.state.norm
+    fresh = float((agent.state.V**2).sum())
+    assert norm[SQUARE] == pytest.approx(fresh, rel=1e-9)
+    assert norm[LARGEST] >= norm[SQUARE] > 0.0
+    assert norm[SCALE] ** 2 * fresh <= agent.state.norm[-1] ** 2 * (1 + 1e-9)

@@ -14,6 +14,8 @@ ALSO = {
     "results": ["tests/engine/test_sweep.py", "tests/engine/test_stale_inputs.py"],
 }
 """Tests of other rooms that are about this one, too."""
+KERNELS = ("agents", "boosting", "forecasters", "numerics")
+"""Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
 USERS = 3
@@ -34,15 +36,22 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     near = [test for test in every if stem in test.stem or _names(test, module)]
     if len(near) > 8:  # a module that everything names: its own room's tests will do
         near = [test for test in near if test in own] or near[:8]
-    tests = [test.relative_to(root).as_posix() for test in dict.fromkeys([*near, *own]) if "record" not in test.parts]
-    close = [test.relative_to(root).as_posix() for test in near if "record" not in test.parts]
-    groups = [tests] if tests else []
-    recorded = " or ".join(_recorded(root, room, module))
-    if recorded:
-        groups.append(["tests/record", "-k", recorded, "-m", "slow or not slow"])
-    if close:
-        groups.append([*close, "-m", "slow"])
+    near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
+    first = [test for test in near if test in own]
+    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, module)), "-m", "slow or not slow"]
+    rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
+    asked = recorded if recorded[2] else []
+    # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests compile many.
+    kernels = room in KERNELS and first and asked
+    ordered = [first, asked, elsewhere] if kernels else [first, rest, elsewhere, asked]
+    groups = [group if group is asked else _named(root, group) for group in ordered if group]
+    if near:
+        groups.append([*_named(root, near), "-m", "slow"])
     return groups
+
+
+def _named(root: Path, tests: list[Path]) -> list[str]:
+    return [test.relative_to(root).as_posix() for test in dict.fromkeys(tests)]
 
 
 def _recorded(root: Path, room: str, module: str) -> list[str]:

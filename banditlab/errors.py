@@ -15,6 +15,10 @@ class UsageError(BanditlabError, ValueError):
     """The request was wrong (a setting, a key, a file): the command line exits with 2."""
 
 
+class ClusterError(BanditlabError):
+    """A cluster cannot be reached or does nothing: finished runs are stored, the command line exits with 2."""
+
+
 class IncompatibleError(BanditlabError):
     """This player cannot meet this problem (AIOLI at K > 2): a sweep records the pair as skipped, with the reason."""
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich.console
 from rich.box import SIMPLE_HEAD
@@ -35,16 +35,19 @@ class Console:
     def __init__(self) -> None:
         self.out = rich.console.Console(highlight=False, soft_wrap=False)
 
-    def run_sweep(self, sweep: Sweep, folder: Path, jobs: int, report: bool = True) -> int:
-        """Run, then report and print the ranked table unless they are not wanted; return the exit code."""
+    def run_sweep(self, sweep: Sweep, folder: Path, report: bool = True, **options: Any) -> int:
+        """Run with the options of `Sweep.run`, then report and print the ranked table unless they are not wanted.
+
+        Return the exit code.
+        """
         for notice in Store(folder).notices:  # a folder that cannot be used is said before anything else
             self.out.print(escape(f"notice: {notice}"), soft_wrap=True)
         self._announce(sweep)
         try:
             if self.out.is_terminal:
-                result = self._with_bar(sweep, folder, jobs)
+                result = self._with_bar(sweep, folder, options)
             else:
-                result = sweep.run(folder, jobs=jobs, watch=_PlainLines(self.out))
+                result = sweep.run(folder, watch=_PlainLines(self.out), **options)
         except KeyboardInterrupt:
             self.out.print("interrupted; finished runs are stored, and the same command does the rest")
             return 130
@@ -97,7 +100,7 @@ class Console:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             self.out.print(escape(line), soft_wrap=True)
 
-    def _with_bar(self, sweep: Sweep, folder: Path, jobs: int) -> Result:
+    def _with_bar(self, sweep: Sweep, folder: Path, options: dict[str, Any]) -> Result:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -108,17 +111,20 @@ class Console:
         with Bar(*columns, console=self.out) as bar:
             line = bar.add_task("starting", total=None, done="", left="")
 
+            noticed = _Notices(self.out)
+
             def watch(progress: Progress) -> None:
+                noticed(progress)
                 bar.update(
                     line,
-                    description=escape(progress.stage),
+                    description=escape(_stage(progress)),
                     total=progress.runs + progress.streams,
                     completed=progress.runs_done + progress.streams_done,
                     done=_done(progress, rate=self.out.width >= WIDE),
                     left=_left(progress),
                 )
 
-            return sweep.run(folder, jobs=jobs, watch=watch)
+            return sweep.run(folder, watch=watch, **options)
 
     def _say_result(self, result: Result, folder: Path) -> None:
         if result.kept:
@@ -210,15 +216,39 @@ class _PlainLines:
 
     def __init__(self, out: rich.console.Console) -> None:
         self.out, self.last, self.stage = out, -PLAIN_EVERY, ""
+        self.noticed = _Notices(out)
 
     def __call__(self, progress: Progress) -> None:
+        self.noticed(progress)
         done = progress.runs_done + progress.streams_done
         total = progress.runs + progress.streams
         if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
-            parts = (f"{progress.seconds:5.0f} s", _done(progress), _left(progress), progress.stage)
+            parts = (f"{progress.seconds:5.0f} s", _done(progress), _left(progress), _stage(progress))
             self.out.print(escape("  ".join(filter(None, parts))), soft_wrap=True)
+
+
+class _Notices:
+    """What comes up while a sweep runs, each line once."""
+
+    def __init__(self, out: rich.console.Console) -> None:
+        self.out, self.said = out, 0
+
+    def __call__(self, progress: Progress) -> None:
+        for line in progress.notices[self.said :]:
+            self.out.print(escape(f"notice: {one_line(line)}"), soft_wrap=True)
+        self.said = len(progress.notices)
+
+
+def _stage(progress: Progress) -> str:
+    """Return what is going on, and of a cluster who does it."""
+    state = progress.cluster
+    if state is None:
+        return progress.stage
+    lost = f", {state.deaths:,} lost" if state.deaths else ""
+    there = f"{_many(state.workers, 'worker')}{lost}, {_many(state.in_flight, 'task')} in flight"
+    return f"{progress.stage} ({there})"
 
 
 def _done(progress: Progress, *, rate: bool = True) -> str:
@@ -313,6 +343,51 @@ def print_status(folder: Path) -> int:
         line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
         out.print(escape(line), soft_wrap=True)
     return 0 if n_done == len(wanted) and not n_failed else 1
+
+
+def watch_status(folder: Path, every: float) -> None:
+    """Say in a line every few seconds how far a sweep is, which another process plays, until nothing is missing."""
+    out = rich.console.Console(highlight=False)
+    began: tuple[float, int] | None = None
+    while True:
+        plan = read_plan(folder)
+        wanted = set(plan["runs"])
+        done = len(finished_runs(folder) & wanted)
+        failed = sum(file.stem in wanted for file in folder.glob("failed/*.json"))
+        now = time.monotonic()
+        began = began or (now, done)
+        rate = (done - began[1]) / (now - began[0]) if now > began[0] else 0.0
+        parts = [f"{done:,}/{_many(len(wanted), 'run')}", f"{failed:,} failed" if failed else ""]
+        if rate:
+            parts += [f"{rate:,.3g} runs/s", f"about {math.ceil((len(wanted) - done) / rate)} s left"]
+        out.print(escape("  ".join(filter(None, (time.strftime("%H:%M:%S"), *parts)))), soft_wrap=True)
+        if done + failed >= len(wanted):
+            return
+        time.sleep(every)
+
+
+def print_merge(parts: Sequence[Path], folder: Path) -> int:
+    """Merge the parts of a sweep, and say what came of it; return 1 where something is missing or failed."""
+    from banditlab.results.merge import merge
+
+    merged = merge(parts, folder)
+    out = rich.console.Console(highlight=False, soft_wrap=True)
+    out.print(
+        escape(f"{folder}: {merged.runs:,} of {_many(merged.wanted, 'run')} of the parts that were merged so far")
+    )
+    for name in merged.damaged:
+        out.print(escape(f"damaged: {name}; the command that made the part does again what it alone held"))
+    for part, lacking in merged.unfinished.items():
+        out.print(escape(f"unfinished: {part} lacks {_many(lacking, 'run')}; the command that made it does the rest"))
+    if merged.missing_shards:
+        missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
+        out.print(f"missing: {missing}; run them, and merge again")
+    if merged.failed:
+        out.print(f"{merged.failed:,} failed; `banditlab status {escape(str(folder))}` says which")
+    whole = merged.runs == merged.wanted and not (merged.missing_shards or merged.failed)
+    if whole:
+        out.print(escape(f"all {merged.of} parts are there; `banditlab report {folder}` writes the report"))
+    return 0 if whole else 1
 
 
 def print_checks(subject: str) -> int:

@@ -33,6 +33,15 @@ Format = Literal["auto", "csv", "parquet", "libsvm"]
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust"]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", help="Play on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, local:N."
+    ),
+]
+Patience = Annotated[
+    float, typer.Option("--patience", min=1, help="Seconds a cluster may do nothing before the sweep gives up.")
+]
 
 
 # What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
@@ -71,17 +80,21 @@ def run(
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")
     ] = True,
-    backend: Annotated[str | None, typer.Option(hidden=True)] = None,
-    shard: Annotated[str | None, typer.Option(hidden=True)] = None,
+    cluster: OnCluster = None,
+    patience: Patience = 120.0,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="Only part i of n, as i/n: whole streams; `merge` puts parts together."),
+    ] = None,
 ) -> None:
     """Run a sweep, or what is missing of it, and report."""
-    for name, value in (("--backend", backend), ("--shard", shard)):
-        if value is not None:
-            raise UsageError(f"{name} comes with a later version; a sweep runs on this machine with -j")
     _open_labs(lab)
     from banditlab.engine import read_spec
 
-    _run_or_estimate(read_spec(spec, overrides), str(spec), out, jobs, dry_run, report)
+    part = _part(shard)
+    _run_or_estimate(
+        read_spec(spec, overrides), str(spec), out, jobs, dry_run, report and part is None, cluster, patience, part
+    )
 
 
 @app.command()
@@ -112,6 +125,8 @@ def compare(
     scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")] = None,
     dry_run: DryRun = False,
     lab: Lab = None,
+    cluster: OnCluster = None,
+    patience: Patience = 120.0,
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
@@ -128,29 +143,67 @@ def compare(
         "scaling": scaling,
     }
     spec = comparison(data, label, passes=passes, rounds=rounds, repetitions=repetitions, **settings)
-    _run_or_estimate(spec, str(data), out, jobs, dry_run)
+    _run_or_estimate(spec, str(data), out, jobs, dry_run, True, cluster, patience)
 
 
 def _run_or_estimate(
-    spec: Any, where: str, out: Path | None, jobs: int | None, dry_run: bool, report: bool = True
+    spec: Any,
+    where: str,
+    out: Path | None,
+    jobs: int | None,
+    dry_run: bool,
+    report: bool = True,
+    cluster: str | None = None,
+    patience: float = 120.0,
+    part: tuple[int, int] | None = None,
 ) -> None:
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
     from banditlab.engine import Sweep
 
+    if cluster is not None and jobs is not None:
+        raise UsageError("-j is for this machine; a cluster plays on all its workers")
     sweep = Sweep(spec, where=where)
-    folder = out or default_folder(spec.name)
+    folder = out or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if dry_run:
         print_dry_run(sweep, jobs or _cores(), folder)
     else:
-        raise typer.Exit(Console().run_sweep(sweep, folder, jobs or _cores(), report))
+        options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
+        raise typer.Exit(Console().run_sweep(sweep, folder, report, **options))
+
+
+def _part(text: str | None) -> tuple[int, int] | None:
+    """Return (i, n) of "i/n"."""
+    if text is None:
+        return None
+    index, _, of = text.partition("/")
+    if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
+        raise UsageError(f"--shard {text}: must be i/n with 1 <= i <= n, for instance 1/5")
+    return int(index), int(of)
 
 
 @app.command()
-def status(out: Folder) -> None:
-    """Say what a results folder holds and what is missing."""
-    from banditlab.cli.console import print_status
+def merge(
+    parts: Annotated[list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="Folders that `run --shard i/n` made.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Results folder of the whole sweep.")],
+) -> None:
+    """Put the parts of a sweep together, each run exactly once; missing parts are named."""
+    from banditlab.cli.console import print_merge
 
+    raise typer.Exit(print_merge(parts, out))
+
+
+@app.command()
+def status(
+    out: Folder,
+    watch: Annotated[bool, typer.Option("--watch", help="Say it again and again, until all is done.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks, with --watch.")] = 5.0,
+) -> None:
+    """Say what a results folder holds and what is missing."""
+    from banditlab.cli.console import print_status, watch_status
+
+    if watch:
+        watch_status(out, every)
     raise typer.Exit(print_status(out))
 
 

@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from banditlab.engine.making import make_agent as make_agent
     from banditlab.engine.making import make_env as make_env
     from banditlab.engine.making import make_forecaster as make_forecaster
+    from banditlab.engine.progress import Progress as Progress
     from banditlab.engine.runner import Played as Played
     from banditlab.engine.runner import play as play
     from banditlab.engine.spec import Spec as Spec
     from banditlab.engine.spec import make_spec as make_spec
     from banditlab.engine.spec import read_spec as read_spec
     from banditlab.engine.sweep import Estimate as Estimate
-    from banditlab.engine.sweep import Progress as Progress
     from banditlab.engine.sweep import Result as Result
     from banditlab.engine.sweep import Sweep as Sweep
 
 _PLACES = {
     "Estimate": "banditlab.engine.sweep",
     "Played": "banditlab.engine.runner",
-    "Progress": "banditlab.engine.sweep",
+    "Progress": "banditlab.engine.progress",
     "Result": "banditlab.engine.sweep",
     "Spec": "banditlab.engine.spec",
     "Sweep": "banditlab.engine.sweep",

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,13 @@ STARTS = 5  # workers in a row that may end before they begin a run; of those ki
 OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
 
 
-def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
+def dispatch(
+    tasks: Iterable[Task], jobs: int, store: Store, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[list[Outcome], Task]]:
     """Have tasks done by `jobs` processes; yield outcomes as they come, with the task they belong to.
 
-    All tasks are the package's own, or all are `foreign`: a plug-in may leave a process in any state.
+    All tasks are the package's own, or all are `foreign`: a plug-in may leave a process in any state. A deque is taken as it
+    is, and may grow while its tasks are done. Once `stopped` says so the workers store what is finished, and nothing follows.
 
     Raises
     ------
@@ -45,23 +48,26 @@ def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[l
     """
     crew = _Crew(tasks, jobs, store)
     try:
-        yield from crew.work()
+        yield from crew.work(stopped)
     finally:
         crew.leave()
 
 
 class _Crew:
-    def __init__(self, tasks: Sequence[Task], jobs: int, store: Store) -> None:
-        self.queue, self.alone = deque(tasks), deque[Task]()
+    def __init__(self, tasks: Iterable[Task], jobs: int, store: Store) -> None:
+        self.queue = tasks if isinstance(tasks, deque) else deque(tasks)
+        self.alone = deque[Task]()
         self.jobs, self.store = jobs, store
         self.mail: Mail = queue.SimpleQueue()
-        self.key = circumstances(tasks[0].labs, foreign=tasks[0].foreign)
+        self.key = circumstances(self.queue[0].labs, foreign=self.queue[0].foreign)
         self.workers: list[Worker] = []
         self.memory_kills = memory_kills()
         self.tries, self.kills, self.starts = Counter[str](), Counter[str](), Counter[bool]()
 
-    def work(self) -> Iterator[tuple[list[Outcome], Task]]:
+    def work(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[list[Outcome], Task]]:
         while self.queue or self.alone or any(worker.task for worker in self.workers):
+            if stopped():
+                return
             self._give()
             try:
                 worker, word = self.mail.get(timeout=TICK)
@@ -154,6 +160,8 @@ class _Crew:
         return self.kills[id_] >= most or self.tries[id_] >= ATTEMPTS
 
     def _blame(self, task: Task, run: Any, error: str) -> tuple[list[Outcome], Task]:
+        if task.warming:  # the run itself will say so
+            return [Outcome(task.id_of(run), 0, 0.0)], _of(task, [run])
         outcome = store_failure(self.store, run, task.comparators, error, "the worker process left no traceback")
         return [outcome], _of(task, [run])
 

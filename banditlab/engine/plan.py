@@ -130,6 +130,28 @@ class Plan:
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
+    shard: dict[str, Any] = field(default_factory=dict)
+    """Of a part of a plan: which part of how many, the whole plan's hash, and the places of its runs in the whole."""
+
+    def part(self, index: int, of: int) -> Plan:
+        """Return the part with this number, from 1 on, of so many: whole streams, one to each part in turn.
+
+        Raises
+        ------
+        UsageError
+            No such part.
+        """
+        if not 1 <= index <= of:
+            raise UsageError(f"shard {index}/{of}: must be i/n with 1 <= i <= n")
+        mine = set(list(self.streams())[index - 1 :: of])
+        places = [place for place, run in enumerate(self.runs) if run.stream_id in mine]
+        shard = {"index": index, "of": of, "plan": self.digest(), "places": places}
+        return dataclasses.replace(self, runs=[self.runs[place] for place in places], shard=shard)
+
+    def digest(self) -> str:
+        """Return a hash of what is to be done: the runs, in their order, and the comparators' norm bounds."""
+        return digest([[run.run_id for run in self.runs], self.balls()])[:24]
+
     def streams(self) -> dict[str, Run]:
         """Return one run of each stream, by stream id; of an adaptive environment every run is a stream."""
         return {run.stream_id: run for run in self.runs}
@@ -152,7 +174,7 @@ class Plan:
             "streams": sorted({run.stream_id for run in self.runs}),
             "skipped": self.skipped,
             "data": self.data,
-        }
+        } | ({"shard": self.shard} if self.shard else {})
 
 
 def make_plan(spec: Spec, where: str = "spec") -> Plan:

@@ -1,25 +1,35 @@
-"""The package's own runs side by side, by joblib; where a worker of it dies, the rest is done by a crew.
+"""The package's own runs side by side, by joblib's loky; where a worker of it dies, the rest is done by a crew.
 
-joblib's pool breaks as a whole, and which run was being played when a worker died is not known: so nobody is blamed here.
+loky's pool breaks as a whole, and which run was being played when a worker died is not known: so nobody is blamed here.
 What is stored by then counts, and `crew`, whose workers say which run they begin, does the rest.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from banditlab.engine import crew
 from banditlab.engine.plan import Run
+from banditlab.engine.processes import THREADS
 from banditlab.engine.serving import end_with
 from banditlab.engine.work import Outcome, Task, execute
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
+IDLE_SECONDS = 300
+"""How long the pool's processes wait for the next sweep."""
+IN_FLIGHT = 2
+"""Tasks a process that are sent at a time: one that is done, one that is there when it is."""
 
-def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
+
+def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
     """Have tasks without foreign code or limits done by `jobs` processes; yield outcomes as they come, with their task.
+
+    A deque is taken as it is, and may grow while its tasks are done.
 
     Raises
     ------
@@ -28,14 +38,14 @@ def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[l
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    left = dict(enumerate(tasks))
+    queue = tasks if isinstance(tasks, deque) else deque(tasks)
+    flying: dict[Any, Task] = {}
     try:
-        for index, outcomes in _parallel(left, jobs):
-            yield outcomes, left.pop(index)
+        yield from _parallel(queue, flying, jobs)
     except BrokenProcessPool:
         finished, failed = finished_runs(store.folder), store.failed()
-        undone: list[Task] = []
-        for task in left.values():
+        undone = deque[Task]()
+        for task in [*flying.values(), *queue]:
             known = [outcome for run in task.runs if (outcome := _known(task, run, finished, failed))]
             settled = {outcome.id for outcome in known}
             if known:
@@ -43,24 +53,47 @@ def dispatch(tasks: Sequence[Task], jobs: int, store: Store) -> Iterator[tuple[l
             rest = tuple(run for run in task.runs if task.id_of(run) not in settled)
             if rest:
                 undone.append(replace(task, runs=rest))
-        if undone:
-            yield from crew.dispatch(undone, jobs, store)
+        queue.clear()
+        queue.extend(undone)
+        if queue:
+            yield from crew.dispatch(queue, jobs, store)
 
 
 def _known(task: Task, run: Run, finished: set[str], failed: set[str]) -> Outcome | None:
     """Return what the folder says of a run that nobody has told of, None for nothing; comparators are computed again."""
+    if task.warming:
+        return None
     if task.id_of(run) in failed:
         return Outcome(task.id_of(run), run.rounds, 0.0, "recorded as failed")
     return Outcome(run.run_id, run.rounds, 0.0) if not task.comparators and run.run_id in finished else None
 
 
-def _parallel(tasks: dict[int, Task], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:
-    from joblib import Parallel, delayed
+def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterator[tuple[list[Outcome], Task]]:
+    """Send tasks, a few at a time, and yield what comes back; `flying` holds what was sent and has not come back."""
+    from concurrent.futures import FIRST_COMPLETED, wait
 
-    pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_numbered)(index, task, os.getpid()) for index, task in list(tasks.items()))
+    from joblib.externals.loky import get_reusable_executor
+
+    environment = {name: os.environ.get(name, "1") for name in THREADS}
+    pool = get_reusable_executor(max_workers=jobs, timeout=IDLE_SECONDS, env=environment)
+    try:
+        while queue or flying:
+            while queue and len(flying) < IN_FLIGHT * jobs:
+                task = queue.popleft()
+                try:
+                    flying[pool.submit(_done, task, os.getpid())] = task
+                except BaseException:  # the pool is broken
+                    queue.appendleft(task)
+                    raise
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda future: future.exception() is not None):  # first what is told
+                outcomes = future.result()
+                yield outcomes, flying.pop(future)
+    finally:
+        if flying:  # interrupted, or broken: nobody waits for the rest
+            pool.shutdown(wait=True, kill_workers=True)
 
 
-def _numbered(index: int, task: Task, parent: int) -> tuple[int, list[Outcome]]:
+def _done(task: Task, parent: int) -> list[Outcome]:
     end_with(parent)
-    return index, execute(task)
+    return execute(task)

@@ -108,6 +108,7 @@ class Worker:
 # -------------------------------------------------------------------------------------------------- workers that wait
 
 Key = tuple[bool, str]
+_lock = threading.Lock()  # a cluster's worker has a thread for each task
 _waiting: dict[Key, list[Worker]] = {}
 """Workers that have nothing to do, by whether a lab's or plug-in's code was run in them and by what they would find: labs as
 they are now, environment variables, working folder."""
@@ -126,9 +127,12 @@ def circumstances(labs: Sequence[str], *, foreign: bool) -> Key:
 
 def engaged(key: Key, mail: Mail, *, fresh: bool = False) -> Worker:
     """Return a worker: one that waits, or a new one."""
-    found = _waiting.get(key, [])
-    while found and not fresh:
-        worker = found.pop()
+    while not fresh:
+        with _lock:
+            found = _waiting.get(key)
+            worker = found.pop() if found else None
+        if worker is None:
+            break
         if worker.process.poll() is None:
             worker.mail = mail
             return worker
@@ -138,11 +142,13 @@ def engaged(key: Key, mail: Mail, *, fresh: bool = False) -> Worker:
 
 def dismissed(key: Key, worker: Worker) -> None:
     """Let a worker wait for the next task; those that were engaged under other circumstances end."""
-    for other in [each for each in _waiting if each[0] is key[0] and each != key]:
-        for each in _waiting.pop(other):
-            each.end()
     worker.rest(None)
-    _waiting.setdefault(key, []).append(worker)
+    with _lock:
+        others = [each for each in _waiting if each[0] is key[0] and each != key]
+        leaving = [each for other in others for each in _waiting.pop(other)]
+        _waiting.setdefault(key, []).append(worker)
+    for each in leaving:
+        each.end()
 
 
 @atexit.register

@@ -23,7 +23,7 @@ from banditlab.engine.verify import STEPS, TEMPLATE, Replay, is_label_blind
 from banditlab.engine.wrappers import is_bare
 from banditlab.errors import PlayerError, UsageError
 from banditlab.losses import logistic_loss
-from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.read_only import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
 from banditlab.players.actor import RoundActor
 from banditlab.players.agent import Agent, Trace, checked

@@ -3,82 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from banditlab.engine import crew, pool
 from banditlab.engine.comparing import stored_pairs
+from banditlab.engine.executors.executor import Executor
+from banditlab.engine.executors.local import Local
 from banditlab.engine.plan import Plan, Run, make_plan
-from banditlab.engine.processes import LostError, ask
-from banditlab.engine.runner import play
+from banditlab.engine.progress import Progress
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
-from banditlab.engine.work import Outcome, Task, execute, facts, is_long, store_failure
-from banditlab.errors import UsageError
-from banditlab.registry import registry
+from banditlab.engine.tasks import Tasks, asked, long_streams, seconds_of
+from banditlab.engine.warming import is_cold, kind_of_run, unknown_seconds, warmed_seconds
+from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
-TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
-TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side
-FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs in which a lab's or a plug-in's code takes part
-WARM_ROUNDS = 64
-UNKNOWN_SECONDS_A_ROUND = 1e-4
-FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
-COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators, for the time left
-TASKS_A_WORKER = 16  # streams of short runs are put together into tasks as long as there are still so many
-
-Watcher = Callable[["Progress"], None]
-
-
-@dataclass
-class Progress:
-    """Where a sweep stands; handed to the watcher before every player that is compiled and after every task."""
-
-    runs: int
-    streams: int
-    """Streams whose comparators are to be computed."""
-    runs_done: int = 0
-    streams_done: int = 0
-    rounds_done: int = 0
-    failed: int = 0
-    stage: str = "compiling or loading kernels"
-    jobs: int = 1
-    run_cost: float = 0.0
-    """Estimated core-seconds of all runs, and of those that are done."""
-    run_cost_done: float = 0.0
-    run_seconds: float = 0.0
-    """Core-seconds that the runs and the comparators that are done took."""
-    stream_seconds: float = 0.0
-    began: float = field(default_factory=time.perf_counter)
-    playing_since: float | None = None
-    """When the first task began; None while kernels are compiled."""
-
-    @property
-    def rounds_per_second(self) -> float:
-        """Rounds a second since the first task began."""
-        return 0.0 if self.playing_since is None else self.rounds_done / (time.perf_counter() - self.playing_since)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the sweep began."""
-        return time.perf_counter() - self.began
-
-    @property
-    def seconds_ahead(self) -> float | None:
-        """Estimated seconds to go, runs and comparators each by what those that are done took.
-
-        None as long as next to nothing is done, and so throughout compiling, which no run's time says anything about.
-        """
-        if self.playing_since is None:
-            return None
-        run = self.run_seconds / self.run_cost_done if self.run_cost_done else 1.0
-        stream = self.stream_seconds / self.streams_done if self.streams_done else COMPARATOR_SECONDS
-        ahead = run * (self.run_cost - self.run_cost_done) + stream * (self.streams - self.streams_done)
-        return None if self.run_seconds + self.stream_seconds < 0.05 * ahead else ahead / self.jobs
+Watcher = Callable[[Progress], None]
+PATIENCE = 120.0
+"""Seconds a cluster may do nothing before a sweep gives up."""
 
 
 @dataclass
@@ -126,7 +71,16 @@ class Sweep:
         self.plan = make_plan(self.spec, where)
         self.balls = tuple(self.plan.balls())
 
-    def run(self, folder: str | Path, *, jobs: int = 1, watch: Watcher | None = None) -> Result:
+    def run(
+        self,
+        folder: str | Path,
+        *,
+        jobs: int = 1,
+        watch: Watcher | None = None,
+        cluster: Any = None,
+        patience: float = PATIENCE,
+        shard: tuple[int, int] | None = None,
+    ) -> Result:
         """Do what is missing of the sweep in a results folder.
 
         Parameters
@@ -135,159 +89,157 @@ class Sweep:
             Number of worker processes; 1 plays in this one.
         watch
             Called with the progress after every task.
+        cluster
+            Where to play instead: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
+            `distributed.Client`. Workers need this package, and no disk in common. Takes the extra `cluster`.
+        patience
+            Seconds the cluster may do nothing before this gives up.
+        shard
+            (i, n): only the i-th of n parts, from 1 on, whole streams each; `merge` puts the parts' folders together.
 
         Raises
         ------
         UsageError
-            The folder cannot be written or has another store format.
+            The folder cannot be written or has another store format; an address or a part that cannot be.
+        ClusterError
+            The cluster cannot be reached, or nothing has moved for `patience` seconds. What is finished is stored.
         """
         begin = time.perf_counter()
+        plan = self.plan if shard is None else self.plan.part(*shard)
         store = Store(folder)
-        kept = store.write_plan(spec_to_toml(self.spec, facts()), self.plan.record())
+        kept = store.write_plan(spec_to_toml(self.spec, facts()), plan.record())
         finished, redone = store.done()
-        missing = [run for run in self.plan.runs if run.run_id not in finished]
-        streams = self._streams_to_compare(store, {run.run_id for run in missing})
+        missing = [run for run in plan.runs if run.run_id not in finished]
+        streams = self._streams_to_compare(plan, store, {run.run_id for run in missing})
         progress = Progress(len(missing), len(streams))
         tell = watch or (lambda _: None)
         tell(progress)
-        costs = warm_up(missing, progress, tell)
-        tasks = self._tasks(str(store.folder), missing, streams, costs, jobs)
-        progress.run_cost = sum(_seconds(run, costs) for run in missing)
-        progress.jobs = max(1, min(jobs, len(tasks)))
-        progress.stage, progress.playing_since = "playing", time.perf_counter()
-        tell(progress)
-        for outcomes, task in _work(tasks, max(1, min(jobs, len(tasks))), store):
-            _count(progress, task, outcomes, costs)
-            tell(progress)
+        if missing or streams:
+            with _executor(cluster, jobs, store, patience) as executor:
+                _Round(self, executor, store, progress, tell).play(missing, streams)
         progress.stage = "storing"
         tell(progress)
         store.compact()
         if missing:
             _record_lost(store, missing)
-        failures = store.failures(dict.fromkeys([run.run_id for run in self.plan.runs] + list(self.plan.streams())))
+        failures = store.failures(dict.fromkeys([run.run_id for run in plan.runs] + list(plan.streams())))
         done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
         seconds = time.perf_counter() - begin
-        present = len(self.plan.runs) - len(missing)
-        return Result(Path(folder), self.plan, present, done_now, redone, failures, seconds, kept, store.notices)
+        present = len(plan.runs) - len(missing)
+        return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
         """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
         costs = warm_up(self.plan.runs, None, lambda _: None, uncompiled=True)
         groups: dict[tuple[str, str], list[float]] = {}
         for run in self.plan.runs:
-            groups.setdefault((run.environment_label, run.label), []).append(_seconds(run, costs))
+            groups.setdefault((run.environment_label, run.label), []).append(seconds_of(run, costs))
         return [Estimate(env, label, len(each), sum(each) / len(each)) for (env, label), each in groups.items()]
 
-    def _streams_to_compare(self, store: Store, missing: set[str]) -> list[Run]:
+    def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
         """Return one run of each stream that lacks comparators; a run of an adaptive environment brings its own along."""
         wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.balls}
         if not wanted:
             return []
-        streams = self.plan.streams().values()
+        streams = plan.streams().values()
         settled = [run for run in streams if not (run.adaptive and run.run_id in missing)]
         return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
 
-    def _tasks(
-        self, folder: str, missing: list[Run], streams: list[Run], costs: dict[str, float], jobs: int
-    ) -> list[Task]:
-        """Return tasks of about TASK_SECONDS, the costliest first so that the last ones are short.
 
-        A stream's runs are in one task, perhaps with those of others, or in several of that stream alone. Runs of a
-        stream too long to be kept go side by side, in tasks of up to TOGETHER_SECONDS.
-        """
-        tasks: list[Task] = []
-        foreign = _foreign(missing + streams)
-        limit = self.spec.run_timeout
-        for apart in (False, True):
-            labs = tuple(registry().labs()) if apart else ()  # the package's own runs need no lab
-            own = Task(folder, labs, (), self.balls, foreign=apart, limit=limit or 0.0)
-            if apart and limit is None:
-                own = replace(own, limit=FOREIGN_SECONDS)
-            some, of = ([run for run in runs if foreign[_pair(run)] is apart] for runs in (missing, streams))
-            tasks += _tasks_of(own, some, of, costs, TASKS_A_WORKER * jobs)
-        return sorted(tasks, key=lambda task: -_cost(task, costs))
+def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Executor:
+    if cluster is None:
+        return Local(max(1, jobs), store)
+    from banditlab.engine.executors.cluster import Cluster
+
+    return Cluster(cluster, store, patience)
 
 
-def _tasks_of(own: Task, missing: list[Run], streams: list[Run], costs: dict[str, float], many: int) -> list[Task]:
-    """Return the tasks of runs that are alike in what `own` says."""
-    share = max(1, len(streams) // many)
-    few = [tuple(streams[start : start + share]) for start in range(0, len(streams), share)]
-    tasks = [replace(own, runs=runs, comparators=True) for runs in few]
-    long = _long_streams(missing)
-    ordered = sorted(missing, key=lambda run: (_place(run), -_seconds(run, costs)))
-    portions: list[tuple[Run, ...]] = []
-    for stream, runs in groupby(ordered, key=_place):
-        if stream in long:
-            tasks += [
-                replace(own, runs=part, together=True) for part in _portions(runs, costs, TOGETHER_SECONDS, TOGETHER)
-            ]
+class _Round:
+    """One call of a sweep: tasks are made as soon as what their runs cost is known, and handed to the executor.
+
+    Players whose kernels are on disk are tried here, before anything is sent. The others are compiled by the workers, side by
+    side, and what is compiled is played meanwhile. A cluster's workers do that with all of them.
+    """
+
+    def __init__(self, sweep: Sweep, executor: Executor, store: Store, progress: Progress, tell: Watcher) -> None:
+        self.executor, self.progress, self.tell = executor, progress, tell
+        self.tasks = Tasks(str(store.folder), sweep.balls, sweep.spec.run_timeout, executor.jobs)
+        self.costs: dict[str, float] = {}
+        self.missing: list[Run] = []
+        self.waiting: dict[str, list[Run]] = {}  # runs whose kernels are being compiled, by kind
+        self.together = False
+
+    def play(self, missing: list[Run], streams: list[Run]) -> None:
+        """Have everything played."""
+        self.missing = missing
+        cold = self._cold(missing)
+        self.waiting = {kind: [] for kind in cold}
+        ready = [run for run in missing if kind_of_run(run) not in cold]
+        for run in missing:
+            if (kind := kind_of_run(run)) in cold:
+                self.waiting[kind].append(run)
+        # A stream too long to be kept is drawn once for many players: all of them are waited for.
+        self.together = bool(cold) and bool(long_streams([run for run in missing if not run.foreign]))
+        self.costs |= {} if self.executor.remote else warm_up(ready, self.progress, self.tell)
+        tasks = self.tasks.warming(list(cold.values())) + self.tasks.made(ready, streams, self.costs)
+        if not self.executor.remote:
+            most = len(missing) + len(streams) if cold else len(tasks)
+            self.executor.jobs = max(1, min(self.executor.jobs, most))
+        self.progress.run_cost = sum(seconds_of(run, self.costs) for run in missing)
+        self.progress.jobs = self.executor.jobs
+        self._say_stage()
+        for task in tasks:
+            self.executor.submit(task)
+        for outcomes, task in self.executor.completed():
+            self._take(outcomes, task)
+
+    def _cold(self, missing: list[Run]) -> dict[str, Run]:
+        """Return a run of each kind that the workers compile, by kind."""
+        kinds = {kind_of_run(run): run for run in reversed(missing) if not run.foreign}
+        if self.executor.remote:
+            return dict(reversed(kinds.items()))
+        if self.executor.jobs == 1:
+            return {}
+        return {kind: run for kind, run in reversed(kinds.items()) if is_cold(run)}
+
+    def _take(self, outcomes: list[Outcome], task: Task | None) -> None:
+        progress = self.progress
+        progress.cluster, progress.notices = self.executor.state(), self.executor.notices
+        if task is not None and task.warming:
+            self._warmed(outcomes, task)
+        elif task is not None:
+            if progress.playing_since is None and outcomes:
+                progress.playing_since = time.perf_counter()
+            _count(progress, task, outcomes, self.costs)
+        if progress.cluster is not None:
+            progress.jobs = max(1, self.executor.jobs)
+        self.tell(progress)
+
+    def _warmed(self, outcomes: list[Outcome], task: Task) -> None:
+        """Take down what runs of these kinds cost, and make tasks of them."""
+        known = {task.id_of(run): run for run in task.runs}
+        here: list[Run] = []
+        for outcome in outcomes:
+            run = known[outcome.id]
+            self.costs[kind_of_run(run)] = outcome.seconds or unknown_seconds(run)
+            here.append(run)
+        if self.together:
+            waits = any(kind not in self.costs for kind in self.waiting)
+            kinds = [] if waits else list(self.waiting)
         else:
-            portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
-    enough = min(TASK_SECONDS, sum(_seconds(run, costs) for run in missing) / many)
-    return tasks + [replace(own, runs=runs) for runs in _packed(portions, costs, enough)]
+            kinds = [kind_of_run(run) for run in here]
+        runs = [run for kind in kinds for run in self.waiting.pop(kind, [])]
+        for each in self.tasks.made(runs, [], self.costs):
+            self.executor.submit(each)
+        self.progress.run_cost = sum(seconds_of(run, self.costs) for run in self.missing)
+        self._say_stage()
 
-
-def _pair(run: Run) -> tuple[str, str]:
-    return run.environment_label, run.label
-
-
-def _foreign(runs: list[Run]) -> dict[tuple[str, str], bool]:
-    """Return, for every pair of an environment and a player, whether a lab's or a plug-in's code takes part."""
-    found: dict[tuple[str, str], bool] = {}
-    for run in runs:
-        if _pair(run) not in found:
-            found[_pair(run)] = run.foreign
-    return found
-
-
-def _place(run: Run) -> str:
-    return "" if run.adaptive else run.stream_id
-
-
-def _portions(runs: Iterable[Run], costs: dict[str, float], seconds: float, most: int) -> Iterator[tuple[Run, ...]]:
-    """Cut runs into portions of at least so many seconds, or so many runs, the last one shorter."""
-    batch: list[Run] = []
-    cost = 0.0
-    for run in runs:
-        batch.append(run)
-        cost += _seconds(run, costs)
-        if cost >= seconds or len(batch) == most:
-            yield tuple(batch)
-            batch, cost = [], 0.0
-    if batch:
-        yield tuple(batch)
-
-
-def _packed(portions: Iterable[tuple[Run, ...]], costs: dict[str, float], seconds: float) -> Iterator[tuple[Run, ...]]:
-    """Put portions that follow one another together as long as they take at most so many seconds."""
-    batch: list[Run] = []
-    cost = 0.0
-    for portion in portions:
-        own = sum(_seconds(run, costs) for run in portion)
-        if batch and cost + own > seconds:
-            yield tuple(batch)
-            batch, cost = [], 0.0
-        batch += portion
-        cost += own
-    if batch:
-        yield tuple(batch)
-
-
-def _long_streams(runs: Iterable[Run]) -> set[str]:
-    """Return the ids of the streams that are too long to be kept in memory."""
-    found: dict[tuple[str, int], bool] = {}
-    long = set()
-    for run in runs:
-        key = (run.environment_label, run.rounds)
-        if key not in found:
-            found[key] = _asked("is_long", run, False) if run.foreign else is_long(run)
-        if found[key]:
-            long.add(run.stream_id)
-    return long
-
-
-def _cost(task: Task, costs: dict[str, float]) -> float:
-    return sum(COMPARATOR_SECONDS if task.comparators else _seconds(run, costs) for run in task.runs)
+    def _say_stage(self) -> None:
+        labels = dict.fromkeys(runs[0].label for kind, runs in self.waiting.items() if kind not in self.costs)
+        self.progress.stage = f"compiling {', '.join(labels)}" if labels else "playing"
+        if not labels and self.progress.playing_since is None:
+            self.progress.playing_since = time.perf_counter()
+        self.tell(self.progress)
 
 
 def _record_lost(store: Store, missing: list[Run]) -> None:
@@ -301,7 +253,7 @@ def _record_lost(store: Store, missing: list[Run]) -> None:
 def _count(progress: Progress, task: Task, outcomes: list[Outcome], costs: dict[str, float]) -> None:
     runs = {task.id_of(run): run for run in task.runs}
     for outcome in outcomes:
-        progress.run_cost_done += 0.0 if task.comparators else _seconds(runs[outcome.id], costs)
+        progress.run_cost_done += 0.0 if task.comparators else seconds_of(runs[outcome.id], costs)
         progress.failed += bool(outcome.failure)
         if task.comparators:
             progress.streams_done += 1
@@ -312,75 +264,29 @@ def _count(progress: Progress, task: Task, outcomes: list[Outcome], costs: dict[
             progress.rounds_done += outcome.rounds
 
 
-# ------------------------------------------------------------------------------------------------------------ warming, costs
-
-
-def _variant(run: Run) -> str:
-    return f"{run.environment_label}|{run.label}|{run.rounds}"
-
-
-def _seconds(run: Run, costs: dict[str, float]) -> float:
-    return FIXED_SECONDS + costs.get(_variant(run), UNKNOWN_SECONDS_A_ROUND * run.rounds)
-
-
 def warm_up(
     runs: Iterable[Run], progress: Progress | None, tell: Watcher, *, uncompiled: bool = False
 ) -> dict[str, float]:
-    """Compile every kernel the runs need, here, before workers start, and return the seconds a run of each variant takes.
+    """Have every kernel the runs need compiled or read here, and return the seconds a run of each kind takes.
 
-    Workers that compiled the same kernel at once would all wait for it. Players without kernels are played only if asked
-    for: there is nothing to compile. Labs' and plug-ins' code is not run here.
+    Players without kernels are played only if asked for: there is nothing to compile. Labs' and plug-ins' code is not run
+    here.
     """
     costs: dict[str, float] = {}
     variants: dict[str, Run] = {}
     for run in runs:
-        variants.setdefault(_variant(run), run)
+        variants.setdefault(kind_of_run(run), run)
     for i, (key, run) in enumerate(variants.items(), start=1):
-        costs[key] = UNKNOWN_SECONDS_A_ROUND * run.rounds
+        costs[key] = unknown_seconds(run)
         if run.foreign:  # it compiles where it is played
-            costs[key] = _asked("seconds", run, costs[key]) if uncompiled else costs[key]
+            costs[key] = asked("seconds", run, costs[key]) if uncompiled else costs[key]
             continue
+        if progress is not None:  # before it, not after: a minute may pass
+            progress.stage = f"compiling {run.label} ({i} of {len(variants)})"
+            tell(progress)
         try:
-            env = run.build_environment()
-            player = run.build_player(env)
-            if not (uncompiled or player.plays_blocks):
-                continue
-            if progress is not None:  # before it, not after: a minute may pass
-                progress.stage = f"compiling {run.label} ({i} of {len(variants)})"
-                tell(progress)
-            rounds = min(run.rounds, WARM_ROUNDS)
-            play(env, player, seed=run.environment_seed(), rounds=min(rounds, 2))
-            played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
-            costs[key] = played.seconds[-1] / rounds * run.rounds
+            seconds = warmed_seconds(run, uncompiled=uncompiled)
         except (Exception, SystemExit):  # what fails here fails in its run, where it is recorded with its traceback
             continue
+        costs[key] = costs[key] if seconds is None else seconds
     return costs
-
-
-def _asked(question: str, run: Run, default: Any) -> Any:
-    """Return what a worker answers of a run with foreign code; where it cannot, the run will fail and be recorded."""
-    try:
-        return ask(question, run)
-    except (LostError, UsageError):
-        return default
-
-
-# ------------------------------------------------------------------------------------------------------------------- workers
-
-
-def _work(tasks: list[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
-    """Yield outcomes as they come, with their task.
-
-    joblib's processes do the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
-    or a plug-in's code takes part, are always done by a crew: its workers can be ended one by one.
-    """
-    own, foreign = ([task for task in tasks if task.foreign is apart] for apart in (False, True))
-    if any(task.limit for task in own):
-        yield from crew.dispatch(own, jobs, store)
-    elif jobs > 1 and len(own) > 1:
-        yield from pool.dispatch(own, jobs, store)
-    else:
-        for task in own:
-            yield execute(task), task
-    if foreign:
-        yield from crew.dispatch(foreign, jobs, store)

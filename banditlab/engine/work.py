@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
+from banditlab.engine.warming import one_compiler, warmed_seconds
 from banditlab.players.label_agent import LabelAgent
 from banditlab.results.schema import COUNTED, Finished, Rows
 from banditlab.results.store import Store
@@ -51,8 +52,13 @@ class Task:
     limit: float = 0.0
     """Seconds a run may take, 0 for any number."""
 
+    warming: bool = False
+    """Whether only the kernels of the runs are compiled and the seconds such runs take are told (see `warming`)."""
+
     def id_of(self, run: Run) -> str:
         """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
+        if self.warming:
+            return f"{WARMING}{run.run_id}"
         return run.stream_id if self.comparators else run.run_id
 
 
@@ -64,6 +70,10 @@ class Outcome:
     rounds: int
     seconds: float
     failure: str = ""
+
+
+WARMING = "warm "
+"""Before the id of a run whose kernels are compiled: no run's id."""
 
 
 class Log:
@@ -86,13 +96,16 @@ class Log:
 
 def execute(task: Task, log: Log | None = None) -> list[Outcome]:
     """Do a task in this process with one thread, write its files, and say how it went, to the log as well."""
-    import numba
-    from threadpoolctl import threadpool_limits
+    from banditlab.numerics.threads import one_thread
 
     log = Log() if log is None else log
-    numba.set_num_threads(1)
-    with threadpool_limits(limits=1):
+    with one_thread():
         open_labs(task.labs)
+        if task.warming:
+            for run in task.runs:
+                log.began([task.id_of(run)])
+                log.ended([Outcome(task.id_of(run), 0, _warmed(run, log))])
+            return log.outcomes
         store = Store(task.folder)
         if task.comparators:
             for run in task.runs:
@@ -346,8 +359,15 @@ def _load_kernels(run: Run, env: Any) -> None:
     """Play two rounds of a kind of player once in a process: reading compiled code back is no part of a run's time."""
     key = f"{run.label}|{run.adaptive}"
     if key not in _loaded:
-        play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
+        with one_compiler(key):  # others on this machine that need the same wait and read it
+            play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
         _loaded.add(key)
+
+
+def _warmed(run: Run, log: Log) -> float:
+    """Have the kernels of a kind of run compiled and kept; return the seconds such a run takes, 0 where it cannot be told."""
+    seconds, _ = tried(partial(warmed_seconds, run), log)
+    return seconds or 0.0
 
 
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:

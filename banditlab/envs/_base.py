@@ -53,6 +53,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Raised whenever the numbers this environment produces change."""
     oblivious: ClassVar[bool]
     """Whether contexts and labels are independent of the actions."""
+    path_settings: ClassVar[tuple[str, ...]] = ()
+    """Names of the settings that are paths of files it reads: a cluster's workers are sent what lies there."""
     sparse: bool = False
     """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
 

@@ -72,6 +72,7 @@ class Table(DataSetEnv):
     summary: ClassVar[str] = "your own CSV, Parquet or LIBSVM file with a label column"
     reference: ClassVar[str] = "the user's"
     version: ClassVar[int] = 1
+    path_settings: ClassVar[tuple[str, ...]] = ("path",)
 
     def __init__(
         self,

@@ -63,3 +63,9 @@ def _last_use(folder: Path) -> float:
         return max([folder.stat().st_mtime, *rooms])
     except OSError:  # gone meanwhile
         return time.time()
+
+
+def current_folder() -> Path | None:
+    """Return the folder compiled kernels lie in now, None as long as none was chosen (see `jit`)."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(named) if named else None

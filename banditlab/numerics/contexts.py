@@ -10,20 +10,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numba import types as nbtypes
 from numba.core.typing.templates import AbstractTemplate, infer_global
-from numpy.typing import NDArray
 
 from banditlab.numerics.jit import njit
+from banditlab.numerics.read_only import as_contexts as as_contexts
 from banditlab.numerics.sparse_rows import CSR, SparseRow
-
-
-def as_contexts(contexts: Any) -> NDArray[np.float64]:
-    """Return contexts (any shape) as a C-contiguous read-only float64 view: one signature, hence one compilation."""
-    array = np.ascontiguousarray(contexts, dtype=np.float64).view()
-    array.flags.writeable = False
-    return array
 
 
 def by_context(

@@ -190,7 +190,7 @@ def shards(folder: Path) -> dict[Path, dict[str, str] | None]:
     for file in folder.glob("shards/*/*.parquet"):
         data = bytes_of(file)
         if data is not None:  # else compacted meanwhile
-            found[file] = _runs_of(file, data)
+            found[file] = runs_of(file, data)
     return found
 
 
@@ -207,7 +207,8 @@ def first_run(shard: Path) -> str:
     return shard.stem.partition("-")[0]
 
 
-def _runs_of(file: Path, data: bytes) -> dict[str, str] | None:
+def runs_of(file: Path, data: bytes) -> dict[str, str] | None:
+    """Return the runs of a shard's bytes, their descriptions by id; None where they are damaged."""
     table = parsed(file, data, ["run_id"])
     if table is None:
         return None

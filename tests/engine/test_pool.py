@@ -30,9 +30,10 @@ def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
     mine, store = tasks
     told = pool.execute(mine[0])
 
-    def breaks(left: dict[int, Task], jobs: int) -> Any:
-        pool.execute(left[1])  # stored, and its worker died before it said so
-        yield 0, told
+    def breaks(queue: Any, flying: dict[Any, Task], jobs: int) -> Any:
+        first, flying["second"] = queue.popleft(), queue.popleft()
+        pool.execute(flying["second"])  # stored, and its worker died before it said so
+        yield told, first
         raise TerminatedWorkerError("a worker is gone")
 
     sent: list[Task] = []
@@ -50,7 +51,7 @@ def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine[:2]}
 
 
-def killed_once(index: int, task: Task, parent: int) -> tuple[int, list[Outcome]]:
+def killed_once(task: Task, parent: int) -> list[Outcome]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -60,7 +61,7 @@ def test_a_killed_worker_costs_and_blames_nobody(
     tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, store = tasks
-    monkeypatch.setattr(pool, "_numbered", killed_once)
+    monkeypatch.setattr(pool, "_done", killed_once)
     outcomes = [outcome for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
     assert not any(outcome.failure for outcome in outcomes)
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine}

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.agents.banditron import Banditron
-from banditlab.engine import sweep as sweep_module
 from banditlab.engine import work as work_module
 from banditlab.engine.runner import play
+from banditlab.engine.tasks import Tasks
+from banditlab.engine.warming import kind_of_run
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError
 from banditlab.results.files import array_of
@@ -100,7 +101,9 @@ def _fails_late(self, X, y, trace, play=Banditron.play_block):
 
 def test_a_player_is_named_before_it_is_compiled(small, tmp_path, monkeypatch):
     told, compiled = [], []
-    monkeypatch.setattr("banditlab.engine.sweep.play", lambda env, player, **_: compiled.append((player.id, told[-1])))
+    monkeypatch.setattr(
+        "banditlab.engine.warming.play", lambda env, player, **_: compiled.append((player.id, told[-1]))
+    )
     small().run(tmp_path, watch=lambda progress: told.append((progress.stage, progress.playing_since)))
     assert compiled[0] == ("banditron", ("compiling banditron (1 of 2)", None))
     assert compiled[-1] == ("uniform", ("compiling uniform (2 of 2)", None))
@@ -348,8 +351,8 @@ def test_streams_of_short_runs_go_together_and_long_ones_are_cut(small):
     missing = sweep.plan.runs
 
     def tasks(seconds, jobs):
-        costs = {sweep_module._variant(run): seconds for run in missing}
-        made = sweep._tasks("out", missing, list(sweep.plan.streams().values()), costs, jobs)
+        costs = {kind_of_run(run): seconds for run in missing}
+        made = Tasks("out", sweep.balls, None, jobs).made(missing, list(sweep.plan.streams().values()), costs)
         assert sorted(r.run_id for t in made if not t.comparators for r in t.runs) == sorted(r.run_id for r in missing)
         assert len({r.stream_id for t in made if t.comparators for r in t.runs}) == 50
         return [[r.stream_id for r in t.runs] for t in made if not t.comparators], sum(t.comparators for t in made)
@@ -446,7 +449,7 @@ def test_an_edited_lab_agent_is_run_anew(small, tmp_path, lab):
         fresh.open_lab(folder)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(registry_module, "registry", lambda fresh=fresh: fresh)
-            for module in ("describe", "plan", "sweep"):
+            for module in ("describe", "plan", "tasks"):
                 patch.setattr(f"banditlab.engine.{module}.registry", lambda fresh=fresh: fresh, raising=False)
             result = small(agent=[{"id": "editable"}]).run(tmp_path / "out")
         assert (result.present, result.played) == (0, 2)

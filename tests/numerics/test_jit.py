@@ -101,7 +101,8 @@ def test_every_module_that_compiles_is_a_source() -> None:
         "forecasters/ogd.py",
         "players/rounds.py",
     } <= found
-    assert not {"cli/main.py", "engine/sweep.py"} & found
+    # Who plays and stores holds no kernel: an edit there leaves what is compiled alone.
+    assert not [name for name in found if name.split("/")[0] in {"cli", "engine", "results", "analysis"}]
 
 
 LAB_AGENT = """

@@ -1,0 +1,566 @@
+"""A Dask cluster: tasks as futures, files as bytes, rows back; this process alone writes the results folder.
+
+What can go wrong, and who deals with it:
+
+* A run ends its process, hangs, or takes all memory: the crew beside the worker (`remote`), as on one machine.
+* A worker or its machine is gone: Dask gives its task to another. After some losses Dask gives the task up; then its runs are
+  tried one at a time with nothing else in the cluster, and one that loses its workers then, too, is recorded as failed.
+* A worker no longer answers: what it has is sent to another as well; whatever comes back first counts, rows are written once.
+* The scheduler is gone: its successor at the same address is waited for and sent everything that is left.
+* Nothing moves for `patience` seconds, or workers only die: one line, and what is finished is stored.
+
+Not by joblib's Dask backend: a future that fails there is never told of, and the sweep would wait for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import queue
+import time
+import uuid
+import warnings
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from banditlab.engine.executors import remote
+from banditlab.engine.executors.executor import Executor, State, Told
+from banditlab.engine.executors.freight import Freight, package_digest
+from banditlab.engine.plan import Run
+from banditlab.engine.work import Outcome, Task, facts, store_failure
+from banditlab.errors import ClusterError, UsageError
+from banditlab.results.incoming import DamagedError, take
+from banditlab.results.reading import read_comparator
+from banditlab.results.store import Store
+
+TICK = 0.5
+"""Seconds after which the watcher is told that time has passed."""
+LOOK = 1.0
+"""Seconds between two looks at the cluster; of many workers a look takes longer, and comes less often."""
+ANSWER = 10.0
+"""Seconds the scheduler has for an answer before it counts as silent, for this time."""
+HELLO = 60.0
+"""Seconds new workers have for importing the package and saying what they are."""
+FROZEN = 30.0
+"""Seconds without a heartbeat after which a worker gets no tasks, and those it has go to others as well."""
+IN_FLIGHT = 2
+"""Tasks a thread that are sent at a time: that many results at most wait to be fetched."""
+LOSSES = 4
+"""Workers that die one after the other while a run is all there is in the cluster, before it is recorded as failed."""
+STORM = 20
+"""Workers, beside two for every one there is, that may be lost between two results."""
+TRIES = 5
+"""How often a task may come back without any result before its runs are recorded as failed."""
+GOODBYE = 10.0
+"""Seconds workers have for sending what is finished when the sweep ends early."""
+AGAIN = "finished runs are stored, the same command does the rest"
+
+
+@dataclass
+class _Flight:
+    task: Task
+    future: Any
+    alone: bool = False
+
+
+class Cluster(Executor):
+    """Does tasks by the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    where
+        tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, "local:N", a `distributed.Client` or a Dask cluster object.
+    store
+        The results folder, written here only.
+    patience
+        Seconds in which something must move.
+
+    Raises
+    ------
+    UsageError
+        No such address, or `distributed` is not installed.
+    ClusterError
+        Nobody answers there, or no worker comes up that has this package.
+    """
+
+    remote = True
+
+    def __init__(self, where: Any, store: Store, patience: float) -> None:
+        super().__init__(1)
+        self.store, self.patience = store, patience
+        self.sweep = uuid.uuid4().hex[:12]
+        self.freight = Freight()
+        self.queue, self.suspects = deque[Task](), deque[Task]()
+        self.flying: dict[str, _Flight] = {}
+        self.arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.losses, self.tries = Counter[str](), Counter[str]()
+        self.sent = 0
+        self.workers: dict[str, int] = {}  # threads of those that are there, by address
+        self.heartbeats: dict[str, tuple[Any, float]] = {}
+        self.admitted: set[str] = set()
+        self.refused: dict[str, str] = {}  # why a worker gets no tasks
+        self.deaths = self.deaths_since = self.most = 0
+        self.looked, self.pause = -1e9, LOOK
+        self.heard = self.moved = time.monotonic()
+        self.where, self.link = where, _Link(where, patience)
+        self.client = self.link.client
+        self._said: set[str] = set()
+        try:
+            self._wait_for_the_first()
+        except BaseException:
+            self.close()
+            raise
+        if dashboard := self.link.dashboard():
+            self._say(f"dashboard: {dashboard}")
+
+    # --------------------------------------------------------------------------------------------------------- the interface
+
+    def _take(self, task: Task) -> None:
+        self.queue.append(task)
+
+    def state(self) -> State:
+        """Return how many workers there are, how many tasks were sent, and how many workers were lost."""
+        return State(len(self._good()), len(self.flying), self.deaths)
+
+    def _done(self) -> Iterator[Told]:
+        told = time.monotonic()
+        self.moved = told
+        try:
+            while self.queue or self.flying or self.suspects:
+                self._look()
+                self._send()
+                for future in self._arrivals(TICK):
+                    for each in self._received(future):
+                        told = time.monotonic()
+                        yield each
+                if time.monotonic() - told > TICK:
+                    told = time.monotonic()
+                    yield [], None
+        finally:
+            if self.flying:
+                self._rescue()
+
+    def close(self) -> None:
+        """Cancel what is left and leave the cluster; one that was started here ends."""
+        super().close()
+        with contextlib.suppress(Exception):
+            if self.flying and self.client.status == "running":
+                self.client.cancel([flight.future for flight in self.flying.values()], force=True)
+        self.flying.clear()
+        self.link.close()
+
+    # ------------------------------------------------------------------------------------------------------ looking at it
+
+    def _wait_for_the_first(self) -> None:
+        """Wait until a worker is there that has this package."""
+        while not self._good():
+            self._look()
+            if time.monotonic() - self.moved > self.patience:
+                why = "; ".join(dict.fromkeys(self.refused.values())) or "no worker has come up"
+                raise ClusterError(f"{self.link.name}: no worker to play on within {self.patience:g} s ({why})")
+            if self.refused and not self._good() and len(self.refused) == len(self.workers):
+                raise ClusterError(f"{self.link.name}: {'; '.join(dict.fromkeys(self.refused.values()))}")
+            time.sleep(0.05)
+        self.moved = time.monotonic()
+
+    def _good(self) -> list[str]:
+        """Return the addresses of the workers that get tasks."""
+        frozen = self._frozen()
+        return [each for each in self.workers if each in self.admitted and each not in frozen]
+
+    def _frozen(self) -> set[str]:
+        now = time.monotonic()
+        return {address for address, (_, since) in self.heartbeats.items() if now - since > FROZEN}
+
+    def _look(self) -> None:
+        """Ask the scheduler who is there and what is being worked on, and raise a ClusterError where nothing moves."""
+        now = time.monotonic()
+        if now - self.looked < self.pause:
+            return
+        self.client = self.link.restored()
+        found, busy = self.link.ask("identity", n_workers=-1), self.link.ask("processing")
+        self.looked = time.monotonic()
+        self.pause = max(LOOK, 10 * (self.looked - now))
+        if found is None or busy is None:
+            if self.looked - self.heard > self.patience:
+                silent = f"the scheduler has not answered for {self.patience:g} s"
+                raise ClusterError(f"{self.link.name}: {silent}; {AGAIN}")
+            return
+        self.heard = self.looked
+        self._note_workers(found["workers"])
+        self._free_frozen(busy)
+        self._watch(busy)
+
+    def _note_workers(self, found: dict[str, Any]) -> None:
+        gone = self.workers.keys() - found.keys()
+        self.deaths += len(gone)
+        self.deaths_since += len(gone)
+        for address in gone:
+            self.admitted.discard(address)
+            self.refused.pop(address, None)
+            self.heartbeats.pop(address, None)
+        self.workers = {address: int(each["nthreads"]) for address, each in found.items()}
+        for address, each in found.items():
+            if self.heartbeats.get(address, (None,))[0] != each["last_seen"]:
+                self.heartbeats[address] = each["last_seen"], time.monotonic()
+        self._admit([each for each in found if each not in self.admitted and each not in self.refused])
+        self.most = max(self.most, len(self.workers))
+        self.jobs = max(1, sum(self.workers[address] for address in self._good()))
+
+    def _admit(self, new: list[str]) -> None:
+        """Ask new workers what they are, and give those that are as they should be the files that were sent so far."""
+        for address, said in self.link.run(remote.hello, workers=new, seconds=HELLO).items():
+            if _is_silence(said):
+                continue  # it is asked again
+            if not isinstance(said, dict):
+                line = " ".join(str(said).split())[:200]
+                self._refuse(address, f"a worker cannot import this package ({type(said).__name__}: {line})")
+            elif said["package"] != package_digest():
+                theirs, ours = (each["packages"]["banditlab"] for each in (said["facts"], facts()))
+                differs = f"{theirs}, here {ours}" if theirs != ours else f"{theirs} of other sources than here"
+                self._refuse(address, f"a worker has banditlab {differs}; it gets no tasks")
+            else:
+                if line := differences(said["facts"], facts()):
+                    self._say(f"workers differ from here: {line}; the last digits of their numbers may, too")
+                self.admitted.add(address)
+                if self.freight.parts:
+                    self._provide([address], self.freight.parts)
+
+    def _refuse(self, address: str, why: str) -> None:
+        self.refused[address] = why
+        self.admitted.discard(address)
+        self._say(why)
+
+    def _say(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self.notices.append(line)
+
+    def _watch(self, busy: dict[str, Any]) -> None:
+        now, good = time.monotonic(), self._good()
+        if any(key in self.flying for address in good for key in busy.get(address, ())):
+            self.moved = now
+        lost = f"{self.deaths_since} workers were lost since the last result"
+        if self.deaths_since > STORM + 2 * self.most:
+            raise ClusterError(f"{self.link.name}: {lost}; {AGAIN}")
+        if (self.flying or self.queue or self.suspects) and now - self.moved > self.patience:
+            there = f"{len(good)} workers are there, {lost}"
+            raise ClusterError(f"{self.link.name}: nothing has moved for {self.patience:g} s ({there}); {AGAIN}")
+
+    def _free_frozen(self, busy: dict[str, Any]) -> None:
+        """Send what workers have that no longer answer to others, too."""
+        for address in self._frozen() & self.workers.keys():
+            for key in [key for key in busy.get(address, ()) if key in self.flying]:
+                self._say(f"{address} has not been heard of for {FROZEN:g} s; its tasks go to others")
+                self._back(self.flying.pop(key))
+
+    # ------------------------------------------------------------------------------------------------------------- sending
+
+    def _send(self) -> None:
+        good = self._good()
+        if not good or self.client.status != "running":
+            return
+        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs:
+            self._fly(self.queue.popleft(), good)
+        if self.suspects and not self.queue and not self.flying:
+            self._fly(self.suspects.popleft(), good, alone=True)
+
+    def _fly(self, task: Task, good: list[str], *, alone: bool = False) -> None:
+        parcel = self._parcel(task)
+        key = f"banditlab-{self.sweep}-{self.sent}"
+        self.sent += 1
+        some = good if len(good) < len(self.workers) else None  # anybody, those that are still to come as well
+        future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some, allow_other_workers=False)
+        self.flying[key] = _Flight(task, future, alone)
+        future.add_done_callback(self.arrived.put)
+
+    def _parcel(self, task: Task) -> dict[str, Any]:
+        """Return a task as it travels, its files sent ahead."""
+        known = set(self.freight.parts)
+        for run in task.runs:  # what only this machine may be able to say of it
+            _ = run.run_id, run.stream_id, run.description, run.foreign
+        paths = [self.freight.of_run(run) for run in task.runs]
+        labs = [self.freight.of_lab(lab) for lab in task.labs]
+        if new := {key: part for key, part in self.freight.parts.items() if key not in known}:
+            self._provide(self._good(), new)
+        return {
+            "sweep": self.sweep,
+            "package": package_digest(),
+            "needs": sorted({key for each in paths for key in each.values()} | {key for lab in labs for _, key in lab}),
+            "paths": paths,
+            "labs": labs,
+            "files": self._comparators(task),
+            "task": pickle.dumps(task),
+        }
+
+    def _comparators(self, task: Task) -> dict[str, bytes]:
+        """Return the files of comparators that are there already: what they lack is added."""
+        files: dict[str, bytes] = {}
+        for run in task.runs:
+            if (task.comparators or run.adaptive) and not task.warming:
+                rows, weights = self.store.comparator_files(run.stream_id)
+                if read_comparator(rows) is not None and weights.exists():
+                    files |= {f"comparators/{file.name}": file.read_bytes() for file in (rows, weights)}
+        return files
+
+    def _provide(self, workers: list[str], parts: dict[str, Any]) -> None:
+        """Send files to workers; one that did not get them says so when it is given a task."""
+        for address, said in self.link.run(remote.receive, parts, workers=workers, seconds=HELLO).items():
+            if isinstance(said, Exception) and not _is_silence(said):
+                self._refuse(address, f"a worker takes no files ({type(said).__name__}: {said})")
+
+    # ----------------------------------------------------------------------------------------------------------- receiving
+
+    def _arrivals(self, seconds: float) -> Iterator[Any]:
+        """Yield futures that are done: those that wait, else the next within so many seconds."""
+        with contextlib.suppress(queue.Empty):
+            yield self.arrived.get(timeout=seconds)
+            for _ in range(IN_FLIGHT * self.jobs):
+                yield self.arrived.get_nowait()
+
+    def _received(self, future: Any) -> Iterator[Told]:
+        flight = self.flying.get(future.key)
+        if flight is None:  # it was sent to another as well
+            return
+        if future.status == "finished":
+            try:
+                reply = future.result(timeout=ANSWER)
+            except Exception:  # its worker is gone; Dask has it done again
+                future.add_done_callback(self.arrived.put)
+                return
+            del self.flying[future.key]
+            yield from self._accept(flight, reply)
+        elif future.status == "error":
+            del self.flying[future.key]
+            yield from self._erred(flight, future.exception())
+        elif future.status == "cancelled":  # with the scheduler that knew of it
+            del self.flying[future.key]
+            self._back(flight)
+        else:  # lost before it was fetched
+            future.add_done_callback(self.arrived.put)
+
+    def _back(self, flight: _Flight) -> None:
+        (self.suspects if flight.alone else self.queue).appendleft(flight.task)
+
+    def _accept(self, flight: _Flight, reply: dict[str, Any]) -> Iterator[Told]:
+        """Write what a worker sent, and say what it means; what it did not do goes back."""
+        address, task = reply["worker"], flight.task
+        self.moved, self.deaths_since = time.monotonic(), 0
+        if reply.get("stranger"):
+            self._refuse(address, "a worker has another banditlab than here; it gets no tasks")
+            self._back(flight)
+            return
+        if "missing" in reply:
+            self._provide([address], {key: self.freight.parts[key] for key in reply["missing"]})
+            yield from self._again(flight, f"{address} has not got the files that were sent to it")
+            return
+        if reply["refused"]:
+            self._refuse(address, f"{address}: {reply['refused']}; it gets no tasks")
+        runs = {task.id_of(run): run for run in task.runs if task.id_of(run) in self._owed}
+        try:
+            stored = take(self.store, reply["files"], set(runs))
+        except DamagedError as error:
+            yield from self._again(flight, f"{error} came damaged from {address}")
+            return
+        said = {outcome.id: outcome for each in reply["outcomes"] if (outcome := Outcome(*each)).id in runs}
+        done = [each for id_, each in said.items() if task.warming or each.failure or id_ in stored]
+        if not task.comparators:  # a run that was stored in the last moment
+            done += [Outcome(id_, runs[id_].rounds, 0.0) for id_ in stored - said.keys()]
+        yield done, task
+        settled = {outcome.id for outcome in done}
+        left = replace(task, runs=tuple(run for id_, run in runs.items() if id_ not in settled))
+        if left.runs and done:
+            self._back(replace_task(flight, left))
+        elif left.runs:
+            yield from self._again(replace_task(flight, left), reply["refused"] or f"{address} said nothing of it")
+
+    def _again(self, flight: _Flight, why: str) -> Iterator[Told]:
+        """Put a task back that came to nothing; one that does so again and again is recorded as failed."""
+        self.tries[id_ := flight.task.id_of(flight.task.runs[0])] += 1
+        if self.tries[id_] < TRIES:
+            self._back(flight)
+        else:
+            yield self._blame(flight.task, f"the cluster gave no result in {TRIES} tries ({why})"), flight.task
+
+    def _erred(self, flight: _Flight, error: BaseException) -> Iterator[Told]:
+        from distributed.scheduler import KilledWorker
+
+        if not isinstance(error, KilledWorker):
+            yield from self._again(flight, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}")
+            return
+        task = flight.task
+        if task.warming:  # the runs themselves will tell
+            yield [Outcome(task.id_of(run), 0, 0.0) for run in task.runs], task
+        elif not flight.alone:
+            self.suspects.extend(replace(task, runs=(run,)) for run in task.runs)
+        else:
+            id_ = task.id_of(task.runs[0])
+            self.losses[id_] += error.allowed_failures + 1
+            if self.losses[id_] < LOSSES:
+                self.suspects.append(task)
+                return
+            self.deaths_since = 0  # it was this run, no storm
+            lost = f"{self.losses[id_]} workers died while it was all there was in the cluster"
+            yield self._blame(task, lost), task
+
+    def _blame(self, task: Task, why: str) -> list[Outcome]:
+        if task.warming:
+            return [Outcome(task.id_of(run), 0, 0.0) for run in task.runs]
+        trace = "the worker left no traceback"
+        return [store_failure(self.store, run, task.comparators, why, trace) for run in self._runs(task)]
+
+    def _runs(self, task: Task) -> list[Run]:
+        return [run for run in task.runs if task.id_of(run) in self._owed]
+
+    def _rescue(self) -> None:
+        """The sweep ends early: have workers send what is finished, for some seconds, and store it."""
+        if self.client.status != "running":
+            return
+        self.queue.clear()
+        waiting = [flight.future for flight in self.flying.values()]
+        self.link.run(remote.stop, self.sweep, workers=self._good(), seconds=GOODBYE)
+        until = time.monotonic() + GOODBYE
+        while self.flying and time.monotonic() < until and self.client.status == "running":
+            busy = self.link.ask("processing") or {}
+            begun = {key for keys in busy.values() for key in keys}
+            if not (begun & self.flying.keys()) and not any(future.done() for future in waiting):
+                break
+            for future in self._arrivals(TICK):
+                waiting = [each for each in waiting if each.key != future.key]
+                with contextlib.suppress(Exception):
+                    for _ in self._received(future):
+                        pass
+            self.queue.clear()
+
+
+def replace_task(flight: _Flight, task: Task) -> _Flight:
+    """Return the flight with another task."""
+    return replace(flight, task=task)
+
+
+def _is_silence(said: Any) -> bool:
+    """Return whether a worker's answer is that it could not be reached."""
+    return isinstance(said, OSError) and said.errno is None
+
+
+def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    """Return where a worker's versions and processor differ from those here, in a few words; "" where they do not."""
+    words = [
+        f"{name} {theirs['packages'].get(name)} (here {version})"
+        for name, version in ours["packages"].items()
+        if theirs["packages"].get(name) != version
+    ]
+    words += [
+        f"{name} {theirs[name]} (here {ours[name]})" for name in ("python", "processor") if theirs[name] != ours[name]
+    ]
+    return ", ".join(words)
+
+
+# ---------------------------------------------------------------------------------------------------------- the connection
+
+
+class _Link:
+    """The connection to a scheduler: made, asked with a limit in time, made again where a scheduler came back."""
+
+    def __init__(self, where: Any, patience: float) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise UsageError("--cluster needs Dask: pip install banditlab[cluster]") from None
+        self.where, self.patience, self.local = where, patience, None
+        self.own = not isinstance(where, distributed.Client)
+        self.client: Any = self._connected(patience) if self.own else where
+        self.name = where if isinstance(where, str) else self.client.scheduler.address
+
+    def _connected(self, seconds: float) -> Any:
+        from distributed import Client, LocalCluster
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what there is to say is said by this package
+        options = _address(self.where)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # differences between versions are said by this package, too
+                if "local" in options:
+                    self.local = LocalCluster(
+                        n_workers=options["local"],
+                        threads_per_worker=1,
+                        host="127.0.0.1",
+                        dashboard_address=None,
+                        memory_limit=0,
+                    )
+                    options = {"address": self.local}
+                return Client(**options, timeout=seconds, set_as_default=False)
+        except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+            line = " ".join(str(error).split())[:300]
+            raise ClusterError(f"{self.where}: no scheduler answers there ({line})") from None
+
+    def restored(self) -> Any:
+        """Return the client: a new one where the old one has given up, and it is ours."""
+        if self.client.status == "closed" and self.own and self.local is None:
+            with contextlib.suppress(ClusterError):
+                self.client = self._connected(ANSWER)
+        return self.client
+
+    def ask(self, question: str, **arguments: Any) -> Any:
+        """Return what the scheduler answers, None where it does not in time."""
+        if self.client.status != "running":
+            return None
+        try:
+            asked = getattr(self.client.scheduler, question)
+            return self.client.sync(asked, **arguments, callback_timeout=ANSWER)
+        except Exception:
+            return None
+
+    def run(self, function: Any, *arguments: Any, workers: list[str], seconds: float) -> dict[str, Any]:
+        """Return what a function returns or raises in these workers; those that do not answer in time are left out."""
+        if not workers or self.client.status != "running":
+            return {}
+        try:
+            # Client.run has no limit in time.
+            call = self.client._run
+            return dict(
+                self.client.sync(
+                    call, function, *arguments, workers=workers, on_error="return", callback_timeout=seconds
+                )
+            )
+        except Exception:
+            if len(workers) == 1:
+                return {}
+        each = [self.run(function, *arguments, workers=[one], seconds=ANSWER) for one in workers]
+        return {address: said for found in each for address, said in found.items()}
+
+    def dashboard(self) -> str:
+        """Return the address of Dask's own page, "" where there is none."""
+        found = self.ask("identity", n_workers=0)
+        return str(self.client.dashboard_link) if found and "dashboard" in found["services"] else ""
+
+    def close(self) -> None:
+        """Leave."""
+        if not self.own:
+            return
+        for each in (self.client, self.local):
+            with contextlib.suppress(Exception):
+                if each is not None:
+                    each.close(timeout=5)
+
+
+def _address(where: Any) -> dict[str, Any]:
+    """Return how to reach a cluster, as keyword arguments of `Client`, or {"local": N}."""
+    if not isinstance(where, str | os.PathLike):
+        if not hasattr(where, "scheduler_address"):
+            raise UsageError(f"cluster must be an address, a Client or a Dask cluster, got a {type(where).__name__}")
+        return {"address": where}
+    text = os.fspath(where)
+    kind, _, number = text.partition(":")
+    if kind == "local" and (number.isdecimal() and int(number) > 0):
+        return {"local": int(number)}
+    if text.startswith(("tcp://", "tls://", "ucx://", "ws://", "wss://")):
+        return {"address": text}
+    if Path(text).is_file():
+        return {"scheduler_file": text}
+    raise UsageError(f"--cluster {text}: must be tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N")

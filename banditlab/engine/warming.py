@@ -1,0 +1,100 @@
+"""Compiling before playing: which kinds of runs have their kernels on disk, what a run of a kind takes, one compiler each.
+
+A kind of run is (environment, player); its kernels are compiled when it is first played. Where they are on disk already,
+reading them back takes a moment; where not, workers compile them side by side, each another player's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from banditlab.engine.plan import Run
+from banditlab.engine.runner import play
+from banditlab.numerics.cache_folders import current_folder
+from banditlab.numerics.private_folders import make_private
+from banditlab.results.system import locked_if_free
+
+ROUNDS = 64
+"""Rounds that are played to see how long a run takes."""
+UNKNOWN_SECONDS_A_ROUND = 1e-4
+LONGEST_WAIT = 300.0
+"""Seconds a process waits for another on this machine that compiles what it needs, too; then it compiles by itself."""
+WAIT = 0.1
+
+
+def kind_of_run(run: Run) -> str:
+    """Return what the runs of one kind have in common: the same kernels, about the same time."""
+    return f"{run.environment_label}|{run.label}|{run.rounds}"
+
+
+def unknown_seconds(run: Run) -> float:
+    """Return a guess at the seconds a run takes."""
+    return UNKNOWN_SECONDS_A_ROUND * run.rounds
+
+
+def warmed_seconds(run: Run, *, uncompiled: bool = True) -> float | None:
+    """Play two rounds of a run, which compiles its kernels, and some more to see how long a run takes; None: not played.
+
+    Parameters
+    ----------
+    uncompiled
+        Whether players without kernels are played, too.
+    """
+    env = run.build_environment()
+    player = run.build_player(env)
+    if not (uncompiled or player.plays_blocks):
+        return None
+    rounds = min(run.rounds, ROUNDS)
+    with one_compiler(f"{run.label}|{run.adaptive}"):
+        play(env, player, seed=run.environment_seed(), rounds=min(rounds, 2))
+    played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
+    _note(run)
+    return float(played.seconds[-1]) / rounds * run.rounds
+
+
+def is_cold(run: Run) -> bool:
+    """Return whether no process on this machine has compiled this kind of run, as far as is known."""
+    file = _mark(run)
+    return file is not None and not file.exists()
+
+
+def _note(run: Run) -> None:
+    file = _mark(run)
+    if file is not None:
+        with contextlib.suppress(OSError):
+            make_private(file.parent)
+            file.touch(mode=0o600)
+
+
+def _mark(run: Run) -> Path | None:
+    """Return the file that says that a kind of run was compiled; it lies beside the kernels and goes with them."""
+    return _beside_kernels("compiled", f"{run.environment_label}|{run.label}")
+
+
+def _beside_kernels(kind: str, text: str) -> Path | None:
+    folder = current_folder()
+    return None if folder is None else folder / kind / hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@contextlib.contextmanager
+def one_compiler(key: str) -> Iterator[None]:
+    """Compile what is inside while no other process on this machine compiles it: the others wait, and read it then.
+
+    Without a folder that can be locked, or after `LONGEST_WAIT`, everybody compiles for himself: that costs time only.
+    """
+    file = _beside_kernels("locks", key)
+    until = time.monotonic() + LONGEST_WAIT
+    with contextlib.ExitStack() as held:
+        while file is not None and time.monotonic() < until:
+            try:
+                make_private(file.parent)
+                if held.enter_context(locked_if_free(file)):
+                    break
+            except OSError:
+                break
+            time.sleep(WAIT)
+        yield

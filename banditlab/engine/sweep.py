@@ -190,8 +190,8 @@ class _Round:
         self._say_stage()
         for task in tasks:
             self.executor.submit(task)
-        for outcomes, task in self.executor.completed():
-            self._take(outcomes, task)
+        for outcomes, of in self.executor.completed():
+            self._take(outcomes, of)
 
     def _cold(self, missing: list[Run]) -> dict[str, Run]:
         """Return a run of each kind that the workers compile, by kind."""

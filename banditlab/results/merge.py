@@ -14,7 +14,16 @@ import pyarrow.compute as pc
 from banditlab.errors import UsageError
 from banditlab.results.files import array_of, bytes_of, read_if_whole, write_parquet
 from banditlab.results.incoming import DamagedError, take
-from banditlab.results.reading import compacted, damaged_files, read_failure, read_plan, read_runs, read_spec, shards
+from banditlab.results.reading import (
+    compacted,
+    compacted_ids,
+    damaged_files,
+    read_failure,
+    read_plan,
+    read_runs,
+    read_spec,
+    shards,
+)
 from banditlab.results.schema import RUNS
 from banditlab.results.store import Store
 
@@ -64,8 +73,7 @@ def merge(parts: Sequence[Path], out: Path) -> Merged:
         if lacking:
             unfinished[str(folder)] = lacking
     store.compact()
-    table, _ = compacted(store.folder, "results.parquet", ["run_id"])
-    there = set() if table is None else set(table["run_id"].unique().to_pylist())
+    there = compacted_ids(store.folder)
     failed = store.failed() & {*whole["runs"], *whole["streams"]}
     missing = [] if "shard" not in whole else sorted(set(range(1, of + 1)) - set(whole["shard"]["merged"]))
     held = sum(run_id in there for run_id in whole["runs"])
@@ -75,9 +83,8 @@ def merge(parts: Sequence[Path], out: Path) -> Merged:
 def _part(folder: Path) -> dict[str, Any]:
     read_spec(folder)
     plan = read_plan(folder)
-    shard = plan.get("shard")
-    good = isinstance(shard, dict) and {"index", "of", "plan", "places"} <= shard.keys()
-    if not good or len(shard["places"]) != len(plan["runs"]):
+    shard: dict[str, Any] = plan.get("shard") or {}
+    if not {"index", "of", "plan", "places"} <= shard.keys() or len(shard["places"]) != len(plan["runs"]):
         raise UsageError(f"{folder}: not a part of a sweep; `banditlab run SPEC --shard i/n -o DIR` makes one")
     return plan
 
@@ -124,7 +131,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
         merged.add(plan["shard"]["index"])
         streams |= set(plan["streams"])
     ordered = sorted(set(known))
-    record = {"runs": [id_ for _, id_ in ordered], "streams": sorted(streams)}
+    record: dict[str, Any] = {"runs": [id_ for _, id_ in ordered], "streams": sorted(streams)}
     record |= {name: one[name] for name in ("skipped", "data")}
     shard = one["shard"]
     if len(merged) < shard["of"]:
@@ -136,8 +143,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
 def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:
     """Write what a part holds and the store does not; return how many of its runs the store lacks then."""
     there = {run_id for texts in shards(store.folder).values() for run_id in texts or ()}
-    table, _ = compacted(store.folder, "results.parquet", ["run_id"])
-    there |= set() if table is None else set(table["run_id"].unique().to_pylist())
+    there |= compacted_ids(store.folder)
     wanted = set(plan["runs"]) - there
     rows = read_runs(folder, wanted).table
     if rows is not None:

@@ -472,7 +472,8 @@ class _Link:
             import distributed
         except ImportError:
             raise UsageError("--cluster needs Dask: pip install banditlab[cluster]") from None
-        self.where, self.patience, self.local = where, patience, None
+        self.where = where
+        self.local: Any = None
         self.own = not isinstance(where, distributed.Client)
         self.client: Any = self._connected(patience) if self.own else where
         self.name = where if isinstance(where, str) else self.client.scheduler.address

@@ -1,4 +1,4 @@
-"""What runs in a cluster's worker: it says what it is, takes files, and plays tasks in temporary folders, whose files it returns.
+"""What runs in a cluster's worker: it says what it is, takes files, and plays tasks in temporary folders.
 
 The worker is a courier. The runs are played by a crew of this package's own processes beside it (see `crew`), one thread each,
 as many as the worker has threads: who ends such a process ends nothing else, limits and blame are the crew's.

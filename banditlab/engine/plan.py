@@ -174,7 +174,8 @@ class Plan:
             "streams": sorted({run.stream_id for run in self.runs}),
             "skipped": self.skipped,
             "data": self.data,
-        } | ({"shard": self.shard} if self.shard else {})
+            **({"shard": self.shard} if self.shard else {"plan": self.digest()}),
+        }
 
 
 def make_plan(spec: Spec, where: str = "spec") -> Plan:

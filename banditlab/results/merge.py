@@ -108,8 +108,7 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
         shard = before.get("shard", {})
         if "index" in shard:
             raise UsageError(f"{out}: is a part itself; name another folder with -o")
-        same = shard.get("plan") == plans[first]["shard"]["plan"]
-        if not (same if shard else all(set(plan["runs"]) <= set(before["runs"]) for plan in plans.values())):
+        if shard.get("plan", before.get("plan")) != plans[first]["shard"]["plan"]:
             raise UsageError(f"{out}: holds another sweep; name another folder with -o")
 
 
@@ -120,7 +119,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
     if (out / "runs.json").exists():
         before = read_plan(out)
         if "shard" not in before:  # nothing was missing
-            return {name: before[name] for name in ("runs", "streams", "skipped", "data")}
+            return {name: before[name] for name in ("runs", "streams", "skipped", "data", "plan")}
         if "merged" in before["shard"]:
             known += zip(before["shard"]["places"], before["runs"], strict=True)
             merged |= set(before["shard"]["merged"])
@@ -136,7 +135,9 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
     shard = one["shard"]
     if len(merged) < shard["of"]:
         places = [place for place, _ in ordered]
-        record["shard"] = {"merged": sorted(merged), "of": shard["of"], "plan": shard["plan"], "places": places}
+        record |= {"shard": {"merged": sorted(merged), "of": shard["of"], "plan": shard["plan"], "places": places}}
+    else:
+        record |= {"plan": shard["plan"]}
     return record
 
 

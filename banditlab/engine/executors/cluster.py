@@ -58,6 +58,7 @@ TRIES = 5
 """How often a task may come back without any result before its runs are recorded as failed."""
 GOODBYE = 10.0
 """Seconds workers have for sending what is finished when the sweep ends early."""
+LOUD = ("distributed", "tornado", "asyncio")
 AGAIN = "finished runs are stored, the same command does the rest"
 
 
@@ -474,6 +475,7 @@ class _Link:
             raise UsageError("--cluster needs Dask: pip install banditlab[cluster]") from None
         self.where = where
         self.local: Any = None
+        self.levels: dict[str, int] = {}  # of the loggers that are quiet meanwhile
         self.own = not isinstance(where, distributed.Client)
         self.client: Any = self._connected(patience) if self.own else where
         self.name = where if isinstance(where, str) else self.client.scheduler.address
@@ -481,7 +483,7 @@ class _Link:
     def _connected(self, seconds: float) -> Any:
         from distributed import Client, LocalCluster
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what there is to say is said by this package
+        self._hush()
         options = _address(self.where)
         try:
             with warnings.catch_warnings():
@@ -499,6 +501,14 @@ class _Link:
         except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
             line = " ".join(str(error).split())[:300]
             raise ClusterError(f"{self.where}: no scheduler answers there ({line})") from None
+
+    def _hush(self) -> None:
+        """Keep Dask's own log quiet until the end: what there is to say is said by this package, in a line."""
+        for name in ["distributed", *logging.root.manager.loggerDict]:
+            if name.partition(".")[0] in LOUD and name not in self.levels:
+                logger = logging.getLogger(name)
+                self.levels[name] = logger.level
+                logger.setLevel(logging.CRITICAL + 1)
 
     def restored(self) -> Any:
         """Return the client: a new one where the old one has given up, and it is ours."""
@@ -548,6 +558,8 @@ class _Link:
             with contextlib.suppress(Exception):
                 if each is not None:
                     each.close(timeout=5)
+        for name, level in self.levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _address(where: Any) -> dict[str, Any]:

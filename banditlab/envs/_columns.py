@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from banditlab.errors import UsageError
+from banditlab.errors import FaultError, UsageError
 from banditlab.validation import one_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 Role = Literal["numeric", "nominal", "time", "drop"]
 MALFORMED_SHARE = 0.1
 """A text column of which at most this share of the values is no number counts as a numeric column with slips."""
+MOST_SLIPS = 5
+"""So many rows with slips are told one by one; where there are more, the column is."""
+ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 DAY = 86_400.0
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -112,9 +116,11 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
     if numbers and role != "nominal":
         return Column(name, series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
     if dates and not role:
-        raise UsageError(
+        raise FaultError(
             f"{source} holds dates, which have no rule; leave it out with drop_columns (--drop-column), or take it as days "
-            "since 1970 with role (--role NAME=time)"
+            "since 1970 with roles (--role NAME=time)",
+            "--role",
+            f"{name}=time",
         )
     text = series.map(category_text, na_action="ignore").astype("str") if numbers else series.astype("str")
     codes, names = pd.factorize(text, sort=True)
@@ -129,24 +135,47 @@ def check_nominal(
     """Refuse a numeric column with slips and an identifier before they become thousands of one-hot columns."""
     import pandas as pd
 
-    known = text.dropna()
+    known, name = text.dropna(), str(text.name)
+    drop = ("--drop-column", name)
     odd = known[pd.to_numeric(known, errors="coerce").isna()]
     if 0 < len(odd) <= MALFORMED_SHARE * n_known and not asked:
-        raise UsageError(
+        rows = [part for row in odd.index for part in ("--drop-row", str(row))]
+        raise FaultError(
             f"{source} is numeric but for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
             f"{odd.index[0]}, counted from 0); drop those rows with drop_rows (--drop-row) or the column with "
-            "drop_columns (--drop-column)"
+            "drop_columns (--drop-column)",
+            *(rows if len(odd) <= MOST_SLIPS else drop),
         )
-    if n_known > 2 and n_names == n_known and not asked:
-        raise UsageError(
+    many = n_names > max_categories
+    different = n_known > 2 and n_names == n_known and not asked
+    if (many or different) and are_dates(known):
+        raise FaultError(
+            f"{source} holds dates as text; take it as days since 1970 with roles (--role NAME=time), or leave it out with "
+            "drop_columns (--drop-column)",
+            "--role",
+            f"{name}=time",
+        )
+    if different:
+        raise FaultError(
             f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
-            "(--drop-column)"
+            "(--drop-column)",
+            *drop,
         )
-    if n_names > max_categories:
-        raise UsageError(
+    if many:
+        raise FaultError(
             f"{source} is text with {n_names} different values, more than max_categories = {max_categories}; leave it "
-            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)"
+            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)",
+            *drop,
         )
+
+
+def are_dates(known: pd.Series) -> bool:
+    """Return whether all texts are dates in ISO 8601, the first one first: most columns are not."""
+    import pandas as pd
+
+    if not len(known) or not ISO.match(str(known.iloc[0])):
+        return False
+    return bool(pd.to_datetime(known, errors="coerce", utc=True, format="ISO8601").notna().all())
 
 
 def _numbers(series: pd.Series, source: str) -> np.ndarray:
@@ -156,9 +185,10 @@ def _numbers(series: pd.Series, source: str) -> np.ndarray:
     numbers = pd.to_numeric(series.astype("str"), errors="coerce")
     odd = series[numbers.isna() & series.notna()]
     if len(odd):
-        raise UsageError(
+        raise FaultError(
             f"{source} was declared numeric (--role), but {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is "
-            "no number; drop that row with drop_rows (--drop-row) or declare the column nominal"
+            "no number; drop that row with drop_rows (--drop-row) or declare the column nominal",
+            *("--role", f"{series.name}=nominal"),
         )
     return numbers.to_numpy(dtype=np.float64)
 
@@ -176,9 +206,10 @@ def _days(series: pd.Series, source: str) -> np.ndarray:
     times = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")
     odd = series[times.isna() & series.notna()]
     if len(odd):
-        raise UsageError(
+        raise FaultError(
             f"{source}: {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is no date in ISO 8601 such as "
-            "2024-05-31 or 2024-05-31T12:30:00; drop the column with drop_columns (--drop-column)"
+            "2024-05-31 or 2024-05-31T12:30:00; drop the column with drop_columns (--drop-column)",
+            *("--drop-column", str(series.name)),
         )
     days = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return days.to_numpy(dtype=np.float64)

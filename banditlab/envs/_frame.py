@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditlab.envs._base import Labels
-from banditlab.envs._columns import Recipe
+from banditlab.envs._columns import MOST_SLIPS, Recipe
 from banditlab.envs._recipe import Rows, prepare
 from banditlab.envs.encoding import columns_of
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import FaultError, UsageError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> No
 
 def _refuse_column(key: str, name: str, names: list[str], source: str) -> None:
     if name not in names:
-        raise UsageError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
+        raise FaultError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
 
 
 def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labels, list[Any]]:
@@ -69,9 +69,10 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
     missing = labels.isna().to_numpy()
     if missing.any() and not drop_missing:
         first = labels.index[int(np.argmax(missing))]
-        raise UsageError(
+        raise FaultError(
             f"{source} has {int(missing.sum())} missing entries (the first in row {first}, counted from 0); "
-            "drop those rows with drop_rows (--drop-row) or give missing (--missing) as drop_rows"
+            "drop those rows with drop_rows (--drop-row) or give missing (--missing) as drop_rows",
+            *_without(labels.index[missing]),
         )
     known = labels[~missing]
     if len(known) == 0:
@@ -88,6 +89,12 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
     y = np.full(len(labels), -1, dtype=np.int64)
     y[~missing] = codes
     return y, names.tolist()
+
+
+def _without(rows: pd.Index) -> list[str]:
+    if len(rows) > MOST_SLIPS:
+        return ["--missing", "drop_rows"]
+    return [part for row in rows for part in ("--drop-row", str(row))]
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:

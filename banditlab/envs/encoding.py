@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from banditlab.envs._columns import (
     Column,
     Missing,
     Recipe,
+    Role,
     Scaling,
     column_of,
     is_gap,
@@ -24,7 +25,7 @@ from banditlab.envs._columns import (
 )
 from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._steps import Step, feature_names, output_order
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.numerics.exponents import exponent
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ RANGE_RATIO = 10.0
 SCALERS = ("standard", "maxabs", "robust")
 """Scikit-learn's scalers, which move a column's zero or unit: the intercept is then one more of the scaled columns."""
 IMPUTING = ("mean", "zero", "indicator")
+ROLES = get_args(Role)
 NOTHING = object()
 NUMBERS = frozenset((float, int))
 
@@ -367,18 +369,23 @@ class _RowArrays:
 # -------------------------------------------------------------------------------------------------------- of a table's columns
 
 
-def columns_of(frame: pd.DataFrame, roles: dict[str, str], max_categories: int, source: str) -> list[Column]:
-    """Return a table's feature columns by their roles, those with role "drop" left out."""
-    names = [str(name) for name in frame.columns]
+def check_roles(roles: Mapping[str, str], names: list[str], source: str) -> None:
+    """Raise a UsageError for a role that is none, or of a column that does not exist."""
     for name, role in roles.items():
         if name not in names:
             raise UsageError(
                 f"{source}: role (--role): there is no column {name!r}{nearest(name, names[:30], keep_order=True)}"
             )
-        if role not in ("numeric", "nominal", "time", "drop"):
+        if role not in ROLES:
             raise UsageError(
-                f"{source}: role (--role) of column {name!r} must be one of 'numeric', 'nominal', 'time', 'drop', got {role!r}"
+                f"{source}: role (--role) of column {name!r} must be one of {', '.join(map(repr, ROLES))}, got {role!r}"
             )
+
+
+def columns_of(frame: pd.DataFrame, roles: dict[str, str], max_categories: int, source: str) -> list[Column]:
+    """Return a table's feature columns by their roles, those with role "drop" left out."""
+    names = [str(name) for name in frame.columns]
+    check_roles(roles, names, source)
     return [
         column_of(frame[given].rename(name), max_categories, f"{source}: column {name!r}", roles.get(name, ""))
         for given, name in zip(frame.columns, names)
@@ -391,10 +398,12 @@ def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> 
     for column in columns:
         gaps = column.gaps
         if gaps.any():
-            raise UsageError(
+            raise FaultError(
                 f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "
                 f"{row_numbers[int(np.argmax(gaps))]}, counted from 0); give missing (--missing) as mean, indicator or "
-                "drop_rows"
+                "drop_rows",
+                "--missing",
+                "indicator",
             )
 
 

@@ -74,14 +74,16 @@ def banditlab(here, monkeypatch, capsys):
 
 @pytest.fixture
 def refused(banditlab):
-    """A function that runs a request that is wrong (exit 2 and one line) and returns the line."""
+    """A function that runs a request that is wrong (exit 2 and one line, but for a corrected command) and returns it."""
 
     def call(*arguments):
         code, text = banditlab(*arguments)
         assert code == 2, text
-        assert len(text.splitlines()) == 1, text
-        assert text.startswith("banditlab: ")
-        return text
+        line, *more = text.splitlines(keepends=True)
+        assert all(each.startswith("corrected: banditlab compare ") for each in more[:1]), text
+        assert len(more) <= 1, text
+        assert line.startswith("banditlab: ")
+        return line
 
     return call
 
@@ -330,7 +332,7 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     assert "fastcb" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
-    assert {"fastcb", "squarecb", "gaptron", "banditron", "uniform"} <= set(runs.label)
+    assert set(runs.label) == {"fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct", "gaptron", "uniform"}
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):

@@ -144,7 +144,9 @@ def compare(
     try:
         made = prepared(data, label, agents=agents, **counts, **settings)
     except FaultyTableError as error:
-        for line in fault_lines(error, str(data)):
+        more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
+        more |= {"--repetitions": None if repetitions == 10 else repetitions, "--dry-run": dry_run}
+        for line in fault_lines(error, str(data), more):
             typer.echo(line, err=True)
         raise typer.Exit(2) from None
     for line in comparison_lines(made):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections import Counter
 
-from banditlab.comparison import Comparison, FaultyTableError
-from banditlab.envs.survey import Note
+from banditlab.comparison import Comparison, FaultyTableError, Note
 
 WIDTH = 80
 MOST_LINES = 40
@@ -50,8 +50,11 @@ def note_lines(notes: list[Note]) -> list[str]:
     return lines
 
 
-def fault_lines(error: FaultyTableError, source: str) -> list[str]:
-    """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied."""
+def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -> list[str]:
+    """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied.
+
+    `more` are the request's other options, such as {"--rounds": 300}; None is left out, True is a flag.
+    """
     lines = [f"banditlab: {error.faults[0]}"]
     if len(error.faults) > 1:
         lines = [f"banditlab: {source} has {len(error.faults)} faults:"]
@@ -60,7 +63,14 @@ def fault_lines(error: FaultyTableError, source: str) -> list[str]:
                 fault.removeprefix(f"{source}: "), WIDTH, initial_indent="  * ", subsequent_indent="    ",
                 break_long_words=False, break_on_hyphens=False,
             )  # fmt: skip
-    return [*lines, *([f"corrected: {error.command}"] if error.command else [])]
+    if not error.command:
+        return lines
+    words = [
+        word
+        for name, value in more.items()
+        for word in ([name] if value is True else [name, str(value)] if value else [])
+    ]
+    return [*lines, f"corrected: {shlex.join([*shlex.split(error.command), *words])}"]
 
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:

@@ -8,3 +8,5 @@ from banditlab.comparison._sweep import comparison as comparison
 from banditlab.comparison._sweep import default_folder as default_folder
 from banditlab.comparison._sweep import plain_name as plain_name
 from banditlab.comparison._sweep import prepared as prepared
+from banditlab.envs.survey import Note as Note
+from banditlab.envs.survey import Survey as Survey

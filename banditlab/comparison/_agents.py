@@ -59,7 +59,11 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
             raise UsageError(
                 f"agents (--agents): {name} is told the label of every round, so it is no agent to be compared with these"
             )
-    return [_block(name) for name in names], []
+    blocks = [_block(name) for name in names]
+    for block in blocks:
+        written = {key: value for key, value in block.items() if key not in ("id", "grid")}
+        describe_player("agents", block["id"], written, f"agents (--agents): {block['id']}")
+    return blocks, []
 
 
 def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:

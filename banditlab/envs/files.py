@@ -157,8 +157,8 @@ def read_csv(
         _refuse_duplicates(_header(data, separator), path)
     frame.columns = [str(name) for name in frame.columns]
     frame = dropped(frame, drop_rows, path)
-    columns = {name: _numbers(frame[name], decimal, path, faults) for name in frame.columns}
-    return pd.DataFrame(columns, index=frame.index)
+    made: dict[str, Any] = {str(name): _numbers(frame[name], decimal, path, faults) for name in frame.columns}
+    return pd.DataFrame(made, index=frame.index)
 
 
 def has_header(data: bytes, separator: str) -> bool:

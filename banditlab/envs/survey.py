@@ -216,16 +216,20 @@ def told_alone(column: Column, y: Labels) -> float:
         others[np.arange(len(y)), y] -= 1.0
         others += np.bincount(y, minlength=K) * 1e-9  # a category of one row is told by the most frequent class
         return float(np.mean(np.argmax(others, axis=1) == y))
-    right, half = 0, len(y) // 2
+    right, half, feature = 0, len(y) // 2, _for_trees(values)
     for learn, ask in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
         tree = DecisionTreeClassifier(max_leaf_nodes=max(4 * K, 16), random_state=0)
-        right += int((tree.fit(_ranks(values, learn), y[learn]).predict(_ranks(values, ask)) == y[ask]).sum())
+        right += int((tree.fit(feature[learn], y[learn]).predict(feature[ask]) == y[ask]).sum())
     return right / len(y)
 
 
-def _ranks(values: NDArray[Any], part: slice) -> NDArray[Any]:
-    """Return numbers as their places among all: trees take 32-bit floats only."""
-    return np.searchsorted(np.sort(values), values[part]).astype(np.float64)[:, None]
+def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers (n,) as a feature (n, 1) in 32 bits, as trees take them: in units of their range, or as ranks."""
+    half = 0.5 * values
+    scaled = ((half - half.min()) / max(float(half.max() - half.min()), np.finfo(float).tiny)).astype(np.float32)
+    if len(np.unique(scaled)) < 0.9 * len(np.unique(values)):  # a few far away leave nothing to tell the others by
+        scaled = np.searchsorted(np.sort(values), values).astype(np.float32)
+    return scaled[:, None]
 
 
 # ------------------------------------------------------------------------------------------------------- logged decisions

@@ -111,7 +111,8 @@ class Table(DataSetEnv):
         self.separator = _SEPARATORS.get(separator, separator)
         if self.separator != "auto" and len(self.separator) != 1:
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
-        self.header = one_of("header", header, get_args(Header))
+        one_of("header", header, get_args(Header))
+        self.header: Header = header
         self.decimal = one_of("decimal", decimal, (".", ","))
         self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
         self.drop_rows = [int(row) for row in drop_rows or ()]

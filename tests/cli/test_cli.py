@@ -371,7 +371,13 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
     os.rename("iris.data", "iris.dat")
     assert "give format (--format)" in refused("compare", *label)
     label += ["--format", "csv"]
-    assert "leave it out with drop_columns (--drop-column)" in refused("compare", *label)
+    code, text = banditlab("compare", *label)
+    assert code == 2
+    assert text.splitlines()[0] == "banditlab: iris.dat has 2 faults:"
+    assert text.splitlines()[-1] == (
+        "corrected: banditlab compare iris.dat --label target --drop-column flower --format csv --missing indicator "
+        "--rounds 300 --repetitions 1 --dry-run"
+    )
     label += ["--drop-column", "flower"]
     assert "row 3, counted from 0); give missing (--missing)" in refused("compare", *label)
     monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))
@@ -451,8 +457,8 @@ def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, na
 def test_describe_spells_types_out(banditlab, here):
     code, text = banditlab("describe", "banditlab/Table-v0")
     assert code == 0
-    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' = 'auto'\n" in text
-    assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' = 'auto'\n" in text
+    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' | 'rowwise' = 'auto'\n" in text
+    assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' | 'arff' = 'auto'\n" in text
     assert "  drop_rows: list[int] | None = None\n" in text
     assert "  horizon: set by the sweep's rounds\n" in text
     (here / "agents").mkdir()

@@ -19,6 +19,20 @@ class ClusterError(BanditlabError):
     """A cluster cannot be reached or does nothing: finished runs are stored, the command line exits with 2."""
 
 
+class FaultError(UsageError):
+    """One fault of a table. Several are collected before they are told, with the command that mends them all.
+
+    Attributes
+    ----------
+    options
+        The command line's options that mend it: ("--drop-column", "id"); empty where none does.
+    """
+
+    def __init__(self, message: str, *options: str) -> None:
+        super().__init__(message)
+        self.options = options
+
+
 class IncompatibleError(BanditlabError):
     """This player cannot meet this problem (AIOLI at K > 2): a sweep records the pair as skipped, with the reason."""
 

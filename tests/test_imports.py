@@ -38,7 +38,17 @@ ALLOWED: dict[str, set[str]] = {
     "engine": BASE | {"engine", "doors", "registry", "comparators", "players", "numerics", "results", "envs"},
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
     "estimator": BASE | {"numerics", "players", "registry"},
-    "comparison": {"engine", "envs", "numerics", "analysis", "errors", "validation"},
+    "comparison": {
+        "comparison",
+        "engine",
+        "envs",
+        "numerics",
+        "analysis",
+        "errors",
+        "problem",
+        "registry",
+        "validation",
+    },
     "cli": BASE | {"cli", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""

@@ -29,9 +29,9 @@ Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
 # As the table environment has them; written again because importing it takes longer than printing --help.
-Format = Literal["auto", "csv", "parquet", "libsvm"]
+Format = Literal["auto", "csv", "parquet", "libsvm", "arff"]
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
-Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust"]
+Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 OnCluster = Annotated[
     str | None,
@@ -99,7 +99,7 @@ def run(
 
 @app.command()
 def compare(
-    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet or LIBSVM, gzipped or not.")],
+    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Out = None,
     jobs: Jobs = None,
@@ -111,6 +111,16 @@ def compare(
         int | None, typer.Option(min=1, help="Rounds a run, instead of rows times passes; fewer leave rows out.")
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
+    agents: Annotated[
+        str | None, typer.Option(help="Ids, such as fastcb,linucb, or all; by default those of practice.")
+    ] = None,
+    roles: Annotated[
+        list[str] | None,
+        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
+    ] = None,
     format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
     separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
     decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
@@ -130,9 +140,10 @@ def compare(
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
-    from banditlab.comparison import comparison
+    from banditlab.cli.table_view import comparison_lines, fault_lines
+    from banditlab.comparison import FaultyTableError, prepared
 
-    settings = {
+    settings: dict[str, Any] = {
         "format": format_,
         "separator": separator,
         "decimal": decimal,
@@ -141,9 +152,31 @@ def compare(
         "max_categories": max_categories,
         "missing": missing,
         "scaling": scaling,
+        "roles": _roles(roles) if roles else None,
+        "header": None if header is None else "yes" if header else "no",
     }
-    spec = comparison(data, label, passes=passes, rounds=rounds, repetitions=repetitions, **settings)
-    _run_or_estimate(spec, str(data), out, jobs, dry_run, True, cluster, patience)
+    counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
+    try:
+        made = prepared(data, label, agents=agents, **counts, **settings)
+    except FaultyTableError as error:
+        more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
+        more |= {"--repetitions": None if repetitions == 10 else repetitions, "--dry-run": dry_run, "--cluster": cluster}
+        for line in fault_lines(error, str(data), more):
+            typer.echo(line, err=True)
+        raise typer.Exit(2) from None
+    for line in comparison_lines(made):
+        typer.echo(line)
+    _run_or_estimate(made.spec, str(data), out, jobs, dry_run, True, cluster, patience)
+
+
+def _roles(written: list[str]) -> dict[str, str]:
+    roles = {}
+    for each in written:
+        name, equals, role = each.rpartition("=")
+        if not equals:
+            raise UsageError(f"--role must be COLUMN=ROLE, such as zip=nominal, got {each!r}")
+        roles[name] = role
+    return roles
 
 
 def _run_or_estimate(

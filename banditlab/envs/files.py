@@ -1,10 +1,11 @@
-"""Reading a user's file: CSV, Parquet or LIBSVM, plain or gzipped, into a pandas table."""
+"""Reading a user's file: CSV, Parquet, LIBSVM or ARFF, plain or gzipped, into a pandas table."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import io
+import os
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -12,21 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from banditlab.errors import UsageError
+from banditlab.errors import FaultError, UsageError
 from banditlab.validation import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Literal["auto", "csv", "parquet", "libsvm"]
+Format = Literal["auto", "csv", "parquet", "libsvm", "arff"]
+Header = Literal["auto", "yes", "no"]
 
 SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), "csv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".libsvm", ".svm", ".svmlight"), "libsvm"),
+    ".arff": "arff",
 }
 SEPARATORS = ("\t", ";", ",")
 """In the order in which they are believed: a comma may also be a decimal sign, a tab hardly anything else."""
+SNIFFED, SNIFFED_LINES = 2**20, 200
+"""Bytes and lines of a CSV file that are looked at to find out whether it has a header."""
 MISSING = ["?"]
 """Read as missing besides pandas' own spellings ("", "NA", "nan", "null", ...)."""
 LIBSVM_LABEL = "label"
@@ -59,7 +64,7 @@ def content_hash(data: bytes) -> str:
 
 
 def format_of(path: str, declared: Format) -> str:
-    """Return "csv", "parquet" or "libsvm": as declared or by the file's name, ".gz" left out."""
+    """Return "csv", "parquet", "libsvm" or "arff": as declared or by the file's name, ".gz" left out."""
     if declared != "auto":
         return declared
     name = Path(path.removesuffix(".gz"))
@@ -67,7 +72,7 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the ending {name.suffix!r} tells no format; give format (--format) as csv, parquet or libsvm "
+            f"{path}: the ending {name.suffix!r} tells no format; give format (--format) as csv, parquet, libsvm or arff "
             f"(known endings: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
@@ -116,10 +121,19 @@ def _outside_quotes(line: str, separator: str) -> int:
     return "".join(line.split('"')[::2]).count(separator)
 
 
-def read_csv(path: str, data: bytes, separator: str, decimal: str, drop_rows: list[int]) -> pd.DataFrame:
-    """Return the table with numeric columns as floats and all others as text.
+def read_csv(
+    path: str,
+    data: bytes,
+    separator: str,
+    decimal: str,
+    drop_rows: list[int],
+    header: bool = True,
+    faults: list[FaultError] | None = None,
+) -> pd.DataFrame:
+    """Return the table with numeric columns as floats and all others as text; without a header columns are "0", "1", ...
 
     Everything is read as text first: a row that is dropped because it is malformed must not decide a column's type.
+    Where a list for faults is given, a decimal sign that is not the declared one goes there and is read for what it is.
     """
     import pandas as pd
 
@@ -127,14 +141,64 @@ def read_csv(path: str, data: bytes, separator: str, decimal: str, drop_rows: li
     columns = 1 + line.count(separator.encode())
     refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
     try:
-        frame = pd.read_csv(io.BytesIO(data), sep=separator, dtype=str, na_values=MISSING, encoding="utf-8-sig")
+        frame = pd.read_csv(
+            io.BytesIO(data),
+            sep=separator,
+            dtype=str,
+            na_values=MISSING,
+            encoding="utf-8-sig",
+            header="infer" if header else None,
+        )
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); is it a CSV file?") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
-    _refuse_duplicates(_header(data, separator), path)
+    if header:
+        _refuse_duplicates(_header(data, separator), path)
+    frame.columns = [str(name) for name in frame.columns]
     frame = dropped(frame, drop_rows, path)
-    return pd.DataFrame({name: _numbers(frame[name], decimal, path) for name in frame.columns}, index=frame.index)
+    made: dict[str, Any] = {str(name): _numbers(frame[name], decimal, path, faults) for name in frame.columns}
+    return pd.DataFrame(made, index=frame.index)
+
+
+def has_header(data: bytes, separator: str) -> bool:
+    """Return whether the first line of a CSV file names its columns: whether it looks unlike the lines below it.
+
+    A column votes for data where the first entry is a number within the range of the numbers below, or a text that occurs
+    below; for a header where it is a text over numbers, or one that does not occur among texts that repeat. Data needs more
+    than two thirds of the votes, and numbers that count up (0, 1, 2, ...) are names.
+    """
+    import pandas as pd
+
+    try:
+        lines = pd.read_csv(
+            io.BytesIO(data[:SNIFFED].rpartition(b"\n")[0] if len(data) > SNIFFED else data),
+            sep=separator, header=None, dtype=str, na_values=MISSING, encoding="utf-8-sig", encoding_errors="replace",
+            nrows=SNIFFED_LINES,
+        )  # fmt: skip
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError):
+        return True  # what is wrong with the file is said by `read_csv`
+    if len(lines) < 3:
+        return True
+    first, below = lines.iloc[0], lines.iloc[1:]
+    numbers = pd.to_numeric(first, errors="coerce")
+    named = numbers.dropna().to_numpy(dtype=np.float64)
+    if len(named) > 2 and bool((np.diff(named) == 1.0).all()):
+        return True
+    for_data = for_header = 0
+    for j in lines.columns:
+        values, token = below[j].dropna(), first[j]
+        if pd.isna(token) or not len(values):
+            continue
+        found = pd.to_numeric(values, errors="coerce")
+        if found.notna().all():
+            for_data += bool(found.min() <= numbers[j] <= found.max())
+            for_header += bool(pd.isna(numbers[j]))
+        elif token in set(values):
+            for_data += 1
+        elif values.nunique() < len(values):
+            for_header += 1
+    return not for_data > 2 * for_header
 
 
 def _header(data: bytes, separator: str) -> list[str]:
@@ -153,7 +217,7 @@ def _refuse_duplicates(names: list[str], path: str) -> None:
         raise UsageError(f"{path}: two columns are called {twice[0]!r}; rename one in the file")
 
 
-def _numbers(text: pd.Series, decimal: str, path: str) -> pd.Series:
+def _numbers(text: pd.Series, decimal: str, path: str, faults: list[FaultError] | None = None) -> pd.Series:
     """Return a text column as floats if every entry that is there is a number, else as it is."""
     import pandas as pd
 
@@ -163,9 +227,14 @@ def _numbers(text: pd.Series, decimal: str, path: str) -> pd.Series:
         return numbers.astype(np.float64)
     commas = pd.to_numeric(text.str.replace(",", ".", regex=False), errors="coerce")
     if decimal == "." and (commas.isna() == text.isna()).all():
-        raise UsageError(
-            f"{path}: column {text.name!r} holds numbers with a decimal comma; give decimal (--decimal) as ,"
+        fault = FaultError(
+            f"{path}: column {text.name!r} holds numbers with a decimal comma; give decimal (--decimal) as ,",
+            *("--decimal", ","),
         )
+        if faults is None:
+            raise fault
+        faults.append(fault)
+        return commas.astype(np.float64)
     # A column of numbers with slips keeps plain spelling, so that `_check_nominal` finds the slips.
     return plain if numbers.notna().sum() > 0.5 * len(text) else text
 
@@ -193,6 +262,33 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     frame.columns = [str(name) for name in frame.columns]
     _refuse_duplicates(list(frame.columns), path)
     return dropped(frame, drop_rows, path)
+
+
+def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
+    """Return the table of a dense ARFF file: numbers as floats, nominal columns as text, dates as dates."""
+    import pandas as pd
+    from scipy.io import arff
+
+    try:
+        rows, about = arff.loadarff(io.StringIO(data.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); is it an ARFF file?") from None
+    except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
+        raise UsageError(f"{path}: not an ARFF file that is read ({' '.join(str(error).split())[:200]})") from None
+    names = [str(name) for name in about.names()]
+    refuse_beyond(COLUMNS, len(names), f"{path}: the file has {len(names):,} columns")
+    _refuse_duplicates(names, path)
+    frame = pd.DataFrame({name: _of_arff(rows[name], kind) for name, kind in zip(names, about.types())})
+    return dropped(frame, drop_rows, path)
+
+
+def _of_arff(values: np.ndarray, kind: str) -> Any:
+    import pandas as pd
+
+    if kind != "nominal":
+        return values
+    text = pd.Series([value.decode("utf-8", errors="replace") for value in values], dtype="str")
+    return text.where(text != "?")
 
 
 def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.Series]:
@@ -233,3 +329,48 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
     if wrong:
         raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
     return frame.drop(index=rows)
+
+
+TABLE_FILE = "table.parquet"
+
+
+def stored_table(table: Any, folder: Path) -> Path:
+    """Write a table in memory to a results folder, as Parquet, and return the file: equal tables are equal bytes.
+
+    Raises
+    ------
+    UsageError
+        It is no table (a pandas DataFrame, a pyarrow Table, or what hands over Arrow data), or has columns of mixed types.
+    """
+    import pandas as pd
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        if isinstance(table, pd.DataFrame):
+            _refuse_duplicates([str(name) for name in table.columns], "the table")
+            named = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
+            arrow = pyarrow.Table.from_pandas(named, preserve_index=False)
+        elif isinstance(table, pyarrow.Table | pyarrow.RecordBatch) or hasattr(table, "__arrow_c_stream__"):
+            arrow = pyarrow.table(table)
+        else:
+            raise UsageError(
+                "data must be a file, a pandas DataFrame, a pyarrow Table or what hands over Arrow data, got "
+                f"{type(table).__name__}"
+            )
+        out = io.BytesIO()
+        pyarrow.parquet.write_table(arrow, out)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"the table cannot be stored: {' '.join(str(error).split())[:200]}") from None
+    path = folder / TABLE_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (path.is_file() and path.read_bytes() == out.getvalue()):
+            part = path.with_suffix(f".{os.getpid()}.part")
+            part.write_bytes(out.getvalue())
+            part.replace(path)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written ({error.strerror})") from None
+    return path

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 from banditlab.envs import files
+from banditlab.envs._columns import Missing, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
-from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
-from banditlab.envs.files import Format
-from banditlab.errors import UsageError
+from banditlab.envs.files import Format, Header
+from banditlab.errors import FaultError, UsageError
 from banditlab.validation import at_least, one_of
 
-_CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str]] = OrderedDict()
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str, Header]] = OrderedDict()
 """The last tables read in this process: a sweep builds the same environment for every run."""
 _CACHED_TABLES = 4
+_SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
 class Table(DataSetEnv):
-    """The rows of a CSV, Parquet or LIBSVM file, plain or gzipped, in a fresh seeded order per pass.
+    """The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a fresh seeded order per pass.
 
     Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said by
     the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... K-1.
@@ -36,10 +41,13 @@ class Table(DataSetEnv):
     label
         Name of the label column; for a LIBSVM file, which brings its own labels, nothing.
     format
-        "csv", "parquet", "libsvm", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
-        .svmlight, each also with .gz).
+        "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
+        .svmlight, .arff, each also with .gz).
     separator
         Of a CSV file; "auto" finds tab, semicolon or comma.
+    header
+        Whether the first line of a CSV file names the columns: "yes", "no" (they are then called "0", "1", ...), or "auto":
+        found out, by whether that line looks like those below it.
     decimal
         Decimal sign of a CSV file, "." or ",".
     drop_rows
@@ -47,11 +55,15 @@ class Table(DataSetEnv):
     drop_columns
         Names of columns to leave out; for instance identifiers, or columns that give the label away. Those of a LIBSVM
         file are called "0", "1", ...
+    roles
+        By column, what it is taken for in the place of what its type says: "numeric", "nominal" (numbers that are
+        codes), "time" (dates, or texts in ISO 8601, as days since 1970) or "drop".
     max_categories
         A nominal column with more categories is refused.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table.
+        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
+        number, then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
@@ -69,10 +81,12 @@ class Table(DataSetEnv):
     """
 
     id: ClassVar[str] = "banditlab/Table-v0"
-    summary: ClassVar[str] = "your own CSV, Parquet or LIBSVM file with a label column"
+    summary: ClassVar[str] = "your own CSV, Parquet, LIBSVM or ARFF file with a label column"
     reference: ClassVar[str] = "the user's"
     version: ClassVar[int] = 1
     path_settings: ClassVar[tuple[str, ...]] = ("path",)
+    added_settings: ClassVar[dict[str, Any]] = {"roles": None, "header": "auto"}
+    """Settings that came later, and the value at which a run is what it was: identities do not have it."""
 
     def __init__(
         self,
@@ -81,9 +95,11 @@ class Table(DataSetEnv):
         label: str = "",
         format: Format = "auto",
         separator: str = "auto",
+        header: Header = "auto",
         decimal: str = ".",
         drop_rows: list[int] | None = None,
         drop_columns: list[str] | None = None,
+        roles: dict[str, str] | None = None,
         max_categories: int = 100,
         scaling: Scaling = "auto",
         missing: Missing = "error",
@@ -92,11 +108,14 @@ class Table(DataSetEnv):
         horizon: int = 10_000,
     ) -> None:
         self.path, self.label_column = str(path), str(label)
-        self.format = files.format_of(self.path, one_of("format", format, ("auto", "csv", "parquet", "libsvm")))  # type: ignore[arg-type]
-        self.separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
+        self.separator = _SEPARATORS.get(separator, separator)
         if self.separator != "auto" and len(self.separator) != 1:
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
+        one_of("header", header, get_args(Header))
+        self.header: Header = header
         self.decimal = one_of("decimal", decimal, (".", ","))
+        self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
         self.drop_rows = [int(row) for row in drop_rows or ()]
         self.drop_columns = [str(name) for name in drop_columns or ()]
         self.max_categories = at_least("max_categories", max_categories, 2)
@@ -111,44 +130,91 @@ class Table(DataSetEnv):
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings with the file's content hash, and its format, in the place of its path.
 
-        An empty list of rows or columns to drop is as good as none.
+        An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
-        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns") if name in rest}
+        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles") if name in rest}
         path = str(settings["path"])
-        found = files.format_of(path, settings.get("format", "auto"))
-        return rest | {"format": found, "content": files.content_hash(files.read_bytes(path))}
+        found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
+        if rest.get("header", "auto") == "yes":
+            rest["header"] = "auto"
+        if found == "csv" and rest.get("header", "auto") == "auto" and settings.get("header") != "yes":
+            text = files.unpacked(path, data)
+            separator = _SEPARATORS.get(rest.get("separator", "auto"), rest.get("separator", "auto"))
+            separator = files.sniff_separator(path, text) if separator == "auto" else separator
+            rest |= {} if files.has_header(text, separator) else {"header": "no"}
+        return rest | {"format": found, "content": files.content_hash(data)}
 
     def _load(self) -> Rows:
         data = files.read_bytes(self.path)
         self.content = files.content_hash(data)  # of what is used, which a run's identity is compared with
         settings = {**self.params(), "path": self.content}
-        key = tuple(tuple(value) if isinstance(value, list) else value for value in settings.values())
+        key = tuple(_hashable(value) for value in settings.values())
         if key not in _CACHE:
             _CACHE[key] = self._read(data)
             while len(_CACHE) > _CACHED_TABLES:
                 _CACHE.popitem(last=False)
         _CACHE.move_to_end(key)
-        rows, self.separator = _CACHE[key]
+        rows, self.separator, self.header = _CACHE[key]
         return rows
 
-    def _read(self, data: bytes) -> tuple[Rows, str]:
+    def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
-        data, separator, label = files.unpacked(self.path, data), self.separator, self.label_column
-        if self.format == "csv":
-            if separator == "auto":
-                separator = files.sniff_separator(self.path, data)
-            frame = files.read_csv(self.path, data, separator, self.decimal, self.drop_rows)
-        elif self.format == "parquet":
-            frame = files.read_parquet(self.path, data, self.drop_rows)
-        else:
+        data, label = files.unpacked(self.path, data), self.label_column
+        if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
             if stays_sparse(X):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
-                    return rows, separator
-            frame, label = files.made_dense(self.path, X, labels), files.LIBSVM_LABEL
+                    return rows, self.separator, self.header
+            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header)
+            label = files.LIBSVM_LABEL
+        else:
+            read = read_frame(self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows)
         rows = table_rows(
-            frame, label, recipe, drop_columns=self.drop_columns, max_categories=self.max_categories, source=self.path
+            read.frame,
+            label,
+            recipe,
+            drop_columns=self.drop_columns,
+            max_categories=self.max_categories,
+            source=self.path,
+            roles=self.roles,
         )
-        return rows, separator
+        return rows, read.separator, read.header
+
+
+class ReadFrame(NamedTuple):
+    """A file's table, and what was found out of the file."""
+
+    frame: pd.DataFrame
+    separator: str
+    header: Header
+
+
+def read_frame(
+    path: str,
+    data: bytes,
+    format_: str,
+    separator: str = "auto",
+    header: Header = "auto",
+    decimal: str = ".",
+    drop_rows: list[int] | None = None,
+    faults: list[FaultError] | None = None,
+) -> ReadFrame:
+    """Return the table that an unpacked CSV, Parquet or ARFF file holds; `faults` as `files.read_csv` takes it."""
+    rows = list(drop_rows or ())
+    if format_ == "parquet":
+        return ReadFrame(files.read_parquet(path, data, rows), separator, header)
+    if format_ == "arff":
+        return ReadFrame(files.read_arff(path, data, rows), separator, header)
+    if separator == "auto":
+        separator = files.sniff_separator(path, data)
+    if header == "auto":
+        header = "yes" if files.has_header(data, separator) else "no"
+    return ReadFrame(files.read_csv(path, data, separator, decimal, rows, header == "yes", faults), separator, header)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(sorted(value.items()))
+    return tuple(value) if isinstance(value, list) else value

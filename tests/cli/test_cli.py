@@ -74,14 +74,16 @@ def banditlab(here, monkeypatch, capsys):
 
 @pytest.fixture
 def refused(banditlab):
-    """A function that runs a request that is wrong (exit 2 and one line) and returns the line."""
+    """A function that runs a request that is wrong (exit 2 and one line, but for a corrected command) and returns it."""
 
     def call(*arguments):
         code, text = banditlab(*arguments)
         assert code == 2, text
-        assert len(text.splitlines()) == 1, text
-        assert text.startswith("banditlab: ")
-        return text
+        line, *more = text.splitlines(keepends=True)
+        assert all(each.startswith("corrected: banditlab compare ") for each in more[:1]), text
+        assert len(more) <= 1, text
+        assert line.startswith("banditlab: ")
+        return line
 
     return call
 
@@ -332,7 +334,7 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     assert "fastcb" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
-    assert {"fastcb", "squarecb", "gaptron", "banditron", "uniform"} <= set(runs.label)
+    assert set(runs.label) == {"fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct", "gaptron", "uniform"}
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):
@@ -371,7 +373,13 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
     os.rename("iris.data", "iris.dat")
     assert "give format (--format)" in refused("compare", *label)
     label += ["--format", "csv"]
-    assert "leave it out with drop_columns (--drop-column)" in refused("compare", *label)
+    code, text = banditlab("compare", *label)
+    assert code == 2
+    assert text.splitlines()[0] == "banditlab: iris.dat has 2 faults:"
+    assert text.splitlines()[-1] == (
+        "corrected: banditlab compare iris.dat --label target --drop-column flower --format csv --missing indicator "
+        "--rounds 300 --repetitions 1 --dry-run"
+    )
     label += ["--drop-column", "flower"]
     assert "row 3, counted from 0); give missing (--missing)" in refused("compare", *label)
     monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))
@@ -451,8 +459,8 @@ def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, na
 def test_describe_spells_types_out(banditlab, here):
     code, text = banditlab("describe", "banditlab/Table-v0")
     assert code == 0
-    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' = 'auto'\n" in text
-    assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' = 'auto'\n" in text
+    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' | 'rowwise' = 'auto'\n" in text
+    assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' | 'arff' = 'auto'\n" in text
     assert "  drop_rows: list[int] | None = None\n" in text
     assert "  horizon: set by the sweep's rounds\n" in text
     (here / "agents").mkdir()

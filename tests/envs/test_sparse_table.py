@@ -61,6 +61,7 @@ RECIPES = [
     {"scaling": "minmax", "intercept": False},
     {"normalize": False},
     {"scaling": "maxabs"},
+    {"scaling": "rowwise"},
     {"drop_columns": ["3", "0", "29"], "drop_rows": [0, 7]},
 ]
 
@@ -163,8 +164,8 @@ def test_compare_on_long_sparse_rows(file, tmp_path, capsys):
     assert "norm_bounds" not in said  # which nobody gave
     [line] = [line for line in said.splitlines() if line.startswith("without comparators")]
     assert re.search(r"which on banditlab/Table-v0\(path=documents\.svm\) have .* d = 40,001 are too long", line)
-    assert {run.label for run in sweep.plan.runs} == {"gaptron", "banditron", "exploration(ogd)", "uniform"}
-    assert {pair["player"] for pair in sweep.plan.skipped} == {"fastcb", "squarecb"}
+    assert {run.label for run in sweep.plan.runs} >= {"gaptron", "epsilon-greedy-direct", "soba-diag", "uniform"}
+    assert not {run.label for run in sweep.plan.runs} & {"fastcb", "squarecb", "linucb", "lints"}
     result = sweep.run(tmp_path / "out")
     assert not result.failures
     assert result.played == len(sweep.plan.runs)

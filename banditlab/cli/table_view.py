@@ -1,0 +1,84 @@
+"""What `banditlab compare` prints of a table before it plays: columns and their roles, agents left out, all faults."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections import Counter
+
+from banditlab.comparison import Comparison, FaultyTableError, Note
+
+WIDTH = 80
+MOST_LINES = 40
+"""A table of more columns has a line for those of which there is something to say, and the others counted."""
+LONGEST_NAME = 24
+
+
+def comparison_lines(made: Comparison) -> list[str]:
+    """Return what is to be said of a comparison's table and agents, each line at most 80 wide."""
+    lines = []
+    for sentence in made.sentences:
+        lines += _wrapped(f"notice: {sentence}")
+    if made.survey is not None:
+        lines += note_lines(made.survey.notes)
+        for sentence in made.survey.sentences:
+            lines += _wrapped(f"notice: {sentence}")
+    for reason in made.left_out:
+        lines += _wrapped(f"left out: {reason}")
+    if made.left_out:
+        lines.append("(--agents a,b,c plays those, --agents all every one)")
+    return lines
+
+
+def note_lines(notes: list[Note]) -> list[str]:
+    """Return a line or two for each column: name, role, remark, and the option that changes it."""
+    shown = notes if len(notes) <= MOST_LINES else [note for note in notes if note.option]
+    width = min(LONGEST_NAME, max((len(note.name) for note in shown), default=0))
+    lines = ["columns:"] if notes else []
+    for note in shown[:MOST_LINES]:
+        name = note.name if len(note.name) <= width else note.name[: width - 1] + "…"
+        head = f"  {name:<{width}}  {note.role:<15}  {note.remark}".rstrip()
+        if note.option and len(head) + 2 + len(note.option) <= WIDTH:
+            lines.append(f"{head}  {note.option}")
+        else:
+            lines += _wrapped(head, 4)
+            lines += _wrapped(f"{'':<{width + 4}}{note.option}", width + 4) if note.option else []
+    rest = [*([] if shown is notes else [note for note in notes if not note.option]), *shown[MOST_LINES:]]
+    if rest:
+        counted = ", ".join(f"{n:,} {role}" for role, n in Counter(note.role for note in rest).most_common())
+        lines += _wrapped(f"  and {counted}")
+    return lines
+
+
+def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -> list[str]:
+    """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied.
+
+    `more` are the request's other options, such as {"--rounds": 300}; None is left out, True is a flag.
+    """
+    lines = [f"banditlab: {error.faults[0]}"]
+    if len(error.faults) > 1:
+        lines = [f"banditlab: {source} has {len(error.faults)} faults:"]
+        for fault in error.faults:
+            lines += textwrap.wrap(
+                fault.removeprefix(f"{source}: "), WIDTH, initial_indent="  * ", subsequent_indent="    ",
+                break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
+    if not error.command:
+        return lines
+    words = [
+        word
+        for name, value in more.items()
+        for word in ([name] if value is True else [name, str(value)] if value else [])
+    ]
+    return [*lines, f"corrected: {shlex.join([*shlex.split(error.command), *words])}"]
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    ) or [""]

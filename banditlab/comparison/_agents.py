@@ -1,0 +1,135 @@
+"""Which agents a comparison plays: those of practice by default, one of theory for scale, or those that are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from banditlab.engine.describe import build_player, describe_player
+from banditlab.errors import BanditlabError, IncompatibleError, UsageError
+from banditlab.problem import Problem
+from banditlab.registry import registry
+
+GAMMAS = [0.01, 0.03, 0.1, 0.3]
+SECOND_ORDER = ("fastcb", "squarecb", "linucb", "lints")
+NON_LINEAR = "exploration(fourier-aioli)"
+SLOW = {"boosted-exploration": "its trees take milliseconds a round"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "epsilon-greedy-direct": {"grid": {"gamma": GAMMAS}},
+    "epsilon-greedy": {"grid": {"gamma": GAMMAS}},
+    "banditron": {"grid": {"gamma": GAMMAS}},
+    "boosted-exploration": {"grid": {"gamma": GAMMAS[1:]}},
+    "gaptron": {"step": "wide", "norm_bound": 10.0},
+    "exploration(fourier-aioli)": {"grid": {"gamma": GAMMAS[1:]}},
+}
+"""What agents of a comparison play at where it is not their defaults: what has to be tuned is tried at several values."""
+MATRICES = 2**24
+"""Numbers in the K matrices d x d of second-order agents beyond which they are not taken along unasked: 10 ms a round."""
+
+
+def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a spec's agents, and those left out, each as "id: the reason".
+
+    Parameters
+    ----------
+    asked
+        None: agents of practice, one of theory and "uniform"; "all": every agent that sees one bit and can be built;
+        otherwise ids, as a list or "fastcb,linucb,exploration(folklore)".
+
+    Raises
+    ------
+    UsageError
+        An id that does not exist (the nearest is named), one asked for twice, an agent that is told the label.
+    """
+    if asked is None:
+        return _of_practice(problem)
+    if asked == "all":
+        return _all(problem)
+    names = re.split(r",(?![^(]*\))", asked) if isinstance(asked, str) else list(asked)
+    names = [str(name).strip() for name in names if str(name).strip()]
+    if not names:
+        raise UsageError("agents (--agents) must name at least one, such as fastcb,linucb, or be all")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"agents (--agents) names {name!r} twice")
+        if _class(name).feedback != "bit":
+            raise UsageError(
+                f"agents (--agents): {name} is told the label of every round, so it is no agent to be compared with these"
+            )
+    blocks = [_block(name) for name in names]
+    for block in blocks:
+        written = {key: value for key, value in block.items() if key not in ("id", "grid")}
+        describe_player("agents", block["id"], written, f"agents (--agents): {block['id']}")
+    return blocks, []
+
+
+def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
+    K, d = problem.n_classes, problem.n_features
+    names, left_out = [], []
+    large = K * d * d > MATRICES
+    for name in (*SECOND_ORDER, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
+        if large and name in SECOND_ORDER:
+            left_out.append(f"{name}: K d^2 = {K * d * d:,} numbers a round are slow")
+        elif name == NON_LINEAR and K != 2:
+            left_out.append(f"{name}, non-linear: for two classes only")
+        else:
+            names.append(name)
+    if large:
+        names[1:1] = ["soba-diag"]
+    left_out += [f"{name}: {why}" for name, why in SLOW.items()]
+    played = {*names, *SECOND_ORDER, *SLOW, "exploration"}
+    others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
+    left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
+    return [_block(name) for name in names], left_out
+
+
+def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
+    names, left_out = [], []
+    for entry in registry().entries("agents"):
+        try:
+            if _class(entry.id).feedback != "bit":
+                left_out.append(f"{entry.id}: is told the label")
+                continue
+            if entry.origin == "banditlab":  # a lab's code runs in a process of its own, where its runs are recorded
+                written = {key: value for key, value in _block(entry.id).items() if key not in ("id", "grid")}
+                described = describe_player("agents", entry.id, written, entry.id)
+                build_player(described, problem, np.random.default_rng(0))
+            names.append(entry.id)
+        except IncompatibleError:
+            names.append(entry.id)  # the plan says why it is skipped
+        except (BanditlabError, MemoryError) as error:
+            left_out.append(f"{entry.id}: {' '.join(str(error).split())}")
+    if problem.n_classes == 2:
+        names.append(NON_LINEAR)
+    return [_block(name) for name in names], left_out
+
+
+def _is_ranked(id_: str) -> bool:
+    try:
+        return bool(_class(id_).feedback == "bit")
+    except BanditlabError:
+        return False
+
+
+def _class(name: str) -> Any:
+    return registry().load("agents", _parts(name)[0])
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return "exploration" and "folklore" of "exploration(folklore)"."""
+    found = re.fullmatch(r"([^()]+)\(([^()]*)\)", name)
+    return (found.group(1).strip(), found.group(2).strip()) if found else (name, "")
+
+
+def _block(name: str) -> dict[str, Any]:
+    id_, inner = _parts(name)
+    wraps = {}
+    if inner:
+        key = getattr(_class(name), "wraps", None)
+        if key is None:
+            raise UsageError(f"agents (--agents): {id_} is built around no other player, so {name!r} means nothing")
+        wraps = {key: inner}
+    return {"id": id_, **wraps, **SETTINGS.get(name, {})}

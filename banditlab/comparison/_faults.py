@@ -1,0 +1,104 @@
+"""All faults of a table in one error, with the command that mends them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from banditlab.envs.survey import Survey
+from banditlab.errors import FaultError, UsageError
+
+ROUNDS_OF_FIXES = 4
+"""What mends one fault may show another: so often the mended table is looked at again."""
+OPTIONS = {
+    "drop_rows": "--drop-row",
+    "drop_columns": "--drop-column",
+    "roles": "--role",
+    "header": "",
+    "format": "--format",
+    "separator": "--separator",
+    "decimal": "--decimal",
+    "max_categories": "--max-categories",
+    "missing": "--missing",
+    "scaling": "--scaling",
+}
+"""The table's settings, and the options of `banditlab compare` that give them."""
+HEADER = {"yes": "--header", "no": "--no-header"}
+
+
+class FaultyTableError(UsageError):
+    """All faults of a table, and the command that mends them.
+
+    Attributes
+    ----------
+    faults
+        One line each.
+    command
+        The corrected `banditlab compare ...`; "" where some fault has no option that mends it.
+    """
+
+    def __init__(self, faults: Sequence[str], command: str) -> None:
+        several = len(faults) > 1
+        head = f"{len(faults)} faults: " if several else ""
+        super().__init__(head + "; ".join(faults) + (f"; corrected: {command}" if command and several else ""))
+        self.faults, self.command = list(faults), command
+
+
+def refuse_faults(
+    look: Callable[[str, dict[str, Any]], Survey], data: str, label: str, settings: dict[str, Any]
+) -> Survey:
+    """Return the survey of a table without faults, or raise all of them; `look` surveys under a label and settings."""
+    found = look(label, settings)
+    if not found.faults:
+        return found
+    told, left = [str(fault) for fault in found.faults], found.faults
+    fixed_label, fixed = label, {name: value for name, value in settings.items() if value is not None}
+    for _ in range(ROUNDS_OF_FIXES):
+        if any(not fault.options for fault in left):
+            raise FaultyTableError(told, "")
+        fixed_label, fixed = _mended(fixed_label, fixed, left)
+        left = look(fixed_label, fixed).faults
+        told += [str(fault) for fault in left if str(fault) not in told]
+        if not left:
+            raise FaultyTableError(told, command(data, fixed_label, fixed))
+    raise FaultyTableError(told, "")
+
+
+def _mended(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tuple[str, dict[str, Any]]:
+    """Return label and settings with the options of all faults."""
+    settings = dict(settings)
+    for fault in faults:
+        for option, value in zip(fault.options[::2], fault.options[1::2], strict=True):
+            if option == "--label":
+                label = value
+            elif option == "--drop-row":
+                settings["drop_rows"] = sorted({*(settings.get("drop_rows") or ()), int(value)})
+            elif option == "--drop-column":
+                settings["drop_columns"] = list(dict.fromkeys([*(settings.get("drop_columns") or ()), value]))
+            elif option == "--role":
+                name, _, role = value.rpartition("=")
+                settings["roles"] = {**(settings.get("roles") or {}), name: role}
+            elif option == "--missing":  # rows without a label can only be dropped, and others then are, too
+                settings["missing"] = "drop_rows" if "drop_rows" in (value, settings.get("missing")) else value
+            elif option == "--decimal":
+                settings["decimal"] = value
+    for name in settings.get("drop_columns") or ():
+        settings.get("roles", {}).pop(name, None)
+    return label, settings
+
+
+def command(data: str, label: str, settings: dict[str, Any]) -> str:
+    """Return the `banditlab compare` that has these settings."""
+    parts = ["banditlab", "compare", data, *(["--label", label] if label else [])]
+    for name, option in OPTIONS.items():
+        value = settings.get(name)
+        if value is None or value == [] or value == {}:
+            continue
+        if name == "header":
+            parts += [HEADER[value]] if value in HEADER else []
+        elif name == "roles":
+            parts += [part for key, role in value.items() for part in (option, f"{key}={role}")]
+        else:
+            parts += [part for each in (value if isinstance(value, list) else [value]) for part in (option, str(each))]
+    return shlex.join(parts)

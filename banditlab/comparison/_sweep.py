@@ -1,0 +1,220 @@
+"""The sweep of a comparison, and `compare`, which plays and reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from banditlab.comparison._agents import chosen_agents
+from banditlab.comparison._faults import refuse_faults
+from banditlab.engine.describe import build_environment, describe_environment
+from banditlab.engine.spec import Spec, make_spec
+from banditlab.envs import files
+from banditlab.envs.survey import Survey, survey
+from banditlab.envs.table import ReadFrame, read_frame
+from banditlab.errors import FaultError, UsageError
+from banditlab.numerics.sparse_rows import MOST_DENSE
+from banditlab.validation import at_least
+
+if TYPE_CHECKING:
+    from banditlab.analysis import Results
+
+TABLE = "banditlab/Table-v0"
+
+
+class Comparison(NamedTuple):
+    """A comparison that is ready to be played, and what is to be said of its table and its agents."""
+
+    spec: Spec
+    survey: Survey | None
+    """None for a LIBSVM file, whose columns have no names."""
+    left_out: list[str]
+    """Agents that are not played, each with the reason."""
+    sentences: list[str]
+    """What was found out about the file."""
+
+
+def compare(
+    data: Any,
+    label: str = "",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    passes: int | None = None,
+    rounds: int | None = None,
+    repetitions: int = 10,
+    agents: str | Sequence[str] | None = None,
+    **table: Any,
+) -> Results:
+    """Rank agents and exploration rates on your own table, as `banditlab compare` does, and return the results.
+
+    Parameters
+    ----------
+    data
+        A file, or a table in memory: a pandas DataFrame, a pyarrow Table or whatever hands over Arrow data (polars).
+        A table in memory is written to `table.parquet` in the results folder first.
+    label, passes, rounds, repetitions, agents, table
+        See `comparison`.
+    out
+        The results folder; by default what the command line takes, runs/results/NAME or results/NAME, NAME "table" for
+        a table in memory. What it holds already of the same comparison is not played again; the report of another one is kept
+        in its `earlier` folder.
+    jobs
+        Worker processes; 1 plays in this one.
+
+    Returns
+    -------
+    Results
+        `banditlab.analysis.summary_rows` ranks them, `banditlab.write_report(results.out)` writes the report.
+
+    Raises
+    ------
+    UsageError
+        No such file, no such column, a table that cannot be read as features and labels (all its faults at once), both
+        passes and rounds, a folder that cannot be written.
+    """
+    from banditlab.analysis import load
+    from banditlab.engine.sweep import Sweep
+
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+    else:
+        path = files.stored_table(data, default_folder("table") if out is None else Path(out))
+    spec = comparison(path, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
+    folder = default_folder(spec.name) if out is None else Path(out)
+    Sweep(spec, where=str(path)).run(folder, jobs=jobs)
+    return load(folder)
+
+
+def default_folder(name: str) -> Path:
+    """Return where results go if nobody says: runs/results/<name> in a lab, ./results/<name> elsewhere."""
+    return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
+
+
+def comparison(
+    data: Path,
+    label: str,
+    *,
+    passes: int | None = None,
+    rounds: int | None = None,
+    repetitions: int = 10,
+    agents: str | Sequence[str] | None = None,
+    **table: Any,
+) -> Spec:
+    """Return the spec of a comparison; without comparators where rows are sparse and too long to be made dense.
+
+    Parameters
+    ----------
+    data, label
+        The file and the column to predict ("" for a LIBSVM file, which brings its own labels).
+    passes
+        How often each run is shown all n rows, in a new order each time; 1 by default. Agents may remember the rows of
+        earlier passes, so what is ranked is the first one.
+    rounds
+        Rounds a run, in the place of n times `passes`: fewer than n leave rows out.
+    repetitions
+        Runs of each agent and setting, each over the rows in an order of its own.
+    agents
+        Ids, "all", or None for those of practice and one of theory: see `chosen_agents`.
+    table
+        Settings of the table environment; those that are None are left at their defaults.
+
+    Raises
+    ------
+    UsageError
+        No such file, no such column, a table that cannot be read as features and labels (all its faults at once), both
+        passes and rounds.
+    """
+    return prepared(data, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table).spec
+
+
+def prepared(
+    data: Path,
+    label: str,
+    *,
+    passes: int | None = None,
+    rounds: int | None = None,
+    repetitions: int = 10,
+    agents: str | Sequence[str] | None = None,
+    **table: Any,
+) -> Comparison:
+    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`."""
+    if passes is not None and rounds is not None:
+        raise UsageError(f"{data}: --passes is --rounds in multiples of the rows; give one of them")
+    passes = 1 if passes is None else at_least("passes", passes, 1)
+    settings = {name: value for name, value in table.items() if value is not None}
+    settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
+    described = describe_environment(TABLE, settings, str(data))
+    found, sentences = surveyed(data, label, settings)
+    env = build_environment(described, rounds=1)
+    problem, n = env.unwrapped.problem, env.unwrapped.n_rows
+    long = env.unwrapped.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
+    players, left_out = chosen_agents(agents, problem)
+    spec = make_spec(
+        {
+            "name": plain_name(data),
+            "rounds": passes * n if rounds is None else rounds,
+            "repetitions": repetitions,
+            "norm_bounds": [] if long else [10.0],
+            "environment": [{"id": TABLE, **settings}],
+            "agent": players,
+        },
+        str(data),
+    )
+    return Comparison(spec, found, left_out, sentences)
+
+
+def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:
+    """Return what a table looks like and what was found out of its file.
+
+    Raises
+    ------
+    FaultyTableError
+        The table has faults: all of them.
+    UsageError
+        The file cannot be read.
+    """
+    path = settings["path"]
+    format_ = files.format_of(path, settings.get("format", "auto"))
+    if format_ == "libsvm":
+        return None, []
+    content = files.unpacked(path, files.read_bytes(path))
+    read: dict[str, ReadFrame] = {}
+
+    def look(label: str, settings: dict[str, Any]) -> Survey:
+        faults: list[FaultError] = []
+        named = {name: settings[name] for name in ("header", "decimal", "drop_rows") if settings.get(name) is not None}
+        separator = {"tab": "\t", "\\t": "\t"}.get(settings.get("separator", "auto"), settings.get("separator", "auto"))
+        read["it"] = read_frame(path, content, format_, separator, **named, faults=faults)
+        kept = {
+            name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
+        }
+        found = survey(read["it"].frame, label, **kept, source=str(data))
+        return found._replace(faults=[*faults, *found.faults])
+
+    given = {name: value for name, value in settings.items() if name not in ("path", "label")}
+    found = refuse_faults(look, str(data), label, given)
+    return found, _about_file(read["it"], settings)
+
+
+def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:
+    said = []
+    if read.header == "no" and settings.get("header", "auto") == "auto":
+        said.append(
+            "the first line looks like the others, so it is taken for a row and columns are called 0, 1, ...; --header says "
+            "that it has their names"
+        )
+    return said
+
+
+def plain_name(data: Path) -> str:
+    """Return a file's name without its endings, fit for a sweep and a folder: "my table.csv.gz" gives "my-table"."""
+    name = unicodedata.normalize("NFC", data.name).removesuffix(".gz")
+    stem, dot, ending = name.rpartition(".")
+    if f"{dot}{ending}".lower() in files.SUFFIXES:
+        name = stem
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.+") or "table"

@@ -1,0 +1,266 @@
+"""What a user's table looks like: every column's role, what in it gives the label away, and all its faults at once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.envs._columns import Column, are_dates, column_of
+from banditlab.envs._frame import SHOWN_COLUMNS, classes_of, refuse_columns
+from banditlab.envs.encoding import check_roles, refuse_gaps
+from banditlab.errors import FaultError, UsageError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Labels = NDArray[np.int64]
+LOGGED = {
+    "action": {"action", "arm", "chosen", "chosen_action", "chosen_arm", "action_id", "arm_id", "variant", "treatment", "a"},
+    "reward": {"reward", "r", "click", "clicked", "converted", "conversion", "payoff", "payout"},
+    "propensity": {
+        "propensity", "propensity_score", "pscore", "prob", "probability", "action_prob", "action_probability", "p",
+        "logging_prob", "logging_probability",
+    },
+}  # fmt: skip
+"""How columns of logged decisions are called; one letter counts only beside both others."""
+GIVEN_AWAY = 0.995
+"""A column by which at least this share of rows it was not learnt from is told right is a probable leak."""
+LEAST_ROWS = 50
+"""Fewer rows are no evidence of a leak."""
+LOOKED_AT, MOST_LOOKED = 4000, 2000
+"""Rows, drawn once, and columns in which leaks are looked for."""
+ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|nr|no|number|index|row)([^a-z]|$)|[a-z]Id$|ID$", re.IGNORECASE)
+TIME_NAME = re.compile(r"date|time|timestamp|(^|_)(day|month|year|ts|at)(_|$)", re.IGNORECASE)
+
+
+class Note(NamedTuple):
+    """One column: its role, what is to be said of it, and the option that changes it."""
+
+    name: str
+    role: str
+    """"numeric", "nominal", "time", "constant", "identifier-like", "index-like", "time-like", "probable leak"."""
+    remark: str = ""
+    option: str = ""
+
+
+class Survey(NamedTuple):
+    """What was found of a table."""
+
+    notes: list[Note]
+    faults: list[FaultError]
+    sentences: list[str]
+    """What is to be said of the whole table."""
+
+
+def survey(
+    frame: pd.DataFrame,
+    label: str,
+    *,
+    roles: dict[str, str] | None = None,
+    drop_columns: list[str] | None = None,
+    max_categories: int = 100,
+    missing: str = "error",
+    source: str = "table",
+) -> Survey:
+    """Return the roles of a table's columns and all its faults. Settings are those of `Table`; nothing is raised."""
+    roles, drop = dict(roles or {}), list(drop_columns or ())
+    names = [str(name) for name in frame.columns]
+    frame = frame.set_axis(names, axis=1)
+    faults: list[FaultError] = []
+    sentences = []
+    logged = logged_decisions(frame)
+    if logged and label not in set(names) - set(logged.values()):
+        faults.append(FaultError(f"{source}: {_logged_sentence(logged)}"))
+    elif logged:
+        sentences.append(_logged_sentence(logged))
+    y = _labels(frame, label, names, missing, source, faults)
+    for name in drop:
+        _collect(faults, refuse_columns, [name], names, source)
+    _collect(faults, check_roles, roles, names, source)
+    left = [n for n in names if n != label and n not in drop and roles.get(n) != "drop"]
+    rows = frame if y is None else frame[y >= 0]
+    known = None if y is None else y[y >= 0]
+    is_sorted = known is not None and _is_sorted(known)
+    notes = []
+    for i, name in enumerate(left):
+        where = f"{source}: column {name!r}"
+        column = _collect(faults, column_of, rows[name], max_categories, where, roles.get(name, ""))
+        if column is None:
+            continue
+        if missing == "error":
+            _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
+        look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
+        notes.append(note_of(column, rows[name], look, is_sorted, asked=name in roles))
+    if not left:
+        faults.append(FaultError(f"{source}: no feature column is left"))
+    if is_sorted:
+        sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")
+    if len(left) > MOST_LOOKED:
+        sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
+    return Survey(notes, faults, sentences)
+
+
+def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
+    """Return what a function returns; what it refuses is a fault."""
+    try:
+        return what(*arguments)
+    except FaultError as fault:
+        faults.append(fault)
+    except UsageError as error:
+        faults.append(FaultError(str(error)))
+    return None
+
+
+def _labels(
+    frame: pd.DataFrame, label: str, names: list[str], missing: str, source: str, faults: list[FaultError]
+) -> Labels | None:
+    """Return the labels, (N,) in 0 ... K-1, -1 where missing; None where there are none."""
+    if label not in names:
+        hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
+        close = re.search(r"did you mean '(.*?)'\?", hint)
+        said = (
+            f"label (--label): there is no column {label!r}" if label else "give label (--label), the column to predict"
+        )
+        faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", close.group(1)) if close and label else ())))
+        return None
+    found = _collect(faults, classes_of, frame[label], f"{source}: label column {label!r}", missing == "drop_rows")
+    if found is None:  # missing labels are one fault, and what else is wrong is looked for in the other rows
+        known = frame[label].notna().to_numpy()
+        found = _collect([], classes_of, frame[label][known], source, False) if known.any() else None
+        if found is None:
+            return None
+        y = np.full(len(frame), -1, dtype=np.int64)
+        y[known] = found[0]
+        return y
+    return np.asarray(found[0])
+
+
+# ------------------------------------------------------------------------------------------------------------- one column
+
+
+def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
+    """Return what is to be said of a column whose rows have the labels y (n,); `asked` where the user gave its role."""
+    import pandas as pd
+
+    name = column.name
+    role = "nominal" if column.n_categories else column.role
+    drop = f"--drop-column {name}"
+    known = column.values[~column.gaps]
+    if len(known) == 0 or (known == known[0]).all():
+        return Note(name, "constant", "one value in all rows: says nothing", drop)
+    counts = role == "numeric" and _is_counter(known)
+    if counts and is_sorted:
+        return Note(name, "probable leak", "row number of a table sorted by label", drop)
+    if y is not None and len(y) >= LEAST_ROWS:
+        told = told_alone(column, y)
+        if told >= GIVEN_AWAY and told > 1.0 - (1.0 - _most_frequent(y)) / 4.0:
+            return Note(name, "probable leak", f"alone tells {100 * told:.1f} % of labels", drop)
+    if counts:
+        return Note(name, "index-like", "counts the rows", drop)
+    if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):
+        return Note(name, "time-like", "dates as categories", f"--role {name}=time")
+    if role == "nominal":
+        return Note(name, role, f"{column.n_categories} categories", "")
+    whole = bool((known == np.floor(known)).all())
+    if whole and not asked and len(np.unique(known)) == len(known) and (ID_NAME.search(name) or len(known) >= 200):
+        return Note(name, "identifier-like", "a whole number of its own in each row", drop)
+    if not asked and role == "numeric" and TIME_NAME.search(name) and _is_clock(known):
+        return Note(name, "time-like", "looks like a clock's seconds", drop)
+    few = f"{known.min():.4g} to {known.max():.4g}"
+    if whole and role == "numeric" and not asked and ID_NAME.search(name) and len(np.unique(known)) <= 100:
+        return Note(name, role, f"{few}; codes?", f"--role {name}=nominal")
+    return Note(name, role, few if role == "numeric" else "days since 1970", "")
+
+
+def _is_counter(known: NDArray[Any]) -> bool:
+    """Return whether a column counts its rows: 0, 1, 2, ... or the like, in the order of the file."""
+    return len(known) > 2 and bool((np.diff(known) == 1.0).all())
+
+
+def _is_clock(known: NDArray[Any]) -> bool:
+    low, high = float(known.min()), float(known.max())
+    return any(unit * 1e8 <= low and high < unit * 1e10 for unit in (1.0, 1e3, 1e6, 1e9))
+
+
+def _is_sorted(y: Labels) -> bool:
+    K = int(y.max()) + 1
+    return len(y) > 2 * K and int(np.count_nonzero(np.diff(y))) == K - 1
+
+
+def _most_frequent(y: Labels) -> float:
+    return float(np.bincount(y).max() / len(y))
+
+
+def told_alone(column: Column, y: Labels) -> float:
+    """Return the share of rows whose labels y (n,) the column tells on its own, each judged by other rows; NaN for gaps only.
+
+    A nominal column by the most frequent class of the other rows of a category; numbers by a small decision tree, grown on
+    either half of the rows and asked of the other. Of many rows some are drawn, once and for all.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(20)
+    take = rng.permutation(len(y))[:LOOKED_AT]
+    take = take[~column.gaps[take]]
+    if len(take) < LEAST_ROWS:
+        return float("nan")
+    values, y = column.values[take], y[take]
+    K = int(y.max()) + 1
+    if column.n_categories:
+        counts = np.zeros((column.n_categories, K))
+        np.add.at(counts, (values, y), 1.0)
+        others = counts[values]
+        others[np.arange(len(y)), y] -= 1.0
+        others += np.bincount(y, minlength=K) * 1e-9  # a category of one row is told by the most frequent class
+        return float(np.mean(np.argmax(others, axis=1) == y))
+    right, half, feature = 0, len(y) // 2, _for_trees(values)
+    for learn, ask in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
+        tree = DecisionTreeClassifier(max_leaf_nodes=max(4 * K, 16), random_state=0)
+        right += int((tree.fit(feature[learn], y[learn]).predict(feature[ask]) == y[ask]).sum())
+    return right / len(y)
+
+
+def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers (n,) as a feature (n, 1) in 32 bits, as trees take them: in units of their range, or as ranks."""
+    half = 0.5 * values
+    scaled = ((half - half.min()) / max(float(half.max() - half.min()), np.finfo(float).tiny)).astype(np.float32)
+    if len(np.unique(scaled)) < 0.9 * len(np.unique(values)):  # a few far away leave nothing to tell the others by
+        scaled = np.searchsorted(np.sort(values), values).astype(np.float32)
+    return scaled[:, None]
+
+
+# ------------------------------------------------------------------------------------------------------- logged decisions
+
+
+def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
+    """Return which columns are action, reward and propensity of logged decisions; empty where it is no such table."""
+    found: dict[str, str] = {}
+    for kind, known in LOGGED.items():
+        for name in frame.columns:
+            plain = re.sub(r"[^a-z]+", "_", str(name).lower()).strip("_")
+            if plain in known and kind not in found and (kind != "propensity" or _are_probabilities(frame[name])):
+                found[kind] = str(name)
+    if "action" not in found or len(found) < 2:
+        return {}
+    letters = any(len(name) == 1 for name in found.values())
+    return found if len(found) == 3 or ("propensity" in found and not letters) or (not letters) else {}
+
+
+def _are_probabilities(series: pd.Series) -> bool:
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        return False
+    values = series.dropna()
+    return bool(len(values) and (values > 0.0).all() and (values <= 1.0).all())
+
+
+def _logged_sentence(logged: dict[str, str]) -> str:
+    columns = ", ".join(f"{kind} {name!r}" for kind, name in logged.items())
+    return (
+        f"this looks like a log of decisions ({columns}); a comparison needs each row's label, the class that would have been "
+        "right, not the reward of the one action taken (evaluating logs comes later)"
+    )

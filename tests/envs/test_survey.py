@@ -1,0 +1,245 @@
+"""What is said of a table's columns, and all its faults at once; files without a header, ARFF files, tables in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from banditlab.envs import Table
+from banditlab.envs.files import has_header, stored_table
+from banditlab.envs.survey import logged_decisions, survey
+from banditlab.errors import UsageError
+
+N = 240
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=N),
+            "kind": rng.choice(["u", "v", "w"], size=N),
+            "y": rng.choice(["a", "b", "c"], size=N),
+        }
+    )
+
+
+def roles(frame: pd.DataFrame, **settings: object) -> dict[str, str]:
+    found = survey(frame, "y", **settings)
+    assert not found.faults
+    return {note.name: note.role for note in found.notes}
+
+
+def test_roles_of_columns():
+    rng = np.random.default_rng(1)
+    frame = table().assign(
+        same=3,
+        empty="all",
+        row=np.arange(7, 7 + N),
+        customer_id=rng.permutation(10 * N)[:N],
+        zip_id=rng.integers(1000, 1009, size=N),
+        seen=1.7e9 + rng.integers(10**6, size=N),
+        seen_time=1.7e9 + rng.integers(10**6, size=N) + 0.5,
+        day=rng.choice(["2024-01-01", "2024-01-02"], size=N),
+    )
+    frame["copy"] = frame["y"].map({"a": "rot", "b": "blau", "c": "rot und blau"})
+    frame["score"] = frame["y"].map({"a": 1.0, "b": 2.0, "c": 3.0}) + 0.1 * rng.random(N)
+    assert roles(frame) == {
+        "x": "numeric",
+        "kind": "nominal",
+        "same": "constant",
+        "empty": "constant",
+        "row": "index-like",
+        "customer_id": "identifier-like",
+        "zip_id": "numeric",
+        "seen": "identifier-like",
+        "seen_time": "time-like",
+        "day": "time-like",
+        "copy": "probable leak",
+        "score": "probable leak",
+    }
+    notes = {note.name: note for note in survey(frame, "y").notes}
+    assert notes["copy"].option == "--drop-column copy"
+    assert notes["day"].option == "--role day=time"
+    assert notes["zip_id"].option == "--role zip_id=nominal"
+    asked = roles(frame, roles={"day": "time", "zip_id": "nominal", "copy": "drop"}, drop_columns=["score"])
+    assert (asked["day"], asked["zip_id"]) == ("time", "nominal")
+    assert not {"copy", "score"} & set(asked)
+
+
+def test_the_row_number_of_a_table_sorted_by_label_is_a_leak():
+    frame = table().sort_values("y", ignore_index=True).assign(row=np.arange(N))
+    found = survey(frame, "y")
+    assert {note.name: note.role for note in found.notes}["row"] == "probable leak"
+    assert any("sorted by label" in sentence for sentence in found.sentences)
+    assert roles(table().assign(row=np.arange(N)))["row"] == "index-like"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_is_no_leak(seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(60, 12)), columns=list("abcdefghijkl")).assign(
+        code=rng.choice(list("pqrstuvw"), size=60), y=np.where(rng.random(60) < 0.97, "no", "yes")
+    )
+    frame.loc[0, "y"], frame.loc[1, "y"] = "yes", "no"
+    assert "probable leak" not in roles(frame).values()
+
+
+def test_all_faults_of_a_table_at_once():
+    frame = table().assign(id=[f"C{i}" for i in range(N)], day=pd.date_range("2024-01-01", periods=N).astype(str))
+    frame["slip"] = frame["x"].round(2).astype(str)
+    frame.loc[7, "slip"] = "oops"
+    frame.loc[3, "x"] = np.inf
+    frame.loc[5, "y"] = None
+    found = survey(frame, "y", drop_columns=["idd"], roles={"kidn": "nominal"})
+    told = [str(fault) for fault in found.faults]
+    assert len(told) == 7
+    for part in (
+        "label column 'y' has 1 missing entries",
+        "there is no column 'idd'; did you mean 'id'",
+        "there is no column 'kidn'; did you mean 'kind'",
+        "column 'x' has 1 missing or infinite entries",
+        "column 'id' is text that is different in every row",
+        "column 'day' holds dates as text",
+        "column 'slip' is numeric but for 1 of 239 entries",
+    ):
+        assert sum(part in line for line in told) == 1, part
+    options = {fault.options for fault in found.faults}
+    assert options >= {
+        ("--drop-column", "id"), ("--role", "day=time"), ("--drop-row", "7"), ("--drop-row", "5"), ("--missing", "indicator")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "logged"),
+    [
+        (("arm", "reward", "propensity"), True),
+        (("Action", "Click", "p"), True),
+        (("a", "r", "p"), True),
+        (("a", "r", "x"), False),
+        (("action", "reward", "z"), True),
+        (("reward", "propensity", "z"), False),
+        (("action", "u", "v"), False),
+    ],
+)
+def test_logged_decisions_are_recognised(names, logged):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(2, size=N) for name in names}).assign(x=rng.normal(size=N))
+    frame[names[2]] = rng.random(N)
+    assert bool(logged_decisions(frame)) is logged
+    found = survey(frame, names[1])
+    assert any("a log of decisions" in str(fault) and "label" in str(fault) for fault in found.faults) is logged
+    other = survey(frame.assign(right=rng.choice(["a", "b"], size=N)), "right")
+    assert any("a log of decisions" in sentence for sentence in other.sentences) is logged
+    assert not other.faults
+
+
+# ------------------------------------------------------------------------------------------------------------ no header
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versi\n6.3,3.3,versi\n5.0,3.4,setosa\n", False),
+        ("a,b,species\n5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versi\n", True),
+        ("p,x,s\ne,x,s\np,x,y\ne,b,s\ne,b,s\n", False),
+        ("class,cap,odor\ne,x,s\np,x,y\ne,b,s\ne,b,s\n", True),
+        ("0,1,2,label\n1,0,2,a\n1,1,0,b\n0,1,1,a\n2,2,1,b\n", True),
+        ("name,2019,2020\nBern,5,6\nBern,7,8\nRom,5,5\n", True),
+        ("39, State-gov,77516\n50, Private,83311\n38, Private,215646\n53, State-gov,234721\n", False),
+        ("x,y\n1,2\n", True),
+        ("1,2\n", True),
+    ],
+)
+def test_whether_a_file_has_a_header_is_found_out(text, header):
+    assert has_header(text.encode(), ",") is header
+
+
+def test_a_file_without_a_header_is_another_table_and_one_with_it_is_what_it_was(tmp_path):
+    body = "5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versi\n6.3,3.3,versi\n5.0,3.4,setosa\n"
+    bare, named = tmp_path / "bare.csv", tmp_path / "named.csv"
+    bare.write_text(body)
+    named.write_text("a,b,c\n" + body)
+    env, other = Table(path=str(bare), label="2"), Table(path=str(named), label="c")
+    np.testing.assert_array_equal(env._table.X, other._table.X)
+    assert env.params()["header"] == "no"
+    assert Table.identity({"path": str(bare), "label": "2"})["header"] == "no"
+    assert Table.identity(env.params())["header"] == "no"
+    assert Table.identity(other.params())["header"] == "auto"
+    assert "header" not in Table.identity({"path": str(named), "label": "c"})
+    with pytest.raises(UsageError, match="there is no column '2'"):
+        Table(path=str(bare), label="2", header="yes")
+    assert (
+        Table(path=str(named), label="2", header="no", max_categories=7, roles={"0": "nominal", "1": "nominal"}).n_rows
+        == 6
+    )
+    with pytest.raises(UsageError, match="header must be one of"):
+        Table(path=str(bare), label="2", header="maybe")
+
+
+# ------------------------------------------------------------------------------------------------------------------ ARFF
+
+ARFF = """% a comment
+@relation weather
+@attribute outlook {sunny, rainy}
+@attribute temperature numeric
+@attribute play {no, yes}
+@data
+sunny,85,no
+rainy,?,yes
+?,70,yes
+rainy,64,no
+"""
+
+
+def test_arff_files_are_read(tmp_path):
+    file = tmp_path / "weather.arff"
+    file.write_text(ARFF)
+    env = Table(path=str(file), label="play", missing="zero", scaling="none", normalize=False, intercept=False)
+    np.testing.assert_allclose(env._table.X, [[0, 1, 85], [1, 0, 0], [0, 0, 70], [1, 0, 64]], rtol=1e-11)
+    assert env.classes == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "garbage",
+        "@relation x\n@data\n1\n",
+        ARFF.replace("{no, yes}", "string"),
+        ARFF + "sunny,1\n",
+        ARFF + "foggy,1,no\n",
+    ],
+)
+def test_what_is_no_arff_file_is_one_line(tmp_path, text):
+    file = tmp_path / "weather.arff"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"weather\.arff") as caught:
+        Table(path=str(file), label="play", missing="zero")
+    assert "\n" not in str(caught.value)
+
+
+# -------------------------------------------------------------------------------------------------------- tables in memory
+
+
+def test_tables_in_memory_are_stored_once_and_alike(tmp_path):
+    frame = table()
+    file = stored_table(frame, tmp_path / "a")
+    before, stamp = file.read_bytes(), file.stat().st_mtime_ns
+    assert stored_table(frame, tmp_path / "a").stat().st_mtime_ns == stamp
+    pd.testing.assert_frame_equal(pd.read_parquet(file), pd.read_parquet(stored_table(pa.table(frame), tmp_path / "b")))
+
+    class Handed:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table(frame).__arrow_c_stream__(requested_schema)
+
+    assert stored_table(Handed(), tmp_path / "c").is_file()
+    assert stored_table(frame.set_index("kind", drop=False), tmp_path / "d").read_bytes() == before
+    for wrong, message in (
+        ([1, 2], "data must be a file, a pandas DataFrame"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns are called 'a'"),
+        (pd.DataFrame({"a": [1, "x", [2]]}), "the table cannot be stored"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            stored_table(wrong, tmp_path / "e")

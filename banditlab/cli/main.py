@@ -31,7 +31,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what
 # As the table environment has them; written again because importing it takes longer than printing --help.
 Format = Literal["auto", "csv", "parquet", "libsvm"]
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
-Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust"]
+Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 
 

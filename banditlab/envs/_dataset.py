@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banditlab.envs._base import Labels, Streams
 from banditlab.envs._recipe import Rows
 from banditlab.envs._stream import StreamEnv
+from banditlab.envs.encoding import Encoder
 from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.problem import Problem
 
@@ -24,7 +25,7 @@ class DataSetEnv(StreamEnv):
 
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
-        X, _, classes, radius, _ = self._table
+        X, classes, radius = self._table.X, self._table.classes, self._table.radius
         self.sparse = is_sparse(X)
         self.classes = list(classes)
         super().__init__(Problem(X.shape[1], len(classes), radius, horizon))
@@ -32,6 +33,11 @@ class DataSetEnv(StreamEnv):
     @abstractmethod
     def _load(self) -> Rows:
         """Return the prepared rows (cached where reading them is slow)."""
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The fitted recipe that made the contexts, for rows that come later; None where rows are sparse."""
+        return self._table.encoder
 
     @property
     def n_rows(self) -> int:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from banditlab.envs._base import Labels
-from banditlab.envs._recipe import Column, Recipe, Rows, prepare
+from banditlab.envs._columns import Recipe
+from banditlab.envs._recipe import Rows, prepare
+from banditlab.envs.encoding import columns_of
 from banditlab.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MALFORMED_SHARE = 0.1
-"""A text column of which at most this share of the values is no number counts as a numeric column with slips."""
 MAX_FRACTIONS = 20
 """More different labels than this that are not all whole numbers, or more than a third of the rows, are a measurement."""
 SHOWN_COLUMNS = 30
@@ -29,8 +30,11 @@ def table_rows(
     drop_columns: list[str],
     max_categories: int,
     source: str,
+    roles: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return the prepared rows of a table. Row numbers in errors are those of the frame's index.
+    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them.
+
+    Row numbers in errors are those of the frame's index.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def table_rows(
         _refuse_column(key, name, list(frame.columns), source)
     y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing == "drop_rows")
     features = frame.drop(columns=[label, *(name for name in drop_columns if name != label)])[y >= 0]
-    columns = [_column(features[name], max_categories, f"{source}: column {name!r}") for name in features.columns]
+    columns = columns_of(features, dict(roles or {}), max_categories, source)
     return prepare(columns, y[y >= 0], classes, recipe, source, features.index.to_numpy())
 
 
@@ -98,46 +102,6 @@ def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
         return known.astype(str).to_numpy(dtype=str), True
     integral = bool((numbers == np.floor(numbers)).all() and np.abs(numbers).max() < 2**53)
     return (numbers.astype(np.int64), True) if integral else (numbers, False)
-
-
-def _column(series: pd.Series, max_categories: int, source: str) -> Column:
-    """Return a feature column: numbers and booleans as floats, text and categories as codes."""
-    import pandas as pd
-
-    name, dtype = str(series.name), series.dtype
-    if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
-        return Column(name, series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
-    if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
-        raise UsageError(f"{source} holds dates, which have no rule; leave it out with drop_columns (--drop-column)")
-    text = series.astype("str")
-    codes, names = pd.factorize(text, sort=True)
-    _check_nominal(text, len(names), int((codes >= 0).sum()), max_categories, source)
-    # A column without any entry has no category; one that never occurs keeps it nominal.
-    return Column(name, codes.astype(np.int64), max(len(names), 1))
-
-
-def _check_nominal(text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str) -> None:
-    """Refuse a numeric column with slips and an identifier before they become thousands of one-hot columns."""
-    import pandas as pd
-
-    known = text.dropna()
-    odd = known[pd.to_numeric(known, errors="coerce").isna()]
-    if 0 < len(odd) <= MALFORMED_SHARE * n_known:
-        raise UsageError(
-            f"{source} is numeric but for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
-            f"{odd.index[0]}, counted from 0); drop those rows with drop_rows (--drop-row) or the column with "
-            "drop_columns (--drop-column)"
-        )
-    if n_known > 2 and n_names == n_known:
-        raise UsageError(
-            f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
-            "(--drop-column)"
-        )
-    if n_names > max_categories:
-        raise UsageError(
-            f"{source} is text with {n_names} different values, more than max_categories = {max_categories}; leave it "
-            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)"
-        )
 
 
 def _columns(name: str, columns: list[str]) -> str:

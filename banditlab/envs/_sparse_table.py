@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditlab.envs._base import Floats
+from banditlab.envs._base import Floats, Labels
+from banditlab.envs._columns import Recipe
 from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import HAIR
-from banditlab.envs._recipe import RANGE_RATIO, SCALERS, Recipe, Rows
+from banditlab.envs._recipe import Rows
+from banditlab.envs.encoding import RANGE_RATIO, SCALERS
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
@@ -66,6 +68,8 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
         if (low[~full] < 0.0).any():
             return None
         _scale(X, low, high)
+    if scaling == "rowwise":
+        return _rowwise(X, y, classes, recipe.intercept, source)
     e = exponent(np.abs(X.data).max(initial=0.0))
     X.data = divided(X.data, e)
     largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
@@ -80,9 +84,27 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
     X.data *= HAIR
-    for array in (X.data, X.indices, X.indptr, y):
+    return _frozen(Rows(X, y, classes, positive("radius", radius), scaling))
+
+
+def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str) -> Rows:
+    """Return the rows whose numbers x are asinh(x), each divided by its own norm."""
+    X.data = np.arcsinh(X.data)
+    norms = np.sqrt(X.power(2).sum(axis=1))
+    if not norms.any():
+        raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+    X.data = X.data / np.repeat(np.where(norms > 0.0, norms, 1.0), np.diff(X.indptr))
+    if intercept:
+        X = _with_column(X, 1.0)
+        X.data /= np.sqrt(2.0)
+    X.data *= HAIR
+    return _frozen(Rows(X, y, classes, 1.0, "rowwise"))
+
+
+def _frozen(rows: Rows) -> Rows:
+    for array in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y):
         array.flags.writeable = False
-    return Rows(X, y, classes, positive("radius", radius), scaling)
+    return rows
 
 
 def _differ(ranges: Floats) -> bool:

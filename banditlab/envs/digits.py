@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from banditlab.envs._columns import Column, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._recipe import Column, Recipe, Rows, Scaling, prepare
+from banditlab.envs._recipe import Rows, prepare
 
 
 class Digits(DataSetEnv):
@@ -20,7 +21,8 @@ class Digits(DataSetEnv):
     ----------
     scaling
         "none" (default): pixels / 16 as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own range;
-        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows.
+        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows; "rowwise": asinh of each pixel, each row
+        divided by its own norm.
     normalize
         Divide by the largest row norm.
     intercept

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.error import URLError
 
+from banditlab.envs._columns import Missing, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
-from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.envs._recipe import Rows
 from banditlab.envs.files import MAX_ENTRIES
 from banditlab.errors import UsageError
 from banditlab.validation import at_least
@@ -39,7 +40,8 @@ class OpenML(DataSetEnv):
         A nominal column with more categories is refused.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table.
+        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
+        number, then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows".

@@ -6,9 +6,10 @@ from collections import OrderedDict
 from typing import Any, ClassVar
 
 from banditlab.envs import files
+from banditlab.envs._columns import Missing, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
-from banditlab.envs._recipe import Missing, Recipe, Rows, Scaling
+from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
 from banditlab.envs.files import Format
 from banditlab.errors import UsageError
@@ -51,7 +52,8 @@ class Table(DataSetEnv):
         A nominal column with more categories is refused.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table.
+        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
+        number, then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.

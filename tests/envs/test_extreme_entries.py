@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.envs._recipe import Recipe
+from banditlab.envs._columns import Recipe
 from banditlab.envs.table import Table
 from banditlab.estimator import OnlineClassifier
 from banditlab.numerics.exponents import divided, exponent

@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from banditlab.envs import Digits
-from banditlab.envs._recipe import Column, Recipe, prepare
+from banditlab.envs._columns import Column, Recipe
+from banditlab.envs._recipe import prepare
 from banditlab.errors import UsageError
 
 Y = np.array([0, 1, 0, 1])
@@ -124,7 +125,7 @@ def test_a_column_of_gaps_only():
 
 def test_refusals():
     with pytest.raises(
-        UsageError, match="scaling must be one of 'auto', 'none', 'minmax', 'standard', 'maxabs', 'robust'"
+        UsageError, match="scaling must be one of 'auto', 'none', 'minmax', 'standard', 'maxabs', 'robust', 'rowwise'"
     ):
         Recipe(scaling="max")
     with pytest.raises(UsageError, match="missing must be one of"):

@@ -1,0 +1,262 @@
+"""A table's columns as the recipe takes them: numbers with NaN for gaps, or category codes with -1 for gaps."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from banditlab.errors import UsageError
+from banditlab.validation import one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
+Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
+Role = Literal["numeric", "nominal", "time", "drop"]
+MALFORMED_SHARE = 0.1
+"""A text column of which at most this share of the values is no number counts as a numeric column with slips."""
+DAY = 86_400.0
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The named parameters.
+
+    Parameters
+    ----------
+    scaling
+        "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
+        ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
+        "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0, quartiles
+        1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the whole
+        table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1.
+        "rowwise": each number x becomes asinh(x), which is about sign(x) ln|2 x| for large ones, then each row is divided by
+        its own norm: no row's context depends on any other row's numbers, past or future. (The lists of categories are the
+        whole table's, and so are means where missing = "mean" fills gaps with them.)
+    missing
+        What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
+        put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
+        (for a nominal column, no category); "indicator": the mean, and one 0/1 column more per column that has gaps (for
+        a nominal column, a category of its own); "drop_rows": leave those rows out.
+    normalize
+        Divide by the largest row norm. With "rowwise" rows have norm 1 in any case.
+    intercept
+        Append a constant column as large as the largest row norm; the whole is then divided by sqrt(2). With one of
+        scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows' norms.
+    """
+
+    scaling: Scaling = "auto"
+    missing: Missing = "error"
+    normalize: bool = True
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        one_of("scaling", self.scaling, get_args(Scaling))
+        one_of("missing", self.missing, get_args(Missing))
+
+
+class Column(NamedTuple):
+    """One column of a table before the recipe: numbers with NaN for gaps, or category codes with -1 for gaps."""
+
+    name: str
+    values: np.ndarray
+    """(N,) float64 for a numeric column, int64 codes for a nominal one."""
+    n_categories: int = 0
+    """0 for a numeric column."""
+    categories: tuple[str, ...] = ()
+    """The names of codes 0, 1, ...; by default "0", "1", ..."""
+    role: str = "numeric"
+    """"numeric", or "time": days since 1970-01-01. Nominal columns are told by their categories."""
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Where an entry is missing or not finite, (N,) bool."""
+        return self.values < 0 if self.n_categories else ~np.isfinite(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The categories' names, (n_categories,)."""
+        return self.categories or tuple(map(str, range(self.n_categories)))
+
+
+# ------------------------------------------------------------------------------------------------------- from pandas
+
+
+def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
+    """Return a feature column: numbers and booleans as floats, text and categories as codes, times as days since 1970.
+
+    Without a role the type decides. Row numbers in errors are those of the series' index.
+
+    Raises
+    ------
+    UsageError
+        Dates without a role, an identifier, a numeric column with slips, too many categories; numbers or times asked of
+        what is none.
+    """
+    import pandas as pd
+
+    name, dtype = str(series.name), series.dtype
+    numbers = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
+    dates = pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
+    if role == "time":
+        return Column(name, _days(series, source), role="time")
+    if role == "numeric" and not numbers:
+        return Column(name, _numbers(series, source))
+    if numbers and role != "nominal":
+        return Column(name, series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+    if dates and not role:
+        raise UsageError(
+            f"{source} holds dates, which have no rule; leave it out with drop_columns (--drop-column), or take it as days "
+            "since 1970 with role (--role NAME=time)"
+        )
+    text = series.map(category_text, na_action="ignore").astype("str") if numbers else series.astype("str")
+    codes, names = pd.factorize(text, sort=True)
+    check_nominal(text, len(names), int((codes >= 0).sum()), max_categories, source, asked=role == "nominal")
+    # A column without any entry has no category; one that never occurs keeps it nominal.
+    return Column(name, codes.astype(np.int64), max(len(names), 1), tuple(map(str, names)) or ("",))
+
+
+def check_nominal(
+    text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool = False
+) -> None:
+    """Refuse a numeric column with slips and an identifier before they become thousands of one-hot columns."""
+    import pandas as pd
+
+    known = text.dropna()
+    odd = known[pd.to_numeric(known, errors="coerce").isna()]
+    if 0 < len(odd) <= MALFORMED_SHARE * n_known and not asked:
+        raise UsageError(
+            f"{source} is numeric but for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
+            f"{odd.index[0]}, counted from 0); drop those rows with drop_rows (--drop-row) or the column with "
+            "drop_columns (--drop-column)"
+        )
+    if n_known > 2 and n_names == n_known and not asked:
+        raise UsageError(
+            f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
+            "(--drop-column)"
+        )
+    if n_names > max_categories:
+        raise UsageError(
+            f"{source} is text with {n_names} different values, more than max_categories = {max_categories}; leave it "
+            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)"
+        )
+
+
+def _numbers(series: pd.Series, source: str) -> np.ndarray:
+    """Return a column of texts or objects as numbers (N,), or raise for the first that is none."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(series.astype("str"), errors="coerce")
+    odd = series[numbers.isna() & series.notna()]
+    if len(odd):
+        raise UsageError(
+            f"{source} was declared numeric (--role), but {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is "
+            "no number; drop that row with drop_rows (--drop-row) or declare the column nominal"
+        )
+    return numbers.to_numpy(dtype=np.float64)
+
+
+def _days(series: pd.Series, source: str) -> np.ndarray:
+    """Return a column of dates, or of texts in ISO 8601, as days since 1970 (N,), or raise for the first that is none."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.PeriodDtype):
+        series = series.dt.to_timestamp()
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        raise UsageError(
+            f"{source} holds numbers, which need no role time (--role): as numeric they are taken as they are"
+        )
+    times = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")
+    odd = series[times.isna() & series.notna()]
+    if len(odd):
+        raise UsageError(
+            f"{source}: {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is no date in ISO 8601 such as "
+            "2024-05-31 or 2024-05-31T12:30:00; drop the column with drop_columns (--drop-column)"
+        )
+    days = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return days.to_numpy(dtype=np.float64)
+
+
+# --------------------------------------------------------------------------------------------------- one value of a row
+
+
+def is_gap(value: object) -> bool:
+    """Return whether a value stands for a missing entry: None, NaN, an infinite number, pandas' NA and NaT."""
+    if value is None:
+        return True
+    if isinstance(value, Real):
+        try:
+            return not math.isfinite(value)
+        except OverflowError:  # an integer beyond every float
+            return True
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def number_of(key: str, value: object, role: str) -> float:
+    """Return a row's value as a number, times as days since 1970.
+
+    Raises
+    ------
+    UsageError
+        It is none. One line with the key and what is allowed.
+    """
+    if role == "time":
+        return _day(key, value)
+    if isinstance(value, Real | np.bool_):
+        return float(value)
+    raise UsageError(f"key {key!r} must be a number, got {_shown(value)}")
+
+
+def _day(key: str, value: object) -> float:
+    try:
+        if isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value)
+        if isinstance(value, datetime.datetime):
+            if value.tzinfo is not None:
+                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+            return (value - EPOCH).total_seconds() / DAY
+        if isinstance(value, datetime.date):
+            return float(value.toordinal() - EPOCH.toordinal())
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"key {key!r} must be a date in ISO 8601 such as 2024-05-31T12:30:00, got {_shown(value)}")
+
+
+def category_text(value: object) -> str:
+    """Return how a number or a truth value is written as a category: "True", "3", "0.5"."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Real):
+        x = float(value)
+        return str(int(x)) if x.is_integer() else repr(x)
+    return str(value)
+
+
+def spellings(key: str, value: object) -> tuple[str, ...]:
+    """Return the ways in which a value may be written among a column's categories, the likeliest first.
+
+    Raises
+    ------
+    UsageError
+        It is neither text, number nor truth value.
+    """
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Real | np.bool_):
+        text = category_text(value)
+        return (text, text.lower(), text.upper()) if text in ("True", "False") else (text, str(value))
+    if isinstance(value, datetime.date):  # dates declared nominal
+        return (str(value), value.isoformat())
+    raise UsageError(f"key {key!r} must be text, a number or a truth value, got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "..."

@@ -1,0 +1,95 @@
+"""The recipe's last step: rows of norm at most R, with a constant column."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.envs._columns import Recipe
+from banditlab.envs._planted import HAIR
+from banditlab.errors import UsageError
+from banditlab.numerics.exponents import divided, exponent
+from banditlab.validation import positive
+
+Floats = NDArray[np.float64]
+FARTHEST = 1e100
+"""Entries beyond so many times the fit's largest are cut to it: their squares can be summed."""
+
+
+class NormRule(NamedTuple):
+    """Divide by the largest norm of the fit, shorten what is longer, append the constant; or divide each row by its own."""
+
+    rowwise: bool
+    exponent: int
+    """Rows are divided by 2^exponent before they are squared, 0 but for extreme tables."""
+    reach: float
+    """The largest norm of the fit's rows, constant left out, in that unit."""
+    divisor: float
+    """What rows are divided by in that unit: the largest norm, with the constant where it is one of the scaled columns."""
+    one: float
+    """The constant in that unit, where it is one of the scaled columns; else 0."""
+    radius: float
+    normalize: bool
+    intercept: bool
+
+    @classmethod
+    def of(cls, raw: Floats, recipe: Recipe, source: str) -> Self:
+        """Return the rule that the transformer's output (n, d') has; a UsageError where it is all zeros."""
+        e = 0 if recipe.scaling == "rowwise" else int(exponent(np.abs(raw).max()))
+        Y = divided(raw, e)
+        largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
+        if largest == 0.0:
+            raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+        if recipe.scaling == "rowwise":
+            return cls(True, 0, reach, 1.0, 0.0, 1.0, True, recipe.intercept)
+        one = 0.0
+        if recipe.intercept and recipe.scaling in ("standard", "maxabs", "robust"):
+            one = float(divided(1.0, e))
+            largest = float(np.hypot(largest, one))
+        radius = 1.0 if recipe.normalize else positive("radius", float(divided(largest, -e)))
+        return cls(False, e, reach, largest, one, radius, recipe.normalize, recipe.intercept)
+
+    def rows(self, raw: Floats) -> Floats:
+        """Return the contexts (n, d) of the transformer's output (n, d'), which is not kept."""
+        Y = divided(raw, self.exponent)
+        with np.errstate(over="ignore"):
+            norms = np.sqrt((Y * Y).sum(axis=1))
+        if self.rowwise:
+            Y = Y / np.where(norms > 0.0, norms, 1.0)[:, None]
+        elif (far := norms > self.reach).any():
+            cut = np.clip(Y[far], -FARTHEST * self.reach, FARTHEST * self.reach)
+            Y = np.array(Y)
+            Y[far] = cut * (self.reach / np.sqrt((cut * cut).sum(axis=1)))[:, None]
+        if self.one:
+            Y = np.column_stack([Y, np.full(len(Y), self.one)])
+        X = Y / self.divisor if self.normalize else divided(Y, -self.exponent)
+        if self.intercept and not self.one:
+            X = np.column_stack([X, np.full(len(X), self.radius)]) / np.sqrt(2.0)
+        return np.ascontiguousarray(X * HAIR)
+
+    def row(self, raw: Floats) -> Floats:
+        """Return the context (d,) of one row (d',), by the same operations; the caller gives its array away."""
+        if self.exponent:
+            return np.asarray(self.rows(raw[None])[0])
+        with np.errstate(over="ignore"):
+            norm = math.sqrt((raw * raw).sum())
+        if self.rowwise:
+            raw /= norm or 1.0
+        elif not norm <= self.reach:
+            return np.asarray(self.rows(raw[None])[0])
+        if not self.intercept:
+            return (raw / self.divisor if self.normalize else raw) * HAIR
+        x = np.empty(len(raw) + 1)
+        x[:-1], x[-1] = raw, self.one or self.radius
+        if self.one:
+            if self.normalize:
+                x /= self.divisor
+        else:
+            if self.normalize:
+                x[:-1] /= self.divisor
+            x /= math.sqrt(2.0)
+        x *= HAIR
+        return x

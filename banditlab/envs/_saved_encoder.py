@@ -1,0 +1,137 @@
+"""Reading a saved encoder: JSON, every entry checked before it is used, one line for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from banditlab.envs._columns import Missing, Recipe
+from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._steps import Step
+from banditlab.errors import UsageError
+from banditlab.numerics.exponents import divided
+from banditlab.validation import FEATURES, UNPACKED, refuse_beyond
+
+FORMAT = "banditlab encoder"
+VERSION = 1
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(allow_inf_nan=False, gt=0.0)]
+Exponent = Annotated[int, Field(ge=-1074, le=1024)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _SavedStep(_Part):
+    name: str
+    role: Literal["numeric", "time", "nominal"]
+    categories: list[str]
+    gaps: bool
+    constant: bool
+    fill: Finite
+    shares: list[Annotated[float, Field(ge=0.0, le=1.0)]]
+    shift: Exponent
+    center: Finite
+    scale: Positive
+
+
+class _SavedRecipe(_Part):
+    scaling: Literal["none", "minmax", "standard", "maxabs", "robust", "rowwise"]
+    missing: Missing
+    normalize: bool
+    intercept: bool
+
+
+class _SavedNorm(_Part):
+    rowwise: bool
+    exponent: Exponent
+    reach: Positive
+    divisor: Positive
+    one: Annotated[float, Field(allow_inf_nan=False, ge=0.0)]
+    radius: Positive
+    normalize: bool
+    intercept: bool
+
+
+class _Saved(_Part):
+    format: Literal["banditlab encoder"]
+    version: Literal[1]
+    recipe: _SavedRecipe
+    norm: _SavedNorm
+    columns: Annotated[list[_SavedStep], Field(min_length=1)]
+
+
+def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
+    """Return what a saved encoder is made of.
+
+    Raises
+    ------
+    UsageError
+        The bytes are no encoder, of a later version, or contradict themselves.
+    """
+    refuse_beyond(UNPACKED, len(data), f"{source}: {len(data):,} bytes")
+    try:
+        plain: Any = json.loads(data.decode("utf-8", "surrogatepass"))
+        version = plain.get("version") if isinstance(plain, dict) else None
+        if isinstance(version, int) and version > VERSION:
+            raise UsageError(
+                f"{source}: format version {version} was written by a later banditlab; this one reads {VERSION}"
+            )
+        saved = _Saved.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))[:80] or "text"
+        raise UsageError(f"{source}: not a saved encoder ({where}: {first['msg']})") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{source}: not a saved encoder ({' '.join(str(error).split())[:120]})") from None
+    steps = [
+        Step(**step.model_dump() | {"categories": tuple(step.categories), "shares": tuple(step.shares)})
+        for step in saved.columns
+    ]
+    recipe, norm = Recipe(**saved.recipe.model_dump()), NormRule(**saved.norm.model_dump())
+    _refuse_contradictions(steps, recipe, norm, source)
+    return steps, recipe, norm
+
+
+def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, source: str) -> None:
+    refuse_beyond(FEATURES, sum(len(s.categories) + 1 for s in steps), f"{source}: the number of features")
+    wrong = _contradiction(steps, recipe, norm)
+    if wrong:
+        raise UsageError(f"{source}: not a saved encoder ({wrong})")
+
+
+def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
+    """Return what is contradictory, "" for nothing."""
+    if len({s.name for s in steps}) < len(steps):
+        return "two columns have one name"
+    for s in steps:
+        nominal = s.role == "nominal"
+        if nominal != bool(s.categories) or len(set(s.categories)) < len(s.categories):
+            return f"the categories of column {s.name[:60]!r} do not fit its role, or one is there twice"
+        if nominal and (s.constant or s.shift or s.fill or s.center or s.scale != 1.0):
+            return f"column {s.name[:60]!r} is nominal and has numbers"
+        if len(s.shares) != (len(s.categories) if nominal and recipe.missing == "mean" else 0):
+            return f"the shares of column {s.name[:60]!r} do not fit its categories"
+        if s.constant and recipe.scaling in ("none", "rowwise"):
+            return f"column {s.name[:60]!r} is constant without a scaling"
+    if (norm.rowwise, norm.normalize, norm.intercept) != (
+        recipe.scaling == "rowwise",
+        recipe.normalize or recipe.scaling == "rowwise",
+        recipe.intercept,
+    ):
+        return "norm and recipe differ"
+    if bool(norm.one) != (recipe.intercept and recipe.scaling in ("standard", "maxabs", "robust")):
+        return "the constant does not fit the scaling"
+    if norm.normalize and norm.radius != 1.0:
+        return "rows are divided by their norm and have a radius other than 1"
+    if not norm.rowwise and norm.divisor != (float(np.hypot(norm.reach, norm.one)) if norm.one else norm.reach):
+        return "norm.divisor is not the largest norm"
+    if not norm.normalize and norm.radius != float(divided(norm.divisor, -norm.exponent)):
+        return "norm.radius is not the largest norm"
+    return ""

@@ -1,0 +1,453 @@
+"""The recipe, fitted: from a table, or from one row of it, to contexts. Made of scikit-learn's parts, saved without pickle."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.envs._columns import (
+    Column,
+    Missing,
+    Recipe,
+    Scaling,
+    column_of,
+    is_gap,
+    number_of,
+    spellings,
+)
+from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._steps import Step, feature_names, output_order
+from banditlab.errors import UsageError, nearest
+from banditlab.numerics.exponents import exponent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+
+
+Floats = NDArray[np.float64]
+EXTREME = 400
+"""Binary exponents beyond which a column's squares may leave the floating-point range."""
+RANGE_RATIO = 10.0
+"""scaling = "auto" brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
+SCALERS = ("standard", "maxabs", "robust")
+"""Scikit-learn's scalers, which move a column's zero or unit: the intercept is then one more of the scaled columns."""
+IMPUTING = ("mean", "zero", "indicator")
+NOTHING = object()
+NUMBERS = frozenset((float, int))
+
+
+class EncodedColumn(NamedTuple):
+    """What a row has to bring under one name."""
+
+    name: str
+    role: str
+    """"numeric", "time" (a date, or text in ISO 8601) or "nominal"."""
+    categories: tuple[str, ...]
+    """The values that a nominal column had; any other becomes all zeros."""
+
+
+class Encoder:
+    """A fitted recipe: what turned a table into contexts, for the rows that come after it.
+
+    Made by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
+
+    Attributes
+    ----------
+    d
+        Length of a context, the intercept counted.
+    radius
+        R: no context is longer. A row longer than every row of the fit is shortened to its length.
+    columns
+        Name, role and categories of the columns a row has, in the table's order.
+    feature_names
+        (d,), "age", "plan=pro", "age is missing", "constant".
+    recipe
+        The recipe's settings; scaling "auto" is resolved.
+    """
+
+    def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
+        self._steps, self.recipe, self._norm = steps, recipe, norm
+        self._order = output_order(steps, recipe.missing)
+        self.feature_names = tuple(feature_names(steps, recipe.missing, recipe.intercept))
+        self.columns = tuple(EncodedColumn(s.name, s.role, s.categories) for s in steps)
+        self.d = len(self.feature_names)
+        self.radius = norm.radius
+        self._row = _RowArrays(steps, recipe)
+
+    # -------------------------------------------------------------------------------------------------------- fitting
+
+    @classmethod
+    def fit(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        scaling: Scaling = "auto",
+        missing: Missing = "error",
+        normalize: bool = True,
+        intercept: bool = True,
+        max_categories: int = 100,
+        roles: Mapping[str, str] | None = None,
+        source: str = "table",
+    ) -> Self:
+        """Return the recipe fitted to a table of features (no label column).
+
+        Parameters
+        ----------
+        frame
+            (n, p). Numbers and truth values are numeric, all else nominal, where `roles` says nothing.
+        scaling, missing, normalize, intercept, max_categories
+            As `Table` has them.
+        roles
+            By column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 texts), "drop".
+        source
+            Names the table in errors.
+
+        Raises
+        ------
+        UsageError
+            A column that does not exist or has no rule, missing entries without a rule, nothing left.
+        """
+        columns = columns_of(frame, dict(roles or {}), max_categories, source)
+        recipe = Recipe(scaling, missing, normalize, intercept)
+        keep = ~np.logical_or.reduce([column.gaps for column in columns]) if missing == "drop_rows" else None
+        if keep is not None:
+            columns = [column._replace(values=column.values[keep]) for column in columns]
+        elif missing == "error":
+            refuse_gaps(columns, source, frame.index.to_numpy())
+        return cls.of_columns(columns, recipe, source)[0]
+
+    @classmethod
+    def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
+        """Return the recipe fitted to columns without forbidden gaps, and their contexts (n, d)."""
+        from banditlab.envs import _transformer
+
+        if not columns:
+            raise UsageError(f"{source}: no feature column is left")
+        if not len(columns[0].values):
+            raise UsageError(f"{source}: no row is left")
+        scaling = recipe.scaling
+        if scaling == "auto":
+            scaling = "minmax" if ranges_differ(columns) else "none"
+        recipe = Recipe(scaling, recipe.missing, recipe.normalize, recipe.intercept)
+        steps = [_step(column, recipe) for column in columns]
+        arrays = [_array(column) for column in columns]
+        transformer = _transformer.fitted(steps, arrays, scaling, recipe.missing)
+        steps = _transformer.read_out(transformer, steps, scaling, recipe.missing)
+        raw = np.asarray(transformer.transform(_transformer.frame_of(steps, arrays)), dtype=np.float64)
+        raw = np.ascontiguousarray(raw[:, output_order(steps, recipe.missing)])
+        encoder = cls(steps, recipe, NormRule.of(raw, recipe, source))
+        encoder.transformer = transformer
+        return encoder, encoder._norm.rows(raw)
+
+    # --------------------------------------------------------------------------------------------------------- encoding
+
+    @cached_property
+    def transformer(self) -> ColumnTransformer:
+        """The fitted ColumnTransformer; of a loaded encoder, built from what was saved when it is first asked for."""
+        from banditlab.envs._transformer import rebuilt
+
+        return rebuilt(self._steps, self.recipe.scaling, self.recipe.missing)
+
+    def transform(self, frame: pd.DataFrame) -> Floats:
+        """Return the contexts (n, d) of a table's rows: the transformer's own output, then the norm rule.
+
+        Raises
+        ------
+        UsageError
+            A column is missing, or an entry is missing or of a wrong type, where the recipe has no rule.
+        """
+        from banditlab.envs._transformer import frame_of
+
+        given = {str(name): name for name in frame.columns}
+        absent = [column.name for column in self.columns if column.name not in given]
+        if absent and not self._imputes:
+            raise self._no_key(absent[0], list(given))
+        rows = len(frame)
+        if rows == 0:
+            return np.zeros((0, self.d))
+        arrays = [
+            self._entries(step, frame[given[step.name]] if step.name in given else [None] * rows)
+            for step in self._steps
+        ]
+        with np.errstate(over="ignore"):
+            raw = np.asarray(self.transformer.transform(frame_of(self._steps, arrays)), dtype=np.float64)
+        return self._norm.rows(np.ascontiguousarray(raw[:, self._order]))
+
+    def _entries(self, step: Step, values: Any) -> NDArray[Any]:
+        """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
+        if step.role != "nominal":
+            dtype = getattr(values, "dtype", None)
+            if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
+                numbers = values.to_numpy(dtype=np.float64)
+            else:
+                numbers = np.array([math.nan if is_gap(v) else number_of(step.name, v, step.role) for v in values])
+            numbers = np.where(np.isfinite(numbers), numbers, math.nan)
+            if not self._imputes and np.isnan(numbers).any():
+                raise self._no_gap(step.name)
+            return numbers
+        known = set(step.categories)
+        texts = np.array([_text(step.name, value, known) for value in values], dtype=object)
+        if not self._imputes and any(text is None for text in texts):
+            raise self._no_gap(step.name)
+        return np.array([math.nan if text is None else text for text in texts], dtype=object)
+
+    def encode(self, row: Mapping[str, object]) -> Floats:
+        """Return the context (d,) of one row, as `transform` gives it for a table of that row, in microseconds.
+
+        None, NaN and infinite numbers are missing, and so is a key that the row does not have; keys that are no column are
+        left aside. A category that the table did not have becomes all zeros.
+
+        Raises
+        ------
+        UsageError
+            A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
+            key and what is allowed.
+        """
+        arrays = self._row
+        x = np.zeros(arrays.size)
+        numbers = arrays.plain_numbers(row)
+        if numbers is None:
+            numbers = self._numbers(row, x)
+        x[arrays.places] = arrays.scaled(numbers)
+        for name, table, gap_at, gap_values in arrays.nominal:
+            value = row.get(name, NOTHING)
+            at = table.get(value) if type(value) is str else None
+            if at is None and (at := self._category(row, name, value, table)) is None:
+                if gap_values is not None:
+                    x[gap_at : gap_at + len(gap_values)] = gap_values
+            elif at >= 0:
+                x[at] = 1.0
+        return self._norm.row(x)
+
+    def _numbers(self, row: Mapping[str, object], x: Floats) -> Floats:
+        """Return the numeric columns' values (p,), gaps filled; marks them in the features x where the recipe does."""
+        arrays = self._row
+        numbers = arrays.fills.copy()
+        for j, (name, role) in enumerate(arrays.numeric):
+            value = row.get(name, NOTHING)
+            if value is not NOTHING and not is_gap(value):
+                numbers[j] = number_of(name, value, role)
+            elif not self._imputes:
+                raise self._no_key(name, list(row)) if value is NOTHING else self._no_gap(name)
+            elif arrays.flags[j] >= 0:
+                x[arrays.flags[j]] = 1.0
+        return numbers
+
+    def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
+        """Return the feature of a value that is no known text as it stands: -1 for an unknown one, None for a gap."""
+        text = None if value is NOTHING else _text(name, value, table)
+        if text is not None:
+            return table.get(text, -1)
+        if not self._imputes:
+            raise self._no_key(name, list(row)) if value is NOTHING else self._no_gap(name)
+        return None
+
+    @property
+    def _imputes(self) -> bool:
+        return self.recipe.missing in IMPUTING
+
+    def _no_key(self, name: str, known: list[str]) -> UsageError:
+        return UsageError(
+            f"key {name!r} is missing{nearest(name, list(map(str, known))[:30], keep_order=True)}; the recipe was fitted with "
+            f"missing = {self.recipe.missing!r}, which puts nothing in its place"
+        )
+
+    def _no_gap(self, name: str) -> UsageError:
+        return UsageError(
+            f"key {name!r} must have a finite value: the recipe was fitted with missing = {self.recipe.missing!r}, which puts "
+            "nothing in the place of missing and infinite ones"
+        )
+
+    # ----------------------------------------------------------------------------------------------------------- saving
+
+    def to_bytes(self) -> bytes:
+        """Return the encoder as JSON text: settings, columns, numbers to the last bit. No code, no pickle."""
+        from banditlab.envs._saved_encoder import FORMAT, VERSION
+
+        columns = [
+            {k: list(v) if isinstance(v, tuple) else v for k, v in step._asdict().items()} for step in self._steps
+        ]
+        recipe = {name: getattr(self.recipe, name) for name in ("scaling", "missing", "normalize", "intercept")}
+        saved = {
+            "format": FORMAT,
+            "version": VERSION,
+            "recipe": recipe,
+            "norm": self._norm._asdict(),
+            "columns": columns,
+        }
+        return json.dumps(saved, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+            "utf-8", "surrogatepass"
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str = "encoder") -> Self:
+        """Return the encoder that `to_bytes` wrote.
+
+        Raises
+        ------
+        UsageError
+            The bytes are no encoder, of a later version, or contradict themselves. Nothing in them is ever run.
+        """
+        from banditlab.envs._saved_encoder import read
+
+        steps, recipe, norm = read(data, source)
+        return cls(steps, recipe, norm)
+
+
+class _RowArrays:
+    """What `encode` needs of the fitted transformer, as arrays: places of columns among the features, fills, scales."""
+
+    def __init__(self, steps: list[Step], recipe: Recipe) -> None:
+        indicator = recipe.missing == "indicator"
+        self.numeric: list[tuple[str, str]] = []
+        self.nominal: list[tuple[str, dict[str, int], int, Floats | None]] = []
+        places: list[int] = []
+        flags: list[int] = []
+        fitted: list[tuple[float, ...]] = []
+        at = 0
+        for s in steps:
+            if s.role == "nominal":
+                table = {value: at + k for k, value in enumerate(s.categories)}
+                size, gap = len(s.categories), None
+                if indicator and s.gaps:
+                    gap, gap_at, size = np.ones(1), at + size, size + 1
+                else:
+                    gap, gap_at = (np.array(s.shares), at) if s.shares else (None, at)
+                self.nominal.append((s.name, table, gap_at, gap))
+                at += size
+                continue
+            self.numeric.append((s.name, s.role))
+            places.append(at)
+            flags.append(at + 1 if indicator and s.gaps else -1)
+            fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
+            at += 1 + (indicator and s.gaps)
+        self.size, self.flags, self.places = at, flags, np.array(places, dtype=np.intp)
+        fills, shifts, centers, scales = (np.array([f[i] for f in fitted], dtype=np.float64) for i in range(4))
+        self.fills, self.centers, self.scales = fills, centers, scales
+        self.shifts = shifts.astype(np.int64) if shifts.any() else None
+        numeric = [name for name, _ in self.numeric]
+        quick = len(numeric) > 1 and all(role == "numeric" for _, role in self.numeric)
+        self.values = itemgetter(*numeric) if quick else None
+        self.asinh = recipe.scaling == "rowwise"
+        self.plain = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
+
+    def plain_numbers(self, row: Mapping[str, object]) -> Floats | None:
+        """Return the numeric columns' values (p,) where each is there as a finite float or int; None else."""
+        if self.values is None or type(row) is not dict:
+            return None
+        try:
+            values = self.values(row)
+            if not NUMBERS.issuperset(map(type, values)):
+                return None
+            numbers = np.array(values, dtype=np.float64)
+        except (KeyError, OverflowError):
+            return None
+        return numbers if np.isfinite(numbers).all() else None
+
+    def scaled(self, numbers: Floats) -> Floats:
+        """Return the numeric columns' features (p,), as the transformer computes them."""
+        if self.plain:
+            return numbers
+        if self.asinh:
+            return np.asarray(np.arcsinh(numbers))
+        with np.errstate(over="ignore"):
+            if self.shifts is not None:
+                numbers = np.ldexp(numbers, self.shifts)
+            return (numbers - self.centers) / self.scales
+
+
+# -------------------------------------------------------------------------------------------------------- of a table's columns
+
+
+def columns_of(frame: pd.DataFrame, roles: dict[str, str], max_categories: int, source: str) -> list[Column]:
+    """Return a table's feature columns by their roles, those with role "drop" left out."""
+    names = [str(name) for name in frame.columns]
+    for name, role in roles.items():
+        if name not in names:
+            raise UsageError(
+                f"{source}: role (--role): there is no column {name!r}{nearest(name, names[:30], keep_order=True)}"
+            )
+        if role not in ("numeric", "nominal", "time", "drop"):
+            raise UsageError(
+                f"{source}: role (--role) of column {name!r} must be one of 'numeric', 'nominal', 'time', 'drop', got {role!r}"
+            )
+    return [
+        column_of(frame[given].rename(name), max_categories, f"{source}: column {name!r}", roles.get(name, ""))
+        for given, name in zip(frame.columns, names)
+        if roles.get(name) != "drop"
+    ]
+
+
+def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> None:
+    """Raise a UsageError for the first column with missing entries."""
+    for column in columns:
+        gaps = column.gaps
+        if gaps.any():
+            raise UsageError(
+                f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "
+                f"{row_numbers[int(np.argmax(gaps))]}, counted from 0); give missing (--missing) as mean, indicator or "
+                "drop_rows"
+            )
+
+
+def ranges_differ(columns: list[Column]) -> bool:
+    """Return whether two columns that vary have ranges more than 10 times apart."""
+    ranges = [1.0] * any(column.n_categories for column in columns)
+    for column in columns:
+        known = column.values[~column.gaps]
+        if column.n_categories == 0 and len(known):
+            ranges.append(float(0.5 * known.max() - 0.5 * known.min()) * 2.0)
+    ranges = [r for r in ranges if r > 0]
+    return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
+
+
+def _step(column: Column, recipe: Recipe) -> Step:
+    """Return what is known of a column before the transformer is fitted: role, categories, gaps, constancy, shift."""
+
+    gaps = column.gaps
+    some = bool(gaps.any())
+    if column.n_categories:
+        return Step(column.name, "nominal", column.names, some)
+    known = column.values[~gaps]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    if recipe.missing == "zero" and some:
+        low, high = min(low, 0.0), max(high, 0.0)
+    constant = recipe.scaling in (*SCALERS, "minmax") and not high > low
+    shift = 0
+    if not constant and recipe.scaling == "minmax":
+        shift = int(exponent(max(abs(low), abs(high))))  # else the range of large entries is infinite
+    elif not constant and recipe.scaling in SCALERS:
+        # The square of 1e200 is no number, and that of 1e-200 is 0: such columns are brought to 1 by a power of 2, which
+        # changes no digit of what a scaler returns. Others are not: a robust scaler leaves those as they are whose
+        # quartiles are the same.
+        e = int(np.frexp(np.abs(known).max())[1])
+        shift = e if abs(e) > EXTREME else 0
+    return Step(column.name, column.role, gaps=some, constant=constant, shift=shift)
+
+
+def _array(column: Column) -> NDArray[Any]:
+    """Return a column as the transformer takes it, (n,): floats, or categories' names, NaN for gaps."""
+    if column.n_categories:
+        return np.array([*column.names, math.nan], dtype=object)[column.values]
+    values = column.values.astype(np.float64)
+    values[column.gaps] = math.nan
+    return values
+
+
+def _text(key: str, value: object, known: Any) -> str | None:
+    """Return the known spelling of a category, or its text if none is known; None for a gap."""
+    if is_gap(value):
+        return None
+    texts = spellings(key, value)
+    for text in texts:
+        if text in known:
+            return text
+    return texts[0] or None  # an empty text is a gap in a file, too

@@ -11,8 +11,9 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -30,6 +31,7 @@ FORMAT = 1
 HEAD, ENCODER, AGENT, OPEN = "policy.json", "encoder", "agent.npz", "open.npz"
 MOST_HEAD = 2**24
 """Bytes of `policy.json`: the names of a million classes."""
+Found = TypeVar("Found")
 _FIXED = (1980, 1, 1, 0, 0, 0)
 """The time of every member: the same policy is the same bytes."""
 
@@ -155,8 +157,18 @@ def read(path: str | os.PathLike[str]) -> Parts:
     return unpacked(data, str(path))
 
 
+def head_of(data: bytes, source: str) -> Head:
+    """Return what stands in `policy.json` of a policy's bytes; nothing is built."""
+    return _opened(data, source, lambda members: _head(members[HEAD]))
+
+
 def unpacked(data: bytes, source: str) -> Parts:
     """Return the parts of a policy's bytes; errors name `source`."""
+    return _opened(data, source, _built)
+
+
+def _opened(data: bytes, source: str, build: Callable[[dict[str, bytes]], Found]) -> Found:
+    """Return what `build` makes of the members of a policy's bytes, or raise a UsageError that names `source`."""
     whole = is_whole(data)
     if not whole:
         raise UsageError(f"{source}: not a policy's file" if whole is None else f"{source}: damaged: its checksum is wrong")
@@ -164,17 +176,21 @@ def unpacked(data: bytes, source: str) -> Parts:
         members = saved.stored(io.BytesIO(data), len(data))
         if set(members) != {HEAD, ENCODER, AGENT, OPEN}:
             raise ValueError(f"its members are {', '.join(sorted(members))}")
-        return _built(members, source)
+        return build(members)
     except Exception as error:  # whatever a crafted zip, JSON text, encoder or player leads to
         raise UsageError(f"{source}: not a policy's file: {_one_line(error)}") from error
 
 
-def _built(members: dict[str, bytes], source: str) -> Parts:
+def _head(data: bytes) -> Head:
+    if len(data) > MOST_HEAD:
+        raise ValueError(f"{HEAD} has {len(data)} bytes")
+    return Head.model_validate_json(data)
+
+
+def _built(members: dict[str, bytes]) -> Parts:
     from banditlab.envs.encoding import Encoder
 
-    if len(members[HEAD]) > MOST_HEAD:
-        raise ValueError(f"{HEAD} has {len(members[HEAD])} bytes")
-    head = Head.model_validate_json(members[HEAD])
+    head = _head(members[HEAD])
     rng = saved.decode(head.rng, "rng", {})
     if not isinstance(rng, np.random.Generator):
         raise ValueError("its generator is none")

@@ -8,6 +8,7 @@ handed back to the agent with the feedback, so importance weights and inverse pr
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -129,6 +130,12 @@ class Core:
             drawn = np.searchsorted(np.cumsum(q[able]), self.rng.random(), side="right")
             action = int(able[min(int(drawn), len(able) - 1)])
         return action, q
+
+    def warm(self) -> None:
+        """Have a copy of the agent decide and learn once, so that its kernels are compiled."""
+        twin, x = copy.deepcopy(self.agent), np.zeros(self.agent.problem.n_features)
+        x[0] = self.agent.problem.radius / 2
+        twin.learn(x, twin.act(x), True)
 
     def learn(self, record: Record, correct: bool) -> None:
         """Learn whether the action of a decision was right."""

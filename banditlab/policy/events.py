@@ -57,6 +57,9 @@ class EventLog(Protocol):
     source: str
     """Its file or address, as errors name it."""
 
+    def refresh(self) -> None:
+        """Make good a connection that was lost, where that can happen."""
+
     def append(self, events: list[Event]) -> None:
         """Store events, all or none; they are durable when this returns."""
 

@@ -149,6 +149,7 @@ class Policy:
     def _rebuild(self) -> None:
         """Bring the state to the end of the log: the last snapshot, then every event after it."""
         assert self._log is not None
+        self._log.refresh()
         place, data = self._log.snapshot()
         self._take(unpacked(data, f"{self._log.source}: its snapshot"))
         self._kept, (self._seq, self._at) = place, self._log.last()
@@ -327,6 +328,16 @@ class Policy:
         self._core.add(name) if kind == "add" else self._core.retire(name)
 
     # ---------------------------------------------------------------------------------------------------------------- log
+
+    @property
+    def logged(self) -> bool:
+        """Whether there is a log."""
+        return self._log is not None
+
+    def warm(self) -> None:
+        """Compile what a first decision would have to wait for; nothing of the policy changes."""
+        with self._lock:
+            self._core.warm()
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -63,6 +63,9 @@ class SQLLog(ABC):
     def close(self) -> None:
         """Close it and let another writer in."""
 
+    def refresh(self) -> None:
+        """Make good a connection that was lost, where that can happen."""
+
     def make_tables(self) -> None:
         """Make the tables of a new log."""
         for name, columns in TABLES.items():

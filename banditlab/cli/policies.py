@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from banditlab.engine.spec_text import value_of
+from banditlab.engine.spec import value_of
 from banditlab.errors import UsageError
 
 
@@ -40,9 +40,9 @@ def _settings(written: list[str]) -> dict[str, Any]:
     found = {}
     for text in written:
         key, sign, value = text.partition("=")
-        if not sign or not key:
+        if not sign or not key.strip():
             raise UsageError(f"--set {text}: must be key=value")
-        found[key] = value_of(value)
+        found[key.strip()] = value_of(value)
     return found
 
 

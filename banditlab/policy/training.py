@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import platform
@@ -173,9 +174,25 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
     UsageError
         No results, several environments, or no finished run of an agent that sees one bit.
     """
-    from banditlab.results.reading import check_format, finished_runs, read_plan
+    from banditlab.analysis import load
 
-    check_format(folder)
-    plan = read_plan(folder)
-    del plan
-    raise UsageError(f"{folder}: {finished_runs}")
+    results = load(folder)
+    runs = results.runs
+    last = runs[(runs["round"] == results.last_round) & (runs["kind"] == "bit")]
+    if last.empty:
+        raise UsageError(f"--best-of {folder}: no finished run of an agent that sees one bit")
+    if len(results.environments) > 1:
+        raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy is for one table")
+    names = [str(name) for name in last.columns if str(name).startswith("setting.")]
+    groups = last.fillna(dict.fromkeys(names, "")).groupby(["player", *names], sort=True)["ranked"].mean()
+    player, *values = groups.idxmin() if names else (groups.idxmin()[0],)
+    written = {name.removeprefix("setting."): value for name, value in zip(names, values, strict=True) if value != ""}
+    return str(player), {name: _value(text) for name, text in written.items()}
+
+
+def _value(text: str) -> Any:
+    """Return a setting of which the results hold the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

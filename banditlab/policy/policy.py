@@ -132,7 +132,7 @@ class Policy:
             if self._log is not None:
                 try:
                     if not self._stale and self._seq > self._kept:
-                        self._log.keep(self._seq, self._snapshot())
+                        self._keep()
                 finally:
                     self._log.close()
 
@@ -258,11 +258,12 @@ class Policy:
         """
         with self._lock:
             self._ready()
-            bit = as_bit(correct)
+            bit = correct if isinstance(correct, bool) else as_bit(correct)
             seq, record = self._waiting(id)
             self._core.learn(record, bit)
             self._open.pop(id, None)
-            self._answered_now.add(id)
+            if self._batch is not None:
+                self._answered_now.add(id)
             self._store(lambda place, at: Answered(place, seq, at, bit))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
@@ -394,11 +395,16 @@ class Policy:
             self._stale = True
             raise
         if self._seq - self._kept >= self._every:
-            self._kept = self._seq
-            try:
-                self._log.keep(self._seq, self._snapshot())
-            except LogError as error:  # the events are in the log: they are acknowledged all the same
-                warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
+            self._keep()
+
+    def _keep(self) -> None:
+        """Write a snapshot; where that fails, the events are in the log all the same, and are acknowledged."""
+        assert self._log is not None
+        self._kept = self._seq
+        try:
+            self._log.keep(self._seq, self._snapshot())
+        except LogError as error:
+            warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
 
     def _ready(self) -> None:
         if self._closed:

@@ -192,9 +192,14 @@ def train(
 def serve(
     policy: Annotated[Path, typer.Argument(help="A policy that `train` wrote.")],
     log: Annotated[
-        str, typer.Option("--log", help="Where decisions and answers go: a file, or postgresql://...; none is kept without.")
+        str,
+        typer.Option(
+            "--log", help="Where decisions and answers go: a file, or postgresql://...; none is kept without."
+        ),
     ] = "",
-    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8080,
     token_file: Annotated[
         Path | None, typer.Option(help="File whose first line is the token; or the variable BANDITLAB_TOKEN.")

@@ -31,7 +31,9 @@ def train(
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    policy = train_(data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table)
+    policy = train_(
+        data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
+    )
     typer.echo(summary_line(policy.describe()["trained"]))
     typer.echo(f"written to {out}; next: banditlab serve {out} --log events.db")
 
@@ -70,7 +72,9 @@ def _token(file: Path | None) -> str:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--token-file {file}: cannot be read ({getattr(error, 'strerror', None) or 'no text'})") from None
+        raise UsageError(
+            f"--token-file {file}: cannot be read ({getattr(error, 'strerror', None) or 'no text'})"
+        ) from None
     if not lines or not lines[0].strip():
         raise UsageError(f"--token-file {file}: its first line is empty")
     return lines[0].strip()

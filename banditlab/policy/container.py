@@ -171,7 +171,9 @@ def _opened(data: bytes, source: str, build: Callable[[dict[str, bytes]], Found]
     """Return what `build` makes of the members of a policy's bytes, or raise a UsageError that names `source`."""
     whole = is_whole(data)
     if not whole:
-        raise UsageError(f"{source}: not a policy's file" if whole is None else f"{source}: damaged: its checksum is wrong")
+        raise UsageError(
+            f"{source}: not a policy's file" if whole is None else f"{source}: damaged: its checksum is wrong"
+        )
     try:
         members = saved.stored(io.BytesIO(data), len(data))
         if set(members) != {HEAD, ENCODER, AGENT, OPEN}:

@@ -52,7 +52,9 @@ class Core:
         except TypeError:  # a list, a dict
             k = None
         if k is None or type(name) is not type(self.classes[k]):
-            raise UsageError(f"no class is called {name!r}{nearest(str(name), map(str, self.classes), keep_order=True)}")
+            raise UsageError(
+                f"no class is called {name!r}{nearest(str(name), map(str, self.classes), keep_order=True)}"
+            )
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
@@ -149,4 +151,6 @@ def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
     """Return the payload as it is logged; an agent of somebody else's may have one that cannot be."""
     if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
         return payload
-    raise PlayerError(f"{agent.id}: a payload that is logged is an array of numbers (n,), got a {type(payload).__name__}")
+    raise PlayerError(
+        f"{agent.id}: a payload that is logged is an array of numbers (n,), got a {type(payload).__name__}"
+    )

@@ -19,9 +19,14 @@ class Metrics:
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)
         self._requests = Counter("banditlab_requests", "Requests", ["path", "status"], registry=own)
-        self._seconds = Histogram("banditlab_request_seconds", "Seconds a request", ["path"], buckets=BUCKETS, registry=own)
+        self._seconds = Histogram(
+            "banditlab_request_seconds", "Seconds a request", ["path"], buckets=BUCKETS, registry=own
+        )
         self.commits = Histogram(
-            "banditlab_commit_seconds", "Seconds in which what came together was done and stored", buckets=BUCKETS, registry=own
+            "banditlab_commit_seconds",
+            "Seconds in which what came together was done and stored",
+            buckets=BUCKETS,
+            registry=own,
         )
         self.failures = Counter("banditlab_log_failures", "Commits that failed", registry=own)
 

@@ -36,7 +36,9 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
         "info": {"title": f"banditlab: {policy['agent']}", "version": __version__},
         "paths": {
             "/decide": {"post": _post("Choose a class for a row, or for each of several", decide, choice)},
-            "/feedback": {"post": _post("Say whether a choice was right: at any time, once", feedback, {"type": "object"})},
+            "/feedback": {
+                "post": _post("Say whether a choice was right: at any time, once", feedback, {"type": "object"})
+            },
             "/policy": {"get": _get("Agent, settings, classes, columns, counts")},
             "/health": {"get": _get("Whether it decides, and the log takes what is decided")},
             "/metrics": {"get": _get("Counters in Prometheus' format")},

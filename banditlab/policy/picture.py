@@ -33,7 +33,9 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
 
     if Path(path).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--picture {path}: the ending must be .svg, .png or .pdf")
-    with rc_context({"svg.hashsalt": "banditlab", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with rc_context(
+        {"svg.hashsalt": "banditlab", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    ):
         figure = Figure(figsize=(10.0, 3.4), layout="constrained")
         first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
         _mistakes(first, status)
@@ -63,7 +65,12 @@ def _mistakes(ax: Axes, status: LogStatus) -> None:
 
 
 def _delays(ax: Axes, status: LogStatus) -> None:
-    ax.set(title="Feedback, by its delay", xlabel="seconds after the decision", ylabel="share of all decisions", ylim=(0, 1))
+    ax.set(
+        title="Feedback, by its delay",
+        xlabel="seconds after the decision",
+        ylabel="share of all decisions",
+        ylim=(0, 1),
+    )
     if not status.feedback:
         return
     delays = np.sort(np.maximum(status.delays, 1e-3))
@@ -73,8 +80,16 @@ def _delays(ax: Axes, status: LogStatus) -> None:
 
 
 def _right(ax: Axes, status: LogStatus) -> None:
-    ax.set(title="Right, by probability", xlabel="probability of the action", ylabel="share right", xlim=(0, 1), ylim=(0, 1))
+    ax.set(
+        title="Right, by probability",
+        xlabel="probability of the action",
+        ylabel="share right",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
     for one in status.bins:
         if one.n:
             ax.bar(one.low, one.right, one.high - one.low, align="edge", color=BLUE, alpha=0.6, edgecolor="white")
-            ax.text((one.low + one.high) / 2, one.right, f"{one.n:,}", ha="center", va="bottom", fontsize=6, rotation=90)
+            ax.text(
+                (one.low + one.high) / 2, one.right, f"{one.n:,}", ha="center", va="bottom", fontsize=6, rotation=90
+            )

@@ -114,7 +114,9 @@ class Policy:
         if uid is None:
             self._log.keep(0, self._snapshot(), self._uid)
         elif uid != self._uid:
-            raise UsageError(f"{self._log.source}: the log of another policy than {path}; give this one a log of its own")
+            raise UsageError(
+                f"{self._log.source}: the log of another policy than {path}; give this one a log of its own"
+            )
         self._rebuild()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -233,7 +235,9 @@ class Policy:
             del self._open[next(iter(self._open))]
         self._open[name] = (seq, record)
         shares = p.tolist()
-        return Choice(name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True)))
+        return Choice(
+            name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True))
+        )
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 

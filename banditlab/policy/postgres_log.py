@@ -47,7 +47,9 @@ class PostgresLog(SQLLog):
             url = sqlalchemy.make_url(address).set(drivername="postgresql+psycopg")
             self._engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
         except ImportError as error:
-            raise UsageError(f"a log in PostgreSQL needs the extra postgres: pip install 'banditlab[postgres]' ({error})") from None
+            raise UsageError(
+                f"a log in PostgreSQL needs the extra postgres: pip install 'banditlab[postgres]' ({error})"
+            ) from None
         except Exception as error:
             raise UsageError(f"log: not an address of a database ({' '.join(str(error).split())[:100]})") from None
         self._sql = sqlalchemy

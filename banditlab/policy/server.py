@@ -10,11 +10,14 @@ import asyncio
 import contextlib
 import hmac
 import json
+import signal
+import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -27,6 +30,7 @@ from banditlab.policy.policy import Policy
 from banditlab.validation import BATCH, BODY, limit
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LEAST_TOKEN = 16
 MOST_TOGETHER = 512
 """Requests of one transaction."""
 
@@ -311,12 +315,10 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
     UsageError
         Another host than the machine itself without a token of at least 16 characters; a port that is taken.
     """
-    import socket
-
-    import uvicorn
-
     if host not in LOOPBACK and not token:
-        raise UsageError(f"--host {host}: whoever reaches this address could decide and teach; give a token (--token-file)")
+        raise UsageError(
+            f"--host {host}: whoever reaches this address could decide and teach; give a token (--token-file)"
+        )
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
         raise UsageError(f"a token is {LEAST_TOKEN} printable characters of ASCII or more")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -334,7 +336,18 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
         opened.listen(2048)
         where = f"[{host}]" if ":" in host else host
         print(f"serving {policy!r} on http://{where}:{opened.getsockname()[1]}", flush=True)
-        uvicorn.Server(config).run(sockets=[opened])
+        _Stoppable(config).run(sockets=[opened])
 
 
-LEAST_TOKEN = 16
+class _Stoppable(uvicorn.Server):
+    """A server that is done when it has been asked to stop: uvicorn's own raises the signal anew afterwards."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Have SIGTERM and SIGINT end it in its own time; the second one at once."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -114,7 +114,9 @@ class LogStatus:
             "(holds however often you look)"
         )
         if self.trained.get("rows"):
-            found.append(f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows")
+            found.append(
+                f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
+            )
         found.append(self._drift_line())
         found += [f"warning: {line}" for line in self._dishonest()]
         told_ = [f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n]

@@ -93,7 +93,9 @@ def trained(
     at_least("seed", seed, 0)
     if best_of is not None:
         if agent or settings:
-            raise UsageError("best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)")
+            raise UsageError(
+                "best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)"
+            )
         agent, settings = best_setting(Path(best_of))
     agent = agent or AGENT
     given = {name: value for name, value in table.items() if value is not None}
@@ -103,7 +105,9 @@ def trained(
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped
     if table_.encoder is None:
-        raise UsageError(f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table")
+        raise UsageError(
+            f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table"
+        )
     player = _player(agent, settings or {}, table_.problem, seed, str(data))
     played = play(env, player, seed=seed, rounds=rows)
     summary = {

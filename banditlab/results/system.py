@@ -68,7 +68,7 @@ def hold(file: Path) -> BinaryIO | None:
         The file cannot be made, or its file system has no locks.
     """
     try:
-        opened = open(file, "ab")
+        opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
     except OSError as error:
         raise UsageError(f"{file}: cannot be written ({error.strerror})") from None
     try:

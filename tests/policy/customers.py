@@ -19,7 +19,12 @@ def rows(n: int, seed: int = 0) -> list[dict[str, Any]]:
         plan = str(rng.choice(list(PLANS)))
         offer = PLANS[plan] if rng.random() < 0.8 else str(rng.choice(list(PLANS.values())))
         found.append(
-            {"plan": plan, "age": int(rng.integers(18, 80)), "visits": round(float(rng.exponential(5)), 2), "offer": offer}
+            {
+                "plan": plan,
+                "age": int(rng.integers(18, 80)),
+                "visits": round(float(rng.exponential(5)), 2),
+                "offer": offer,
+            }
         )
     return found
 

@@ -89,7 +89,9 @@ def test_many_rows_are_decided_or_none(policy: Policy) -> None:
     assert [why is None for why in refused] == [True, False, False]
 
 
-@pytest.mark.parametrize("row", ["no json", "[1]", 7, None, [("plan", "pro")], {"plan": "pro"}, {"age": 1, "visits": 2}])
+@pytest.mark.parametrize(
+    "row", ["no json", "[1]", 7, None, [("plan", "pro")], {"plan": "pro"}, {"age": 1, "visits": 2}]
+)
 def test_a_row_that_is_none_is_one_line(policy: Policy, row: Any) -> None:
     with pytest.raises(UsageError) as error:
         policy.decide(row)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from banditlab.engine.sweep import Sweep as Sweep
     from banditlab.errors import BanditlabError as BanditlabError
     from banditlab.estimator import OnlineClassifier as OnlineClassifier
+    from banditlab.policy.policy import Policy as Policy
     from banditlab.problem import Decision as Decision
     from banditlab.problem import Problem as Problem
 
@@ -30,6 +31,7 @@ _PLACES = {
     "BanditlabError": "banditlab.errors",
     "Decision": "banditlab.problem",
     "OnlineClassifier": "banditlab.estimator",
+    "Policy": "banditlab.policy.policy",
     "Problem": "banditlab.problem",
     "Sweep": "banditlab.engine.sweep",
     "best_in_ball": "banditlab.comparators.ball",

@@ -49,6 +49,14 @@ class EnvironmentContractError(BanditlabError):
     """An environment broke its contract during a run."""
 
 
+class UnknownDecisionError(UsageError):
+    """Feedback for a decision that is not open: never taken here, answered before, or given up as too old."""
+
+
+class LogError(BanditlabError):
+    """A policy's log cannot be read or written: what was acknowledged is in it, the request that met this is not."""
+
+
 CLOSE = 0.6
 """Likeness, of 1, from which a name is suggested for another: "fastbc" for "fastcb", never "envs" for "nonsense"."""
 

@@ -49,7 +49,8 @@ ALLOWED: dict[str, set[str]] = {
         "registry",
         "validation",
     },
-    "cli": BASE | {"cli", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
+    "policy": BASE | {"policy", "doors", "registry", "players", "results", "engine", "envs", "analysis", ""},
+    "cli": BASE | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""
 
@@ -255,7 +256,7 @@ def loaded_after(statement: str) -> set[str]:
         "import banditlab.checks, banditlab.cli.scaffold",
         "import banditlab.bounds",
         "import banditlab.cli.main",
-        "import banditlab.agents, banditlab.forecasters, banditlab.boosting, banditlab.envs",
+        "import banditlab.agents, banditlab.forecasters, banditlab.boosting, banditlab.envs, banditlab.policy",
         "import banditlab.engine, banditlab.comparators, banditlab.analysis",
         "from banditlab import Problem, Decision",
     ],

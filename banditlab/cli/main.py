@@ -227,17 +227,94 @@ def merge(
 
 
 @app.command()
+def train(
+    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet or LIBSVM, gzipped or not.")],
+    label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
+    agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the agent: key=value.")] = None,
+    best_of: Annotated[
+        Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
+    format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
+    separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
+    drop_rows: Annotated[
+        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
+    ] = None,
+    drop_columns: Annotated[
+        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
+    ] = None,
+    max_categories: Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")] = None,
+    missing: Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")] = None,
+    scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")] = None,
+    lab: Lab = None,
+) -> None:
+    """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
+    _open_labs(lab)
+    from banditlab.cli.policies import train as train_
+
+    table = {
+        "format": format_,
+        "separator": separator,
+        "decimal": decimal,
+        "drop_rows": drop_rows or None,
+        "drop_columns": drop_columns or None,
+        "max_categories": max_categories,
+        "missing": missing,
+        "scaling": scaling,
+    }
+    train_(data, label, out, agent, settings or [], best_of, seed, table)
+
+
+@app.command()
+def serve(
+    policy: Annotated[Path, typer.Argument(help="A policy that `train` wrote.")],
+    log: Annotated[
+        str,
+        typer.Option(
+            "--log", help="Where decisions and answers go: a file, or postgresql://...; none is kept without."
+        ),
+    ] = "",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8080,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File whose first line is the token; or the variable BANDITLAB_TOKEN.")
+    ] = None,
+    lab: Lab = None,
+) -> None:
+    """Serve a policy over HTTP: POST /decide, POST /feedback."""
+    _open_labs(lab)
+    from banditlab.cli.policies import serve as serve_
+
+    serve_(policy, log, host, port, token_file)
+
+
+@app.command()
 def status(
-    out: Folder,
+    out: Annotated[str, typer.Argument(metavar="FOLDER|LOG", help="A results folder, or a policy's log.")],
     watch: Annotated[bool, typer.Option("--watch", help="Say it again and again, until all is done.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks, with --watch.")] = 5.0,
+    picture: Annotated[Path | None, typer.Option(help="Draw a log's status into a file: .svg, .png, .pdf.")] = None,
 ) -> None:
-    """Say what a results folder holds and what is missing."""
+    """Say what a results folder holds and what is missing; of a policy's log, whether the policy is still good."""
+    if "://" in out or Path(out).is_file():
+        from banditlab.cli.policies import print_log_status
+
+        if watch:
+            raise UsageError(f"--watch: {out} is a policy's log, not a results folder")
+        print_log_status(out, picture)
+        return
+    if picture is not None:
+        raise UsageError(f"--picture: {out} is no policy's log")
     from banditlab.cli.console import print_status, watch_status
 
     if watch:
-        watch_status(out, every)
-    raise typer.Exit(print_status(out))
+        watch_status(Path(out), every)
+    raise typer.Exit(print_status(Path(out)))
 
 
 @app.command()

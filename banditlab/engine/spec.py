@@ -172,10 +172,7 @@ def _override(data: dict[str, Any], text: str) -> None:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"--set {text}: must be key=value")
-    try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        parsed = value.strip()  # a bare word is a string, as on any command line
+    parsed = value_of(value)
     place: Any = data
     *inner, last = key.strip().split(".")
     for depth, part in enumerate([*inner, last]):
@@ -192,6 +189,14 @@ def _override(data: dict[str, Any], text: str) -> None:
             place[step] = parsed
         else:
             place = place[step]
+
+
+def value_of(text: str) -> Any:
+    """Return a value as a command line writes it: TOML, a bare word being a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
 
 
 def _anchor(block: Any, folder: Path) -> None:

@@ -7,17 +7,18 @@ player built again from `params()` and given its saved state continues as if it 
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 
 from banditlab.errors import UsageError
 from banditlab.numerics.limits import Limits
-from banditlab.players.saved import Fields, at, decode, encode, read, require, restored, same, within, write
+from banditlab.players.saved import Fields, at, decode, encode, put, read, require, restored, same, within, write
 from banditlab.problem import Problem
 
 STATE_FORMAT = 5
@@ -209,6 +210,15 @@ class Player:
 
         An earlier file of that name stays until the new one is whole.
         """
+        write(path, *self._as_data())
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes."""
+        file = io.BytesIO()
+        put(file, *self._as_data())
+        return file.getvalue()
+
+    def _as_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
         problem = {name: getattr(self.problem, name) for name in ("n_features", "n_classes", "radius", "horizon")}
         head = {
@@ -219,7 +229,7 @@ class Player:
             "settings": self.params(),
             "state": encode(self.get_state(), "state", arrays),
         }
-        write(path, head, arrays)
+        return head, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -237,21 +247,36 @@ class Player:
         if not file.is_file():
             raise UsageError(f"{file}: no such file")
         try:
-            head, arrays = read(file)
+            opened = open(file, "rb")
+        except OSError as error:
+            raise UsageError(f"{file}: not a saved player: {error.strerror}") from error
+        with opened:
+            return cls._read(opened, os.fstat(opened.fileno()).st_size, str(file))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str = "the bytes given") -> Self:
+        """Return the player of what `to_bytes` returned, as `load` does; errors name `source`."""
+        return cls._read(io.BytesIO(data), len(data), source)
+
+    @classmethod
+    def _read(cls, file: BinaryIO, size: int, source: str) -> Self:
+        """Return the player of an open file of `size` bytes, called `source` in errors."""
+        try:
+            head, arrays = read(file, size)
             found = (head["id"], head["version"])
         except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
-            raise UsageError(f"{file}: not a saved player: {_one_line(error)}") from error
+            raise UsageError(f"{source}: not a saved player: {_one_line(error)}") from error
         if head.get("format") != STATE_FORMAT:
             raise UsageError(
-                f"{file}: saved in format {_short(head.get('format'))}, but this version of banditlab reads and writes "
+                f"{source}: saved in format {_short(head.get('format'))}, but this version of banditlab reads and writes "
                 f"format {STATE_FORMAT}: play the run again, or load it with the version that saved it"
             )
         if found != (cls.id, cls.version) or type(head["version"]) is not int:
-            raise UsageError(f"{file}: holds (id, version) {_short(found)}, expected {(cls.id, cls.version)}")
+            raise UsageError(f"{source}: holds (id, version) {_short(found)}, expected {(cls.id, cls.version)}")
         try:
-            return cls._built(head, arrays, file.stat().st_size)
+            return cls._built(head, arrays, size)
         except Exception as error:  # settings and numbers of a crafted file may raise anything in a constructor
-            raise UsageError(f"{file}: not a {cls.id} that was saved: {_one_line(error)}") from error
+            raise UsageError(f"{source}: not a {cls.id} that was saved: {_one_line(error)}") from error
 
     @classmethod
     def _built(cls, head: dict[str, Any], arrays: dict[str, np.ndarray], size: int) -> Self:

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import zipfile
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, 
     fresh = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
         with open(fresh, "wb") as file:
-            np.savez(file, header=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+            put(file, head, arrays)
         os.replace(fresh, path)
     except BaseException:
         if os.path.exists(fresh):
@@ -44,25 +44,35 @@ def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, 
         raise
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file that `write` wrote; a ValueError says what is wrong with any other.
+def put(file: BinaryIO, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a header and arrays to an open file."""
+    np.savez(file, header=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
 
-    Members are stored as they are: a file makes no array that is larger than itself.
+
+def stored(file: BinaryIO, size: int) -> dict[str, bytes]:
+    """Return the members of an open zip file of `size` bytes by name; a ValueError says what is wrong with it.
+
+    Members are stored as they are: a file makes nothing that is larger than itself.
     """
-    with open(path, "rb") as file, zipfile.ZipFile(file) as members:
-        size = os.fstat(file.fileno()).st_size
+    with zipfile.ZipFile(file) as members:
         infos = members.infolist()
-        names = [info.filename for info in infos]
-        if len(set(names)) < len(names):
+        if len({info.filename for info in infos}) < len(infos):
             raise ValueError("two members have one name")
         if sum(info.file_size for info in infos) > size:
             raise ValueError("its members claim to be larger than the file")
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.compress_size != info.file_size:
                 raise ValueError(f"the member {_short(info.filename)} is packed: members are stored as they are")
-            if not info.filename.endswith(".npy"):
-                raise ValueError(f"the member {_short(info.filename)} is no array")
-        arrays = {info.filename[:-4]: _array(info.filename, members.read(info)) for info in infos}
+        return {info.filename: members.read(info) for info in infos}
+
+
+def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays of an open file of `size` bytes that `put` wrote; a ValueError says what is wrong."""
+    members = stored(file, size)
+    for name in members:
+        if not name.endswith(".npy"):
+            raise ValueError(f"the member {_short(name)} is no array")
+    arrays = {name[:-4]: _array(name, data) for name, data in members.items()}
     head = arrays.pop("header", None)
     if head is None or head.shape != () or head.dtype.kind != "U":
         raise ValueError("it has no header")

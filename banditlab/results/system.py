@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from banditlab.errors import UsageError
 
@@ -82,6 +83,32 @@ def locked_if_free(file: Path) -> Iterator[bool]:
         finally:
             if fcntl is None:
                 msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
+
+
+def hold(file: Path) -> BinaryIO | None:
+    """Return the open file, which is made if need be, with its lock held until it is closed; None where another has it.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be made, or its file system has no locks.
+    """
+    try:
+        opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written ({error.strerror})") from None
+    try:
+        if fcntl is not None:
+            fcntl.flock(opened.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            opened.seek(0)
+            msvcrt.locking(opened.fileno(), msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        opened.close()
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return None
+        raise UsageError(f"{file}: the file system gives no lock ({error.strerror})") from None
+    return opened
 
 
 def make_readable(number: int) -> None:

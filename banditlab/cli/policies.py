@@ -1,0 +1,97 @@
+"""Policies on the command line: train one, serve it, ask how it does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from banditlab.engine.spec import value_of
+from banditlab.errors import UsageError
+
+
+def train(
+    data: Path,
+    label: str,
+    out: Path,
+    agent: str,
+    settings: list[str],
+    best_of: Path | None,
+    seed: int,
+    table: dict[str, Any],
+) -> None:
+    """Train a policy, write it, and say how it went."""
+    from banditlab.policy.training import summary_line
+    from banditlab.policy.training import train as train_
+
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"-o {out}: there is no folder {out.parent}")
+    policy = train_(
+        data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
+    )
+    typer.echo(summary_line(policy.describe()["trained"]))
+    typer.echo(f"written to {out}; next: banditlab serve {out} --log events.db")
+
+
+def _settings(written: list[str]) -> dict[str, Any]:
+    found = {}
+    for text in written:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise UsageError(f"--set {text}: must be key=value")
+        found[key.strip()] = value_of(value)
+    return found
+
+
+def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None) -> None:
+    """Serve a policy until the process is asked to stop."""
+    absent = [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]
+    if absent:
+        raise UsageError(f"serve needs the extra serve ({', '.join(absent)}): pip install 'banditlab[serve]'")
+    from banditlab.policy.policy import Policy
+    from banditlab.policy.server import serve as serve_
+
+    warnings.showwarning = _notice
+    warnings.simplefilter("always", RuntimeWarning)
+    token = _token(token_file)
+    opened = Policy.open(policy, log) if log else Policy.load(policy)
+    if not log:
+        typer.echo("notice: without --log decisions and answers are gone when the process ends", err=True)
+    with opened:
+        serve_(opened, host=host, port=port, token=token)
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get("BANDITLAB_TOKEN", "")
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"--token-file {file}: cannot be read ({getattr(error, 'strerror', None) or 'no text'})"
+        ) from None
+    if not lines or not lines[0].strip():
+        raise UsageError(f"--token-file {file}: its first line is empty")
+    return lines[0].strip()
+
+
+def _notice(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"notice: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+
+
+def print_log_status(log: str, picture: Path | None) -> None:
+    """Print what a log says of its policy, and draw it if asked to."""
+    from banditlab.policy.picture import draw_status
+    from banditlab.policy.status import status_of_log
+
+    status = status_of_log(log)
+    for line in status.lines():
+        typer.echo(line)
+    if picture is not None:
+        draw_status(status, picture)
+        typer.echo(f"drawn: {picture}")

@@ -1,0 +1,25 @@
+"""A trained agent that decides: `Policy`, its durable log, its server, and what a log says of it. Imported when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door
+
+if TYPE_CHECKING:
+    from banditlab.policy.choice import Choice as Choice
+    from banditlab.policy.policy import Policy as Policy
+    from banditlab.policy.status import LogStatus as LogStatus
+    from banditlab.policy.status import status_of_log as status_of_log
+    from banditlab.policy.training import train as train
+
+_PLACES = {
+    "Choice": "banditlab.policy.choice",
+    "LogStatus": "banditlab.policy.status",
+    "Policy": "banditlab.policy.policy",
+    "status_of_log": "banditlab.policy.status",
+    "train": "banditlab.policy.training",
+}
+
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

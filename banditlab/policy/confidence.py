@@ -1,0 +1,90 @@
+"""Intervals that hold at every time at once: a share may be looked at as often as one likes, and one may stop when one likes.
+
+For X_i in [0, 1] with conditional means mu_i given the past (they may change), any predictable guess G_i in [0, 1] and
+V_t = sum_{i <= t} (X_i - G_i)^2, with probability at least 1 - 2 alpha for all t at once
+
+    |mean of X_1 ... X_t - mean of mu_1 ... mu_t| < u(V_t) / t                                   (Theorem 4)
+    u(v) = sqrt(k1^2 v l + k2^2 l^2) + k2 l,  l = ln h(log_eta(v / m)) + ln(1 / alpha),  v >= m      (eq. 10, c = 1)
+
+and, as X_i is sub-Gaussian with variance 1/4, with probability at least 1 - alpha for all t at once
+
+    |mean of X_1 ... X_t - mean of mu_1 ... mu_t| < sqrt((v + rho) ln((v + rho) / (rho alpha^2))) / t,  v = t / 4      (eq. 14)
+
+with rho = 10 here, which is narrower while answers are few. In the first k1 = (eta^(1/4) + eta^(-1/4)) / sqrt 2,
+k2 = (sqrt eta + 1) / 2, h(k) = (k + 1)^s zeta(s); here eta = 2, s = 1.4, m = 10.
+
+S. Howard, A. Ramdas, J. McAuliffe, J. Sekhon. Time-uniform, nonparametric, nonasymptotic confidence sequences. Annals of
+Statistics 49, 2021.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+LEVEL = 0.95
+ETA, POWER, FIRST = 2.0, 1.4, 10.0
+RHO = 10.0
+ZETA = 3.105548
+"""zeta(1.4), rounded up: sum of 1 / k^1.4."""
+K1 = (ETA**0.25 + ETA**-0.25) / math.sqrt(2.0)
+K2 = (math.sqrt(ETA) + 1.0) / 2.0
+
+
+def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
+    """Return u(v), which the sum of deviations crosses upwards with probability at most alpha, ever."""
+    v = np.maximum(np.asarray(v, dtype=np.float64), FIRST)
+    l = POWER * np.log(np.log(v / FIRST) / math.log(ETA) + 1.0) + math.log(ZETA) - np.log(alpha)
+    return np.asarray(np.sqrt(K1**2 * v * l + (K2 * l) ** 2) + K2 * l)  # (10)
+
+
+def variances(x: Floats) -> Floats:
+    """Return V_0 ... V_n of x (n,), (n + 1,); the guess is the mean of what came before and one half."""
+    before = np.arange(len(x)) + 1.0
+    guess = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]]) if len(x) else np.zeros(0)) / before
+    return np.concatenate([[0.0], np.cumsum((x - guess) ** 2)])
+
+
+def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
+    """Return mean, low, high after each of x (n,) in [0, 1]; low and high hold at all n times at once.
+
+    They are where both intervals agree, each of them given half of 1 - level.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    t = np.arange(1.0, len(x) + 1.0)
+    mean = np.cumsum(x) / t
+    alpha = (1.0 - level) / 2.0
+    v = t / 4.0 + RHO
+    half = np.minimum(boundary(variances(x)[1:], alpha / 2.0), np.sqrt(v * np.log(v / (RHO * alpha**2)))) / t
+    return mean, np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
+
+
+BLOCK = 32
+"""Answers between two places at which a rise is looked for."""
+
+
+def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
+    """Return from which of x (n,) on the mean is surely above the mean before, None where it is at no place.
+
+    The place returned is the one where the two intervals lie furthest apart. If the conditional mean never rises above its
+    average so far (it may fall, as a policy learns), a place is ever returned, at whatever n one looks, with probability at
+    most 1 - level: half of it is for the sequence from the start, half is spread over sequences that start anew at every
+    32nd answer, in the proportion 1 / k^2. (Starting anew: S. Shekhar, A. Ramdas. Reducing sequential change detection to
+    sequential estimation. ICML 2024.)
+    """
+    x = np.asarray(x, dtype=np.float64)
+    n = len(x)
+    starts = np.arange(BLOCK, n, BLOCK)
+    if not len(starts):
+        return None
+    sums, v = np.concatenate([[0.0], np.cumsum(x)]), variances(x)
+    alpha = (1.0 - level) / 2.0
+    k = starts / BLOCK
+    high = (sums[starts] + boundary(v[starts], alpha)) / starts
+    after = n - starts
+    low = (sums[n] - sums[starts] - boundary(v[n] - v[starts], alpha * 6.0 / (math.pi**2 * k**2))) / after
+    best = int(np.argmax(low - high))
+    return int(starts[best]) if low[best] > high[best] else None

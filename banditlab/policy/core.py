@@ -1,0 +1,156 @@
+"""The part of a policy that a replay repeats bit for bit: agent, classes, generator. It knows no clock, no id, no file.
+
+The distribution that is played is the agent's own p, but where some classes are not allowed (or are retired): there it is p
+cut to the allowed classes and divided by its sum s, or uniform over them where s = 0. The agent's draw stands where it is
+allowed, else the action is drawn anew: P(k) = p_k + (1 - s) p_k / s = p_k / s. The same distribution is reported, logged and
+handed back to the agent with the feedback, so importance weights and inverse propensities are right.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import PlayerError, UsageError, nearest
+from banditlab.players.agent import Agent
+from banditlab.policy.choice import Name, Record
+from banditlab.policy.growing import grown
+
+CHOSEN_IN_PAYLOAD = ("epsilon-greedy-direct", "newtron", "pnewtron")
+"""Agents whose payload holds numbers of the class they chose: another cannot be put in its place."""
+
+
+class Core:
+    """An agent that plays for named classes, some of them retired.
+
+    Parameters
+    ----------
+    agent
+        An agent that sees one bit.
+    classes
+        The K classes' names.
+    rng
+        Draws where the agent's own draw is not allowed.
+    """
+
+    def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
+        self.agent, self.classes, self.rng = agent, list(classes), rng
+        self.retired: set[int] = set()
+        self.generation = self.decisions = self.answered = self.right = 0
+        self._places = {name: k for k, name in enumerate(self.classes)}
+
+    # ------------------------------------------------------------------------------------------------------------ classes
+
+    def place(self, name: Any) -> int:
+        """Return k of a class's name, or raise a UsageError that names the nearest."""
+        try:
+            k = self._places.get(name)
+        except TypeError:  # a list, a dict
+            k = None
+        if k is None or type(name) is not type(self.classes[k]):
+            raise UsageError(
+                f"no class is called {name!r}{nearest(str(name), map(str, self.classes), keep_order=True)}"
+            )
+        return k
+
+    def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
+        """Return which of the K classes may be chosen, None for all; a UsageError where that is none or cannot be had."""
+        if allowed is None and not self.retired:
+            return None
+        K = len(self.classes)
+        mask = np.ones(K, np.bool_)
+        if allowed is not None:
+            if isinstance(allowed, str) or not isinstance(allowed, Sequence):
+                raise UsageError(f"allowed must be a list of classes, got {allowed!r}")
+            mask[:] = False
+            mask[[self.place(name) for name in allowed]] = True
+        mask[list(self.retired)] = False
+        if mask.all():
+            return None
+        if not mask.any():
+            raise UsageError("allowed names no class that is not retired")
+        self._require_replaceable("allowed")
+        return mask
+
+    def _require_replaceable(self, what: str) -> None:
+        agent, size = self.agent, getattr(self.agent, "payload_size", None)
+        ours = type(agent).__module__.startswith("banditlab.")
+        if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
+            raise UsageError(
+                f"{what}: {agent.id} keeps numbers of the class it chose until feedback comes, so another class cannot be "
+                "put in its place; train with another agent, for instance fastcb"
+            )
+
+    def add(self, name: Name) -> None:
+        """Let a class be chosen that was not: a new one, about which nothing is known, or one that was retired."""
+        if not isinstance(name, str | int | float | bool) or name != name:
+            raise UsageError(f"a class is named by a text or a number, got {name!r}")
+        if name in self._places:
+            k = self.place(name)
+            if k not in self.retired:
+                raise UsageError(f"there is a class called {name!r} already")
+            self.retired.remove(k)
+            return
+        if type(name) is not type(self.classes[0]):
+            raise UsageError(f"the classes' names are of type {type(self.classes[0]).__name__}, got {name!r}")
+        self.agent = grown(self.agent)
+        self._places[name] = len(self.classes)
+        self.classes.append(name)
+        self.generation += 1
+
+    def retire(self, name: Name) -> None:
+        """Choose a class no more; what was learnt of it stays, and feedback for it is still learnt from."""
+        k = self.place(name)
+        if k in self.retired:
+            raise UsageError(f"the class {name!r} is retired already")
+        if len(self.classes) - len(self.retired) <= 1:
+            raise UsageError(f"{name!r} is the last class that is not retired")
+        self._require_replaceable("retire")
+        self.retired.add(k)
+
+    # ------------------------------------------------------------------------------------------------- decide and learn
+
+    def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
+        """Choose a class at the context x (d,) among those of the mask (K,)."""
+        decision = self.agent.act(x)
+        action, p = decision.action, decision.probabilities
+        if mask is not None:
+            action, p = self._cut(action, p, mask)
+        self.decisions += 1
+        return Record(x, action, p, decision.explored, _payload(self.agent, decision.payload), self.generation)
+
+    def _cut(self, action: int, p: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64]]:
+        kept = np.where(mask, p, 0.0)
+        s = kept.sum()
+        q = kept / s if s > 0.0 else mask / np.count_nonzero(mask)
+        if not (mask[action] and q[action] > 0.0):
+            able = np.flatnonzero(q)
+            drawn = np.searchsorted(np.cumsum(q[able]), self.rng.random(), side="right")
+            action = int(able[min(int(drawn), len(able) - 1)])
+        return action, q
+
+    def warm(self) -> None:
+        """Have a copy of the agent decide and learn once, so that its kernels are compiled."""
+        twin, x = copy.deepcopy(self.agent), np.zeros(self.agent.problem.n_features)
+        x[0] = self.agent.problem.radius / 2
+        twin.learn(x, twin.act(x), True)
+
+    def learn(self, record: Record, correct: bool) -> None:
+        """Learn whether the action of a decision was right."""
+        if record.generation == self.generation:
+            self.agent.learn(record.context, record.decision(), correct)
+        self.answered += 1
+        self.right += correct
+
+
+def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
+    """Return the payload as it is logged; an agent of somebody else's may have one that cannot be."""
+    if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
+        return payload
+    raise PlayerError(
+        f"{agent.id}: a payload that is logged is an array of numbers (n,), got a {type(payload).__name__}"
+    )

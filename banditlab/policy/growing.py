@@ -1,0 +1,74 @@
+"""One class more for an agent that keeps a model of its own for every class: the others' models stay as they are.
+
+The state of an agent with one class more is found by comparing two untaught ones, with K and with K + 1 classes. An array
+that is longer there holds the old one in its first part; a number that differs (a factor K, the size of a payload) is the new
+one's; everything else is what was learnt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banditlab.errors import UsageError
+from banditlab.players.agent import Agent
+from banditlab.problem import Problem
+
+GROWING = ("fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct")
+"""Agents of which a test says that old classes keep their scores and the new one starts as a fresh agent's."""
+ORACLES = ("aioli", "logistic")
+"""Of `fastcb` and `squarecb`: a grid's models do not lie class by class."""
+
+
+def grown(agent: Agent) -> Agent:
+    """Return an agent with one class more, the last, about which nothing is known, and the same generator.
+
+    Raises
+    ------
+    UsageError
+        The agent has no model for every class by itself.
+    """
+    settings = agent.params()
+    if agent.id not in GROWING or settings.get("oracle", ORACLES[0]) not in ORACLES:
+        raise UsageError(
+            f"{agent.id} cannot take another class: its state is not one model for each class; train a new policy, or use "
+            f"one of {', '.join(GROWING)}"
+        )
+    p = agent.problem
+    wider = Problem(p.n_features, p.n_classes + 1, p.radius, p.horizon)
+    untaught = type(agent)(p, np.random.default_rng(0), **settings)
+    new = type(agent)(wider, np.random.default_rng(0), **settings)
+    new.set_state(_merged(agent.get_state(), untaught.get_state(), new.get_state(), agent.id))
+    return new
+
+
+def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
+    """Return `new` with what `old` has learnt since it was `untaught`."""
+    if isinstance(old, np.ndarray):
+        return _array(old, untaught, new, path)
+    if isinstance(old, np.random.Generator):
+        return old
+    if isinstance(old, tuple) and hasattr(old, "_fields"):
+        names = old._fields
+        parts = (_merged(getattr(old, n), getattr(untaught, n), getattr(new, n), f"{path}.{n}") for n in names)
+        return type(old)(*parts)
+    if isinstance(old, dict):
+        return {n: _merged(value, untaught[n], new[n], f"{path}.{n}") for n, value in old.items()}
+    if untaught == new:
+        return old
+    if old != untaught:
+        raise UsageError(f"{path} depends on the number of classes and on what was learnt: no class can be added")
+    return new
+
+
+def _array(old: np.ndarray, untaught: np.ndarray, new: np.ndarray, path: str) -> np.ndarray:
+    place = tuple(slice(length) for length in old.shape)
+    if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
+        raise UsageError(f"{path} has another layout with one class more: no class can be added")
+    merged = new.copy(order="K")
+    moved = old != untaught
+    if np.any(moved & (untaught != new[place])):
+        raise UsageError(f"{path} depends on the number of classes and on what was learnt: no class can be added")
+    merged[place] = np.where(moved, old, new[place])
+    return merged

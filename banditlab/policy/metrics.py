@@ -1,0 +1,45 @@
+"""What a server counts, in Prometheus' words."""
+
+from __future__ import annotations
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+
+BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+PATHS = ("/decide", "/feedback", "/policy", "/health", "/metrics", "/openapi.json", "/")
+
+
+class Metrics:
+    """One server's counters, in a registry of their own."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        own = CollectorRegistry()
+        self.registry = own
+        self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
+        self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)
+        self._requests = Counter("banditlab_requests", "Requests", ["path", "status"], registry=own)
+        self._seconds = Histogram(
+            "banditlab_request_seconds", "Seconds a request", ["path"], buckets=BUCKETS, registry=own
+        )
+        self.commits = Histogram(
+            "banditlab_commit_seconds",
+            "Seconds in which what came together was done and stored",
+            buckets=BUCKETS,
+            registry=own,
+        )
+        self.failures = Counter("banditlab_log_failures", "Commits that failed", registry=own)
+
+    def feedback(self, correct: object) -> None:
+        """Count an answer."""
+        self._answers.labels("true" if correct else "false").inc()
+
+    def request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request; paths that are none of ours are one."""
+        path = path if path in PATHS else "other"
+        self._requests.labels(path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all of it as text."""
+        return generate_latest(self.registry)

@@ -1,0 +1,95 @@
+"""One picture of a log: mistakes with their interval, delays of feedback, and how often actions were right."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from banditlab.errors import UsageError
+from banditlab.policy.confidence import sequence
+from banditlab.policy.status import LogStatus
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 2000
+"""Points of a curve."""
+BLUE, RED, GREY = "#0072B2", "#D55E00", "#777777"
+
+
+def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
+    """Draw a log's status into a file, by its ending: .svg, .png or .pdf.
+
+    Raises
+    ------
+    UsageError
+        Another ending, or a file that cannot be written.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    if Path(path).suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise UsageError(f"--picture {path}: the ending must be .svg, .png or .pdf")
+    with rc_context(
+        {"svg.hashsalt": "banditlab", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    ):
+        figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+        first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
+        _mistakes(first, status)
+        _delays(second, status)
+        _right(third, status)
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as error:
+            raise UsageError(f"--picture {path}: cannot be written ({error.strerror})") from None
+
+
+def _mistakes(ax: Axes, status: LogStatus) -> None:
+    n = status.feedback
+    ax.set(title="Mistakes, so far", xlabel="answers", ylabel="share of mistakes", ylim=(0, 1))
+    if not n:
+        return
+    mean, low, high = sequence(status.mistakes)
+    at = np.unique(np.linspace(0, n - 1, SHOWN).astype(np.int64))
+    ax.fill_between(at + 1, low[at], high[at], color=BLUE, alpha=0.2, lw=0, label="95 %, at all times at once")
+    ax.plot(at + 1, mean[at], color=BLUE)
+    if status.trained.get("rows"):
+        share = status.trained["mistakes"] / status.trained["rows"]
+        ax.axhline(share, color=GREY, ls="--", lw=1, label="in training")
+    if status.drift is not None:
+        ax.axvline(status.drift, color=RED, lw=1, label="a rise")
+    ax.legend(frameon=False)
+
+
+def _delays(ax: Axes, status: LogStatus) -> None:
+    ax.set(
+        title="Feedback, by its delay",
+        xlabel="seconds after the decision",
+        ylabel="share of all decisions",
+        ylim=(0, 1),
+    )
+    if not status.feedback:
+        return
+    delays = np.sort(np.maximum(status.delays, 1e-3))
+    at = np.unique(np.linspace(0, len(delays) - 1, SHOWN).astype(np.int64))
+    ax.step(delays[at], (at + 1) / status.decisions, where="post", color=BLUE)
+    ax.set_xscale("log")
+
+
+def _right(ax: Axes, status: LogStatus) -> None:
+    ax.set(
+        title="Right, by probability",
+        xlabel="probability of the action",
+        ylabel="share right",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
+    for one in status.bins:
+        if one.n:
+            ax.bar(one.low, one.right, one.high - one.low, align="edge", color=BLUE, alpha=0.6, edgecolor="white")
+            ax.text(
+                (one.low + one.high) / 2, one.right, f"{one.n:,}", ha="center", va="bottom", fontsize=6, rotation=90
+            )

@@ -1,0 +1,460 @@
+"""`Policy`: a trained agent with its encoder, which decides rows of a table and learns from late answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import LogError, UnknownDecisionError, UsageError
+from banditlab.players.inputs import as_bit
+from banditlab.policy.choice import Choice, Name, Record
+from banditlab.policy.container import Parts, packed, read, unpacked, write_whole
+from banditlab.policy.events import Answered, Changed, Decided, Event, EventLog
+from banditlab.validation import PENDING, at_least, limit
+
+Row = Mapping[str, Any] | str
+"""A row of the table, the label left out: values by column, or one JSON object as text."""
+SNAPSHOT_EVERY = 10_000
+"""Events between two snapshots: what has to be played again after a crash takes about a second."""
+REMEMBERED = 10_000
+"""Open decisions that a policy with a log keeps in memory; older ones it reads from the log."""
+BACKWARDS = 1.0
+"""Seconds that a clock may go back before it is worth a word."""
+
+
+class Policy:
+    """A trained agent that decides.
+
+    `Policy.load` gives one that keeps its open decisions in memory; `Policy.open` gives one that writes every decision and
+    every answer to a log before it acknowledges it. One thread at a time is let in.
+    """
+
+    def __init__(self, parts: Parts, log: EventLog | None = None, snapshot_every: int = SNAPSHOT_EVERY) -> None:
+        self._lock = threading.RLock()
+        self._log, self._every = log, snapshot_every
+        self._batch: list[Event] | None = None
+        self._stale = self._closed = False
+        self._take(parts)
+        self._seq, self._at, self._kept = 0, 0.0, 0
+
+    def _take(self, parts: Parts) -> None:
+        self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
+        self._open: dict[str, tuple[int, Record]] = {name: (0, record) for name, record in parts.pending.items()}
+        self._most = REMEMBERED if self._log is not None else limit(PENDING)
+        self._answered_now: set[str] = set()
+
+    # ------------------------------------------------------------------------------------------------------ make and keep
+
+    @classmethod
+    def train(cls, data: Any, label: str = "", **settings: Any) -> Self:
+        """Return a policy trained on a table; parameters and errors are those of `banditlab.policy.train`."""
+        from banditlab.policy.training import trained
+
+        return cls(trained(data, label, **settings))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
+
+        The file may come from anybody: it is data, nothing in it is run.
+
+        Raises
+        ------
+        UsageError
+            No such file, or it is damaged, no policy's, or of an agent that is not installed.
+        """
+        return cls(read(path))
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], log: str | os.PathLike[str], *, snapshot_every: int = SNAPSHOT_EVERY
+    ) -> Self:
+        """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
+
+        Parameters
+        ----------
+        path
+            The policy's file. Once there is a log, the log has the newer state, and the file says only whose it is.
+        log
+            A file of SQLite, made where there is none, or the address of a PostgreSQL database (extra `postgres`), for
+            instance "postgresql://user@host/database".
+        snapshot_every
+            Events after which the whole state is written to the log, so that fewer have to be played again.
+
+        Raises
+        ------
+        UsageError
+            The file is not a policy's, or the log is another policy's.
+        LogError
+            Another process writes to the log; it cannot be opened or written; it is damaged.
+        """
+        parts = read(path)
+        store = opened(os.fspath(log))
+        try:
+            policy = cls(parts, store, at_least("snapshot_every", snapshot_every, 1))
+            policy._begin(str(path))
+        except BaseException:
+            store.close()
+            raise
+        return policy
+
+    def _begin(self, path: str) -> None:
+        """Take up the log: a new one starts with this state, another one is played to its end."""
+        assert self._log is not None
+        uid = self._log.uid()
+        if uid is None:
+            self._log.keep(0, self._snapshot(), self._uid)
+        elif uid != self._uid:
+            raise UsageError(
+                f"{self._log.source}: the log of another policy than {path}; give this one a log of its own"
+            )
+        self._rebuild()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to one file, open decisions included (with a log they are in the log); whole or not at all."""
+        with self._lock:
+            self._ready()
+            write_whole(path, self._snapshot())
+
+    def close(self) -> None:
+        """Write a snapshot to the log, if there is one, and let another writer in. Nothing is decided afterwards."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._log is not None:
+                try:
+                    if not self._stale and self._seq > self._kept:
+                        self._keep()
+                finally:
+                    self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _snapshot(self) -> bytes:
+        pending = {} if self._log is not None else {name: record for name, (_, record) in self._open.items()}
+        return packed(Parts(self._uid, self._encoder, self._core, self._trained, pending))
+
+    def _rebuild(self) -> None:
+        """Bring the state to the end of the log: the last snapshot, then every event after it."""
+        assert self._log is not None
+        self._log.refresh()
+        place, data = self._log.snapshot()
+        self._take(unpacked(data, f"{self._log.source}: its snapshot"))
+        self._kept, (self._seq, self._at) = place, self._log.last()
+        decided: dict[int, Record] = {}
+        differing = 0
+        for event in self._log.events(place):
+            if isinstance(event, Decided):
+                differing += self._play_again(event)
+                decided[event.seq] = event.record
+            elif isinstance(event, Answered):
+                record = decided.pop(event.decision, None) or self._log.decision(event.decision).record
+                self._core.learn(record, event.correct)
+            else:
+                self._change(event.kind, event.name)
+        self._stale = False
+        if differing:
+            warnings.warn(
+                f"{self._log.source}: {differing} decisions came out otherwise when they were played again, by another "
+                "processor or version: the state is that of the log to rounding, not to the last bit",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def _play_again(self, event: Decided) -> bool:
+        """Decide once more what the log says was decided; return whether it came out otherwise."""
+        again, was = self._core.choose(event.record.context, event.mask), event.record
+        return again.action != was.action or again.probabilities.tobytes() != was.probabilities.tobytes()
+
+    # ------------------------------------------------------------------------------------------------------------- decide
+
+    def decide(self, row: Row, *, allowed: Sequence[Name] | None = None) -> Choice:
+        """Choose a class for a row.
+
+        Parameters
+        ----------
+        row
+            Values by column, the label left out, or one JSON object as text. What is missing, unknown or of a wrong type
+            is refused or filled in as the recipe of the table says.
+        allowed
+            The classes that may be chosen now, by name; None for all that are not retired. The agent's distribution is cut
+            to them and divided by what is left (uniform where nothing is); that is what is drawn from, reported and learnt
+            from.
+
+        Raises
+        ------
+        UsageError
+            A row or a class that the policy does not know; an agent whose choice cannot be replaced (`allowed`).
+        LogError
+            The log cannot be written: nothing was decided. The next call tries again.
+        """
+        with self._lock:
+            self._ready()
+            return self._decide(self._context(row), self._core.mask(allowed))
+
+    def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
+        """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
+        with self._lock:
+            self._ready()
+            mask = self._core.mask(allowed)
+            contexts = [self._context(row) for row in rows]
+            with self.together():
+                return [self._decide(x, mask) for x in contexts]
+
+    def _context(self, row: Row) -> NDArray[np.float64]:
+        """Return the context (d,) of a row."""
+        if isinstance(row, str):
+            try:
+                row = json.loads(row)
+            except ValueError as error:
+                raise UsageError(f"the row is no JSON object ({error})") from None
+        if not isinstance(row, Mapping):
+            raise UsageError(f"a row must be a table of values by column, got {_short(row)}")
+        return self._encoder.encode(row)
+
+    def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Choice:
+        core = self._core
+        record = core.choose(x, mask)
+        name, p = os.urandom(16).hex(), record.probabilities
+        seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask))
+        if len(self._open) >= self._most:
+            del self._open[next(iter(self._open))]
+        self._open[name] = (seq, record)
+        shares = p.tolist()
+        return Choice(
+            name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True))
+        )
+
+    # ----------------------------------------------------------------------------------------------------------- feedback
+
+    def feedback(self, id: str, correct: bool) -> None:
+        """Say whether a choice was right: at any time, in any order, once; never is fine.
+
+        Parameters
+        ----------
+        id
+            Of the `Choice`.
+        correct
+            True, False, 1 or 0.
+
+        Raises
+        ------
+        UnknownDecisionError
+            No decision of this id waits for feedback.
+        UsageError
+            `correct` is no bit.
+        LogError
+            The log cannot be written: nothing was learnt. The next call tries again.
+        """
+        with self._lock:
+            self._ready()
+            bit = correct if isinstance(correct, bool) else as_bit(correct)
+            seq, record = self._waiting(id)
+            self._core.learn(record, bit)
+            self._open.pop(id, None)
+            if self._batch is not None:
+                self._answered_now.add(id)
+            self._store(lambda place, at: Answered(place, seq, at, bit))
+
+    def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
+        """Give feedback on many choices, with one commit for all; return for each what is wrong with it, None if nothing."""
+        with self._lock, self.together():
+            return [self._refusal(name, correct) for name, correct in answers]
+
+    def _refusal(self, name: str, correct: bool) -> str | None:
+        try:
+            self.feedback(name, correct)
+        except UsageError as error:
+            return str(error)
+        return None
+
+    def _waiting(self, id_: str) -> tuple[int, Record]:
+        found = self._open.get(id_) if isinstance(id_, str) else None
+        if found is not None:
+            return found
+        if isinstance(id_, str) and self._log is not None:
+            if id_ in self._answered_now:
+                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
+            logged = self._log.decided(id_)
+            if logged is not None and logged[1]:
+                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
+            if logged is not None:
+                return logged[0].seq, logged[0].record
+            raise UnknownDecisionError(f"no decision has the id {_short(id_)}")
+        raise UnknownDecisionError(
+            f"no decision of the id {_short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
+            f"than the last {self._most:,} that wait"
+        )
+
+    # ------------------------------------------------------------------------------------------------------------ classes
+
+    @property
+    def classes(self) -> list[Name]:
+        """The names of the classes that may be chosen."""
+        return [name for k, name in enumerate(self._core.classes) if k not in self._core.retired]
+
+    def add_class(self, name: Name) -> None:
+        """Let a new class be chosen, about which nothing is known, or one again that was retired.
+
+        Decisions taken before that wait for feedback are recorded when it comes, and not learnt from.
+
+        Raises
+        ------
+        UsageError
+            There is such a class, or the agent does not keep a model for each class by itself.
+        """
+        self._changed("add", name)
+
+    def retire_class(self, name: Name) -> None:
+        """Choose a class no more; feedback on earlier choices of it is still learnt from."""
+        self._changed("retire", name)
+
+    def _changed(self, kind: str, name: Name) -> None:
+        with self._lock:
+            self._ready()
+            self._change(kind, name)
+            self._store(lambda seq, at: Changed(seq, at, kind, name))
+
+    def _change(self, kind: str, name: Name) -> None:
+        self._core.add(name) if kind == "add" else self._core.retire(name)
+
+    # ---------------------------------------------------------------------------------------------------------------- log
+
+    @property
+    def logged(self) -> bool:
+        """Whether there is a log."""
+        return self._log is not None
+
+    def warm(self) -> None:
+        """Compile what a first decision would have to wait for; nothing of the policy changes."""
+        with self._lock:
+            self._core.warm()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Store what is decided and answered inside with one commit, at the end: only then is it acknowledged.
+
+        Raises
+        ------
+        LogError
+            The log cannot be written: nothing of it was decided or learnt.
+        """
+        with self._lock:
+            self._ready()
+            if self._batch is not None or self._log is None:
+                yield
+                return
+            self._batch = []
+            try:
+                yield
+            except BaseException:
+                self._stale = self._stale or bool(self._batch)  # what was played is not to be stored
+                self._batch = None
+                raise
+            events, self._batch = self._batch, None
+            self._commit(events)
+
+    def _store(self, make: Any) -> int:
+        """Store the event that `make(seq, at)` returns, now or at the end of `together`; return its place."""
+        if self._log is None:
+            return 0
+        now = time.time()
+        if now < self._at - BACKWARDS:
+            warnings.warn(
+                f"{self._log.source}: the clock went back by {self._at - now:.0f} s; events keep the later time",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self._seq, self._at = self._seq + 1, max(now, self._at)
+        event = make(self._seq, self._at)
+        if self._batch is not None:
+            self._batch.append(event)
+        else:
+            self._commit([event])
+        return int(event.seq)
+
+    def _commit(self, events: list[Event]) -> None:
+        """Write events to the log. Where that fails the state is ahead of the log, and made anew from it."""
+        assert self._log is not None
+        self._answered_now.clear()
+        if not events:
+            return
+        try:
+            self._log.append(events)
+        except BaseException:
+            self._stale = True
+            raise
+        if self._seq - self._kept >= self._every:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Write a snapshot; where that fails, the events are in the log all the same, and are acknowledged."""
+        assert self._log is not None
+        self._kept = self._seq
+        try:
+            self._log.keep(self._seq, self._snapshot())
+        except LogError as error:
+            warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
+
+    def _ready(self) -> None:
+        if self._closed:
+            raise UsageError("the policy is closed")
+        if self._stale:
+            if self._batch is not None:
+                raise LogError("the log could not be written")
+            self._rebuild()
+
+    # ------------------------------------------------------------------------------------------------------------- say
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the policy is, as plain data: agent, settings, classes, columns, counts, how it was trained."""
+        core = self._core
+        return {
+            "agent": core.agent.id,
+            "settings": core.agent.params(),
+            "classes": self.classes,
+            "retired": [core.classes[k] for k in sorted(core.retired)],
+            "columns": {c.name: list(c.categories) or c.role for c in self._encoder.columns},
+            "features": int(self._encoder.d),
+            "decisions": core.decisions,
+            "feedback": core.answered,
+            "right": core.right,
+            "trained": self._trained,
+        }
+
+    def __repr__(self) -> str:
+        """Return one line: the agent, K, d, how often it decided."""
+        core = self._core
+        return f"Policy({core.agent.id!r}, K={len(core.classes)}, d={self._encoder.d}, decisions={core.decisions})"
+
+
+def opened(log: str) -> EventLog:
+    """Return the log of a file or address."""
+    if log.startswith(("postgresql://", "postgresql+")):
+        from banditlab.policy.postgres_log import PostgresLog
+
+        return PostgresLog(log)
+    if "://" in log:
+        raise UsageError(f"log must be a file or the address of a PostgreSQL database (postgresql://...), got {log!r}")
+    from banditlab.policy.sqlite_log import SQLiteLog
+
+    return SQLiteLog(log)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

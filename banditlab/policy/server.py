@@ -1,0 +1,353 @@
+"""`banditlab serve`: a policy over HTTP. One process writes; requests that come together share one commit to the log.
+
+Every request is checked in the event loop, and all that wait are then decided and learnt by one thread in one transaction: an
+answer is sent when it is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from banditlab.errors import LogError, UnknownDecisionError, UsageError
+from banditlab.policy.metrics import Metrics
+from banditlab.policy.openapi import PAGE, schema
+from banditlab.policy.policy import Policy
+from banditlab.validation import BATCH, BODY, limit
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LEAST_TOKEN = 16
+MOST_TOGETHER = 512
+"""Requests of one transaction."""
+
+
+class Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass
+class Job:
+    """What one request asks of the policy, and where its answer is awaited."""
+
+    work: Callable[[], Any]
+    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Desk:
+    """Takes jobs from the event loop and has them done together, in the order in which they came."""
+
+    def __init__(self, policy: Policy, metrics: Metrics) -> None:
+        self.policy, self.metrics = policy, metrics
+        self.jobs: asyncio.Queue[Job | None] = asyncio.Queue()
+
+    async def ask(self, work: Callable[[], Any]) -> Any:
+        """Return what `work` returns, once it is on disk."""
+        job = Job(work)
+        self.jobs.put_nowait(job)
+        return await job.answer
+
+    async def run(self) -> None:
+        """Do jobs until None comes."""
+        while (job := await self.jobs.get()) is not None:
+            jobs, last = [job], False
+            while len(jobs) < MOST_TOGETHER and not self.jobs.empty():
+                more = self.jobs.get_nowait()
+                if more is None:
+                    last = True
+                    break
+                jobs.append(more)
+            begin = time.perf_counter()
+            if self.policy.logged:  # a commit waits for the disk: the loop takes requests meanwhile
+                answers = await asyncio.to_thread(self._together, jobs)
+            else:
+                answers = self._together(jobs)
+            self.metrics.commits.observe(time.perf_counter() - begin)
+            for one, found in zip(jobs, answers, strict=True):
+                if not one.answer.cancelled():
+                    one.answer.set_result(found)
+            if last:
+                return
+
+    def _together(self, jobs: list[Job]) -> list[Any]:
+        """Return each job's answer or exception; where the commit fails, its LogError for all."""
+        answers: list[Any] = []
+        try:
+            with self.policy.together():
+                for job in jobs:
+                    try:
+                        answers.append(job.work())
+                    except UsageError as error:
+                        answers.append(error)
+        except Exception as error:  # nothing of it is in the log
+            self.metrics.failures.inc()
+            return [error] * len(jobs)
+        return answers
+
+
+# ------------------------------------------------------------------------------------------------------------------- app
+
+
+def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) -> Starlette:
+    """Return the ASGI application of a policy, which it closes when it is shut down.
+
+    Parameters
+    ----------
+    policy
+        Open; nobody else may use it.
+    token
+        What requests must bring as `Authorization: Bearer TOKEN`; "" for none.
+    hosts
+        Names under which it may be asked for (the Host header), so that no page of somebody else's that a browser shows can
+        reach it; () for any.
+    """
+    server = Server(policy, token, hosts)
+    routes = [
+        Route("/decide", server.endpoint(server.decide), methods=["POST"]),
+        Route("/feedback", server.endpoint(server.feedback), methods=["POST"]),
+        Route("/policy", server.endpoint(server.about)),
+        Route("/health", server.endpoint(server.health, open_to_all=True)),
+        Route("/metrics", server.endpoint(server.numbers)),
+        Route("/openapi.json", server.endpoint(server.openapi)),
+        Route("/", server.endpoint(server.page, open_to_all=True)),
+    ]
+    return Starlette(routes=routes, lifespan=server.lifespan)
+
+
+class Server:
+    """The endpoints of one policy; see `make_app`."""
+
+    def __init__(self, policy: Policy, token: str, hosts: tuple[str, ...]) -> None:
+        self.policy, self.token, self.hosts = policy, token, hosts
+        self.metrics = Metrics()
+        self.desk = Desk(policy, self.metrics)
+        self.most_bytes, self.most_rows = limit(BODY), limit(BATCH)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Have the desk work from start to end, then close the policy."""
+        task = asyncio.create_task(self.desk.run())
+        try:
+            yield
+        finally:
+            self.desk.jobs.put_nowait(None)  # what came before is still done
+            await task
+            self.policy.close()
+
+    def endpoint(self, handle: Callable[[Request], Any], *, open_to_all: bool = False) -> Any:
+        """Return `handle` with what is the same for every path: who may ask, how errors are told, what is counted."""
+
+        async def answer(request: Request) -> Response:
+            begin = time.perf_counter()
+            try:
+                if self.hosts and host_of(request.headers.get("host", "")) not in self.hosts:
+                    raise Refused(421, "this server is not asked under that host name")
+                if self.token and not open_to_all and not bears(request, self.token):
+                    raise Refused(401, "give the token as Authorization: Bearer TOKEN")
+                found = await handle(request)
+                response = found if isinstance(found, Response) else JSONResponse(found)
+            except Refused as refused:
+                headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
+                response = JSONResponse({"error": str(refused)}, refused.status, headers)
+            self.metrics.request(request.url.path, response.status_code, time.perf_counter() - begin)
+            return response
+
+        return answer
+
+    async def body(self, request: Request) -> dict[str, Any]:
+        """Return the JSON object that a request brings."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(415, "the content type must be application/json")
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self.most_bytes:
+                raise Refused(413, f"the body has more than {self.most_bytes:,} bytes")
+            parts.append(part)
+        try:
+            found = json.loads(b"".join(parts))
+        except (ValueError, RecursionError) as error:
+            raise Refused(400, f"the body is no JSON ({error})") from None
+        if not isinstance(found, dict):
+            raise Refused(400, "the body must be a JSON object")
+        return found
+
+    async def ask(self, work: Callable[[], Any]) -> Any:
+        """Return what `work` returns, once it is on disk, or raise what the request is refused with."""
+        found = await self.desk.ask(work)
+        if isinstance(found, Exception):
+            raise refusal(found)
+        return found
+
+    # ----------------------------------------------------------------------------------------------------------- endpoints
+
+    async def decide(self, request: Request) -> dict[str, Any]:
+        """Answer {"row": ...} with a choice, {"rows": [...]} with several."""
+        asked = await self.body(request)
+        known(asked, "row", "rows", "allowed")
+        allowed = asked.get("allowed")
+        if ("row" in asked) == ("rows" in asked):
+            raise Refused(400, 'give "row", an object, or "rows", a list of them')
+        if "row" in asked:
+            choice = await self.ask(lambda: self.policy.decide(asked["row"], allowed=allowed))
+            self.metrics.decisions.inc()
+            return dict(choice.to_dict())
+        rows = batch(asked["rows"], "rows", self.most_rows)
+        choices = await self.ask(lambda: self.policy.decide_many(rows, allowed=allowed))
+        self.metrics.decisions.inc(len(choices))
+        return {"choices": [choice.to_dict() for choice in choices]}
+
+    async def feedback(self, request: Request) -> dict[str, Any]:
+        """Take {"id": ..., "correct": ...} or {"feedback": [...]}, of which single ones may be refused."""
+        asked = await self.body(request)
+        if "feedback" not in asked:
+            name, correct = pair(asked)
+            await self.ask(lambda: self.policy.feedback(name, correct))
+            self.metrics.feedback(correct)
+            return {"accepted": 1}
+        known(asked, "feedback")
+        answers = [pair(one) for one in batch(asked["feedback"], "feedback", self.most_rows)]
+        refused = []
+        told = await self.ask(lambda: self.policy.feedback_many(answers))
+        for (name, correct), why in zip(answers, told, strict=True):
+            if why is None:
+                self.metrics.feedback(correct)
+            else:
+                refused.append({"id": name, "error": why})
+        return {"accepted": len(answers) - len(refused), "refused": refused}
+
+    async def about(self, _: Request) -> dict[str, Any]:
+        """Say what the policy is."""
+        return dict(await self.ask(self.policy.describe))
+
+    async def health(self, _: Request) -> dict[str, Any]:
+        """Say ok where the desk answers and the log is not out of order."""
+        await self.ask(lambda: None)
+        return {"status": "ok"}
+
+    async def page(self, _: Request) -> Response:
+        """Return the page for people."""
+        return HTMLResponse(PAGE, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+
+    async def openapi(self, _: Request) -> dict[str, Any]:
+        """Return the description in OpenAPI."""
+        return schema(await self.ask(self.policy.describe), self.most_rows, bool(self.token))
+
+    async def numbers(self, _: Request) -> Response:
+        """Return the counters."""
+        return Response(self.metrics.text(), media_type=self.metrics.media_type)
+
+
+# ------------------------------------------------------------------------------------------------------------- requests
+
+
+def known(asked: dict[str, Any], *names: str) -> None:
+    """Refuse a key that means nothing: it was meant to."""
+    odd = sorted(set(asked) - set(names))
+    if odd:
+        raise Refused(400, f"unknown key {odd[0][:60]!r} (known: {', '.join(names)})")
+
+
+def pair(one: Any) -> tuple[str, Any]:
+    """Return id and bit of one answer."""
+    if not isinstance(one, dict) or set(one) != {"id", "correct"}:
+        raise Refused(400, 'an answer is an object with "id" and "correct"')
+    return one["id"], one["correct"]
+
+
+def batch(given: Any, name: str, most: int) -> list[Any]:
+    """Return a list that is not too long."""
+    if not isinstance(given, list):
+        raise Refused(400, f'"{name}" must be a list')
+    if len(given) > most:
+        raise Refused(413, f'"{name}" has {len(given):,} entries, above the limit of {most:,}')
+    return given
+
+
+def refusal(error: Exception) -> Refused:
+    """Return what a job ended with as the answer to its request."""
+    text = " ".join(str(error).split())
+    if isinstance(error, UnknownDecisionError):
+        return Refused(409 if "already" in text else 404, text)
+    if isinstance(error, UsageError):
+        return Refused(400, text)
+    return Refused(503 if isinstance(error, LogError) else 500, text or type(error).__name__)
+
+
+def bears(request: Request, token: str) -> bool:
+    """Return whether a request brings the token; how long that takes tells nothing about it."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+
+
+def host_of(header: str) -> str:
+    """Return a Host header without its port and brackets."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+# ------------------------------------------------------------------------------------------------------------------ serve
+
+
+def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
+    """Serve a policy until the process is asked to stop (SIGTERM, SIGINT): requests at hand are answered, then it is closed.
+
+    Raises
+    ------
+    UsageError
+        Another host than the machine itself without a token of at least 16 characters; a port that is taken.
+    """
+    if host not in LOOPBACK and not token:
+        raise UsageError(
+            f"--host {host}: whoever reaches this address could decide and teach; give a token (--token-file)"
+        )
+    if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise UsageError(f"a token is {LEAST_TOKEN} printable characters of ASCII or more")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as opened:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            opened.bind((host, port))
+        except OSError as error:
+            raise UsageError(f"--host {host} --port {port}: {error.strerror}") from None
+        policy.warm()
+        app = make_app(policy, token=token, hosts=LOOPBACK if host in LOOPBACK else ())
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=10, lifespan="on", server_header=False
+        )
+        opened.listen(2048)
+        where = f"[{host}]" if ":" in host else host
+        print(f"serving {policy!r} on http://{where}:{opened.getsockname()[1]}", flush=True)
+        _Stoppable(config).run(sockets=[opened])
+
+
+class _Stoppable(uvicorn.Server):
+    """A server that is done when it has been asked to stop: uvicorn's own raises the signal anew afterwards."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Have SIGTERM and SIGINT end it in its own time; the second one at once."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,288 @@
+"""Is it still good? What a policy's log says: decisions, feedback and its delay, mistakes, drift, and honest probabilities."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import LogError
+from banditlab.policy.choice import Name
+from banditlab.policy.confidence import rise, sequence
+from banditlab.policy.container import head_of
+from banditlab.policy.events import from_bytes
+from banditlab.policy.sql_log import SQLLog
+from banditlab.policy.sqlite_log import harden, told
+
+LAST = 100_000
+"""Decisions whose distributions are read, the latest."""
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
+"""Probabilities of the action between which decisions are counted together."""
+DISHONEST = 4.5
+"""Standard deviations from which on a class's number of plays is called far from the sum of its probabilities."""
+Floats = NDArray[np.float64]
+
+
+class Plays(NamedTuple):
+    """How often a class was played, beside what its probabilities add up to."""
+
+    name: Name
+    plays: int
+    expected: float
+    deviation: float
+    """Standard deviation of the plays, given the probabilities; 0 where all were 0 or 1."""
+
+    @property
+    def far(self) -> bool:
+        """Whether the plays are further from their expectation than chance ever brings them."""
+        return abs(self.plays - self.expected) > DISHONEST * self.deviation + 1e-6
+
+
+class Bin(NamedTuple):
+    """The answered decisions whose action was played with a probability between two edges."""
+
+    low: float
+    high: float
+    n: int
+    right: float
+    """Share that was right; NaN where there is none."""
+
+
+@dataclass(frozen=True)
+class LogStatus:
+    """What `status_of_log` found.
+
+    Attributes
+    ----------
+    source, agent, trained
+        The log; the agent's id; what is known of the training (see `policy.train`).
+    decisions, feedback
+        How many.
+    since, until
+        Times of the first and the last decision, seconds since 1970; NaN without any.
+    delays
+        (feedback,) seconds from decision to answer, in the order of the answers.
+    mistakes
+        (feedback,) 1.0 for a mistake, 0.0 for a hit, in the order of the answers.
+    share, low, high
+        Share of mistakes among the answered decisions with its 95 % interval, which holds at every time at once: of the mean
+        of their probabilities of a mistake, whatever these did. NaN without feedback.
+    drift
+        From which answer on mistakes are surely more frequent than before; None where they are not.
+    plays, bins
+        Whether actions came as often as their probabilities say; how often an action was right, by its probability.
+    """
+
+    source: str
+    agent: str
+    trained: dict[str, Any]
+    decisions: int
+    feedback: int
+    since: float
+    until: float
+    delays: Floats
+    mistakes: Floats
+    share: float
+    low: float
+    high: float
+    drift: int | None
+    plays: list[Plays]
+    bins: list[Bin]
+
+    def lines(self) -> list[str]:
+        """Return the status as text, a line each."""
+        found = [f"{self.source}: {self.agent}, {_many(self.decisions, 'decision')}{_span(self.since, self.until)}"]
+        if not self.feedback:
+            return [*found, "feedback: none yet"]
+        middle, late = np.quantile(self.delays, [0.5, 0.9])
+        found.append(
+            f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%}), half of it within "
+            f"{_seconds(middle)}, nine tenths within {_seconds(late)}, all within {_seconds(self.delays.max())}"
+        )
+        found.append(
+            f"mistakes: {self.share:.1%} of the answered decisions, 95 % interval {self.low:.1%} ... {self.high:.1%} "
+            "(holds however often you look)"
+        )
+        if self.trained.get("rows"):
+            found.append(
+                f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
+            )
+        found.append(self._drift_line())
+        found += [f"warning: {line}" for line in self._dishonest()]
+        told_ = [f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n]
+        found.append(f"right, by the probability of the action: {'; '.join(told_)}")
+        return found
+
+    def _drift_line(self) -> str:
+        if self.drift is None:
+            return "drift: none shown"
+        before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
+        return (
+            f"warning: drift: mistakes rose about answer {self.drift:,}, from {before:.1%} before to {after:.1%} since; a false "
+            "alarm, ever, has a probability of 5 % at most"
+        )
+
+    def _dishonest(self) -> Iterator[str]:
+        for p in self.plays:
+            if p.far:
+                yield (
+                    f"class {p.name!r} was played {p.plays:,} times where its probabilities add up to {p.expected:,.1f} +- "
+                    f"{p.deviation:.1f}: the logged probabilities are not those that were played"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data, without the answers one by one."""
+        skip = ("delays", "mistakes", "plays", "bins")
+        plain = {n: v for n, v in vars(self).items() if n not in skip}
+        plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
+        return plain | {"plays": [p._asdict() for p in self.plays], "bins": [b._asdict() for b in self.bins if b.n]}
+
+
+class _Reader(SQLLog):
+    """A SQLite log opened to read, beside its writer."""
+
+    def __init__(self, path: str) -> None:
+        self.source = path
+        if not Path(path).is_file():
+            raise LogError(f"{path}: no such file")
+        with self.reading():
+            self._db = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+        try:
+            with self.reading():
+                if not harden(self._db, path):
+                    raise LogError(f"{path}: not a policy's log")
+                self._db.execute("BEGIN")  # one moment of the log for all that is asked
+        except BaseException:
+            self._db.close()
+            raise
+
+    def run(self, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+        return self._db.execute(sql, values or {}).fetchall()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        raise LogError(f"{self.source}: opened to read")
+        yield
+
+    def reading(self) -> AbstractContextManager[None]:
+        return told(self.source)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _reader(log: str) -> SQLLog:
+    if "://" in log:
+        from banditlab.policy.postgres_log import PostgresLog
+
+        return PostgresLog(log, write=False)
+    return _Reader(log)
+
+
+def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
+    """Return what a log says of its policy; its writer may be at work meanwhile.
+
+    Raises
+    ------
+    LogError
+        No such log, or it cannot be read or is damaged.
+    """
+    reader = _reader(os.fspath(log))
+    try:
+        reader.refuse_other_format()
+        head = head_of(reader.snapshot()[1], reader.source)
+        with reader.reading():
+            [(n, since, until)] = reader.run("SELECT COUNT(*), MIN(at), MAX(at) FROM decisions")
+            answers = reader.run(
+                "SELECT f.at - d.at, f.correct, d.probability FROM feedback f JOIN decisions d ON d.seq = f.decision "
+                "ORDER BY f.seq"
+            )
+            drawn = reader.run(
+                "SELECT action, distribution FROM decisions ORDER BY seq DESC LIMIT :most", {"most": LAST}
+            )
+            added = reader.run("SELECT kind, name FROM changes ORDER BY seq")
+    finally:
+        reader.close()
+    delays, correct, p = (np.array([row[i] for row in answers], dtype=np.float64) for i in range(3))
+    mistakes = 1.0 - correct
+    ends = sequence(mistakes)
+    share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
+    return LogStatus(
+        source=reader.source,
+        agent=head.agent,
+        trained=head.trained,
+        decisions=int(n),
+        feedback=len(answers),
+        since=math.nan if since is None else float(since),
+        until=math.nan if until is None else float(until),
+        delays=delays,
+        mistakes=mistakes,
+        share=share,
+        low=low,
+        high=high,
+        drift=rise(mistakes),
+        plays=_plays(drawn, _names(head.classes, added), reader.source),
+        bins=_bins(p, correct),
+    )
+
+
+def _names(classes: list[Any], changes: list[tuple[Any, ...]]) -> list[Name]:
+    """Return the classes' names: the snapshot's, and those added after it."""
+    names = list(classes)
+    for kind, text in changes:
+        name = json.loads(text)
+        if kind == "add" and name not in names:
+            names.append(name)
+    return names
+
+
+def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list[Plays]:
+    K = len(names)
+    counts, sums, variances = np.zeros(K, np.int64), np.zeros(K), np.zeros(K)
+    try:
+        for action, data in drawn:
+            p = from_bytes(bytes(data))
+            counts[action] += 1
+            sums[: len(p)] += p
+            variances[: len(p)] += p * (1.0 - p)
+    except (ValueError, IndexError) as error:
+        raise LogError(f"{source}: a decision is damaged ({error}): restore the log from a copy") from error
+    deviations = np.sqrt(np.maximum(variances, 0.0))
+    return [Plays(*row) for row in zip(names, counts.tolist(), sums.tolist(), deviations.tolist(), strict=True)]
+
+
+def _bins(p: Floats, correct: Floats) -> list[Bin]:
+    places = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
+    found = []
+    for i in range(len(EDGES) - 1):
+        inside = correct[places == i]
+        found.append(Bin(EDGES[i], EDGES[i + 1], len(inside), float(inside.mean()) if len(inside) else math.nan))
+    return found
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _span(since: float, until: float) -> str:
+    if math.isnan(since):
+        return ""
+    first, last = (datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")[:19] for at in (since, until))
+    return f" from {first} to {last} UTC"
+
+
+def _seconds(value: float) -> str:
+    for size, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1000:.3g} ms"

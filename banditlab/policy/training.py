@@ -1,0 +1,202 @@
+"""Training: the rows of a table played once, as bandit rounds, by one agent; what comes out is a policy."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
+from banditlab.engine.runner import play
+from banditlab.engine.seeding import generator_for
+from banditlab.errors import UsageError
+from banditlab.players.agent import Agent
+from banditlab.policy.container import Parts, class_names, packed, write_whole
+from banditlab.policy.core import Core
+from banditlab.problem import Problem
+from banditlab.validation import at_least
+
+if TYPE_CHECKING:
+    from banditlab.policy.policy import Policy
+
+TABLE = "banditlab/Table-v0"
+AGENT = "fastcb"
+
+
+def train(
+    data: str | os.PathLike[str],
+    label: str = "",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    best_of: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    **table: Any,
+) -> Policy:
+    """Return a policy trained on a table, each row played once in a fresh order, and write it to a file if asked to.
+
+    The agent sees the bit only, right or wrong. Its mistakes are counted before it learns from each, so their share is that
+    of rows it had not seen; the recipe (ranges, categories) is fitted to the whole table.
+
+    Parameters
+    ----------
+    data, label
+        The file and the column to predict.
+    out
+        Where to write the policy.
+    agent, settings
+        The agent's id, "fastcb" by default, and settings of its constructor.
+    best_of
+        A results folder of `compare`, or of any sweep, on one table: the agent and setting that made the fewest expected
+        mistakes there, of those that see one bit.
+    seed
+        Of the rows' order and the agent's draws, 0 or above.
+    table
+        Settings of the table environment: `missing`, `scaling`, `drop_columns` ...; those that are None stay at their
+        defaults.
+
+    Raises
+    ------
+    UsageError
+        A table that cannot be read, an unknown agent or setting, an agent that is told the label, both an agent and `best_of`.
+    HorizonRequiredError
+        A setting that needs to know how many decisions there will be: a policy never knows.
+    """
+    from banditlab.policy.policy import Policy
+
+    parts = trained(data, label, agent=agent, settings=settings, best_of=best_of, seed=seed, **table)
+    if out is not None:
+        write_whole(out, packed(parts))
+    return Policy(parts)
+
+
+def trained(
+    data: str | os.PathLike[str],
+    label: str = "",
+    *,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    best_of: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    **table: Any,
+) -> Parts:
+    """Return the parts of a trained policy; see `train`."""
+    at_least("seed", seed, 0)
+    if best_of is not None:
+        if agent or settings:
+            raise UsageError(
+                "best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)"
+            )
+        agent, settings = best_setting(Path(best_of))
+    agent = agent or AGENT
+    given = {name: value for name, value in table.items() if value is not None}
+    given |= {"path": str(Path(data).absolute())} | ({"label": label} if label else {})
+    described = describe_environment(TABLE, given, str(data))
+    rows = build_environment(described, rounds=1).unwrapped.n_rows
+    env = build_environment(described, rounds=rows)
+    table_ = env.unwrapped
+    if table_.encoder is None:
+        raise UsageError(
+            f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table"
+        )
+    player = _player(agent, settings or {}, table_.problem, seed, str(data))
+    played = play(env, player, seed=seed, rounds=rows)
+    summary = {
+        "file": Path(data).name,
+        "content": described["identity"]["settings"]["content"],
+        "label": label,
+        "rows": rows,
+        "agent": agent,
+        "settings": {name: value for name, value in player.params().items()},
+        "seed": seed,
+        "mistakes": played.mistakes[-1],
+        "expected_mistakes": played.expected_mistakes[-1],
+        "constant_mistakes": played.constant_mistakes[-1],
+        "classes": len(table_.classes),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "banditlab": version("banditlab"),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "agent": player.version,
+        },
+        "machine": platform.machine(),
+    }
+    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", agent))
+    return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {})
+
+
+def _player(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
+    """Return the agent for the table's problem, whose horizon nobody knows."""
+    problem = Problem(known.n_features, known.n_classes, known.radius, None)
+    described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
+    player = build_player(described, problem, generator_for(seed, "player", id_))
+    if not isinstance(player, Agent):
+        raise UsageError(f"{id_} is told the label after each round; a policy's agent sees one bit")
+    return player
+
+
+def _plain(data: Any) -> Any:
+    """Return data that JSON takes: infinite numbers become None."""
+    if isinstance(data, dict):
+        return {name: _plain(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.generic):
+        data = data.item()
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def summary_line(trained: Mapping[str, Any]) -> str:
+    """Return one line on how training went."""
+    n, K = trained["rows"], trained["classes"]
+    share, expected = trained["mistakes"] / n, trained["expected_mistakes"] / n
+    return (
+        f"{trained['agent']} on {trained['file']}: {n:,} rows played once, {trained['mistakes']:,} mistakes ({share:.1%}, "
+        f"expected {expected:.1%}); always the most frequent class: {trained['constant_mistakes'] / n:.1%}; "
+        f"by chance: {1 - 1 / K:.1%}"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- the best of a sweep
+
+
+def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return id and settings of the agent of one bit that made the fewest expected mistakes in a results folder.
+
+    Raises
+    ------
+    UsageError
+        No results, several environments, or no finished run of an agent that sees one bit.
+    """
+    from banditlab.analysis import load
+
+    results = load(folder)
+    runs = results.runs
+    last = runs[(runs["round"] == results.last_round) & (runs["kind"] == "bit")]
+    if last.empty:
+        raise UsageError(f"--best-of {folder}: no finished run of an agent that sees one bit")
+    if len(results.environments) > 1:
+        raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy is for one table")
+    names = [str(name) for name in last.columns if str(name).startswith("setting.")]
+    groups = last.fillna(dict.fromkeys(names, "")).groupby(["player", *names], sort=True)["ranked"].mean()
+    player, *values = groups.idxmin() if names else (groups.idxmin()[0],)
+    written = {name.removeprefix("setting."): value for name, value in zip(names, values, strict=True) if value != ""}
+    return str(player), {name: _value(text) for name, text in written.items()}
+
+
+def _value(text: str) -> Any:
+    """Return a setting of which the results hold the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,402 @@
+"""A policy in memory: choices, late feedback, classes that come and go, its file."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditlab import Policy, Problem, make_agent
+from banditlab.errors import HorizonRequiredError, UnknownDecisionError, UsageError
+from banditlab.policy.container import read
+from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core
+from banditlab.policy.growing import GROWING, grown
+from banditlab.results.seal import BLANK, sealed
+from tests.policy.customers import new_rows
+
+ROW = {"plan": "pro", "age": 31, "visits": 2.0}
+
+
+@pytest.fixture
+def policy(policy_file: Path) -> Policy:
+    return Policy.load(policy_file)
+
+
+# --------------------------------------------------------------------------------------------------- decide and feedback
+
+
+def test_a_choice_is_a_class_of_the_table_with_the_distribution_it_was_drawn_from(policy: Policy) -> None:
+    choice = policy.decide(ROW)
+    assert choice.action in ("call", "none", "upgrade")
+    assert list(choice.scores) == policy.classes
+    assert choice.probability == choice.scores[choice.action]
+    assert sum(choice.scores.values()) == pytest.approx(1.0, abs=1e-9)
+    assert json.loads(choice.to_json()) == {
+        "id": choice.id,
+        "action": choice.action,
+        "probability": choice.probability,
+        "scores": choice.scores,
+    }
+    assert policy.decide(json.dumps(ROW)).action in policy.classes
+
+
+def test_late_feedback_out_of_order_is_what_the_agent_itself_would_learn(policy: Policy) -> None:
+    twin = copy.deepcopy(policy._core.agent)
+    rows, rng = new_rows(30), np.random.default_rng(5)
+    choices = [policy.decide(row) for row in rows]
+    decisions = [(x := policy._encoder.encode(row), twin.act(x)) for row in rows]
+    for i in rng.permutation(30)[:20].tolist():
+        bit = bool(rng.random() < 0.5)
+        policy.feedback(choices[i].id, bit)
+        twin.learn(*decisions[i], bit)
+    assert policy._core.agent.to_bytes() == twin.to_bytes()
+    assert policy.describe()["feedback"] == 20
+
+
+def test_feedback_counts_once_and_is_a_bit(policy: Policy) -> None:
+    choice = policy.decide(ROW)
+    before = policy._core.agent.to_bytes()
+    for wrong in ("no", "1", None, 2, float("nan"), [True]):
+        with pytest.raises(UsageError, match="correct must be True, False, 1 or 0"):
+            policy.feedback(choice.id, wrong)  # type: ignore[arg-type]
+    for unknown in ("", "f" * 32, None, 7, ["x"], {}):
+        with pytest.raises(UnknownDecisionError, match="waits for feedback"):
+            policy.feedback(unknown, True)  # type: ignore[arg-type]
+    assert policy._core.agent.to_bytes() == before
+    policy.feedback(choice.id, np.True_)  # type: ignore[arg-type]
+    with pytest.raises(UnknownDecisionError, match="has its feedback"):
+        policy.feedback(choice.id, True)
+
+
+def test_many_rows_are_decided_or_none(policy: Policy) -> None:
+    twin = copy.deepcopy(policy._core)
+    with pytest.raises(UsageError, match="age"):
+        policy.decide_many([ROW, {"plan": "pro", "age": "old", "visits": 1}])
+    assert policy._core.decisions == twin.decisions
+    choices = policy.decide_many([ROW] * 3)
+    assert [c.action for c in choices] == [
+        twin.classes[twin.choose(policy._encoder.encode(ROW), None).action] for _ in range(3)
+    ]
+    refused = policy.feedback_many([(choices[0].id, True), ("unknown", True), (choices[1].id, "no")])  # type: ignore[list-item]
+    assert [why is None for why in refused] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "row", ["no json", "[1]", 7, None, [("plan", "pro")], {"plan": "pro"}, {"age": 1, "visits": 2}]
+)
+def test_a_row_that_is_none_is_one_line(policy: Policy, row: Any) -> None:
+    with pytest.raises(UsageError) as error:
+        policy.decide(row)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("visits", [1e200, 1e300, -1e308, 5e-324])
+def test_a_row_beyond_all_of_the_table_is_decided(policy: Policy, visits: float) -> None:
+    choice = policy.decide({"plan": "never seen", "age": 10**6, "visits": visits})
+    policy.feedback(choice.id, False)
+    assert np.isfinite(list(policy.decide(ROW).scores.values())).all()
+
+
+def test_the_oldest_open_decision_is_given_up(policy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITLAB_MAX_PENDING", "3")
+    policy = Policy.load(policy_file)
+    ids = [policy.decide(ROW).id for _ in range(4)]
+    with pytest.raises(UnknownDecisionError, match="older than the last 3 that wait"):
+        policy.feedback(ids[0], True)
+    for name in reversed(ids[1:]):
+        policy.feedback(name, True)
+
+
+# ------------------------------------------------------------------------------------------------------------------ classes
+
+
+def test_the_distribution_among_allowed_classes_is_the_one_reported_and_played(policy: Policy) -> None:
+    core, x = policy._core, policy._encoder.encode(ROW)
+    p = copy.deepcopy(core).choose(x, None).probabilities
+    mask = core.mask(["call", "upgrade"])
+    assert mask is not None
+    twin, counts = copy.deepcopy(core), np.zeros(3)
+    for _ in range(600):
+        record = twin.choose(x, mask)
+        np.testing.assert_allclose(record.probabilities, np.where(mask, p, 0) / p[mask].sum(), rtol=1e-12)
+        counts[record.action] += 1
+    q = record.probabilities
+    assert (np.abs(counts - 600 * q) <= 4.5 * np.sqrt(600 * q * (1 - q))).all()
+    choice = policy.decide(ROW, allowed=["upgrade"])
+    assert (choice.action, choice.probability) == ("upgrade", 1.0)
+    policy.feedback(choice.id, True)
+
+
+def test_where_the_agent_gives_allowed_classes_nothing_they_are_equal() -> None:
+    core = Core(make_agent("linucb", Problem(2, 3, 1.0), seed=0), ["a", "b", "c"], np.random.default_rng(0))
+    actions = set()
+    for _ in range(20):
+        action, q = core._cut(0, np.array([1.0, 0.0, 0.0]), np.array([False, True, True]))
+        assert q.tolist() == [0.0, 0.5, 0.5]
+        actions.add(action)
+    assert actions == {1, 2}
+    tiny = np.array([1.0, 5e-324, 0.0])
+    assert core._cut(0, tiny, np.array([False, True, True])) == (1, pytest.approx([0.0, 1.0, 0.0]))
+
+
+@pytest.mark.parametrize("allowed", [[], ["other"], "call", [None], [["call"]], 3, ["retired"]])
+def test_allowed_must_name_classes(policy: Policy, allowed: Any) -> None:
+    policy.add_class("retired")
+    policy.retire_class("retired")
+    with pytest.raises(UsageError):
+        policy.decide(ROW, allowed=allowed)
+
+
+@pytest.mark.parametrize("id_", CHOSEN_IN_PAYLOAD)
+def test_an_agent_that_keeps_numbers_of_its_choice_cannot_be_overruled(id_: str) -> None:
+    settings = {} if id_ == "epsilon-greedy-direct" else {"gamma": 0.1}
+    core = Core(make_agent(id_, Problem(2, 3, 1.0), seed=0, **settings), ["a", "b", "c"], np.random.default_rng(0))
+    assert core.mask(["a", "b", "c"]) is None
+    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+        core.mask(["a", "b"])
+    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+        core.retire("a")
+    assert not core.retired
+
+
+def test_a_class_comes_and_goes(policy: Policy) -> None:
+    early = policy.decide(ROW)
+    policy.add_class("gift")
+    assert policy.classes == ["call", "none", "upgrade", "gift"]
+    agent = policy._core.agent.to_bytes()
+    policy.feedback(early.id, True)  # recorded: it was decided among three
+    assert policy._core.agent.to_bytes() == agent
+    for _ in range(30):
+        choice = policy.decide(ROW, allowed=["gift", "call"])
+        policy.feedback(choice.id, choice.action == "gift")
+    assert policy.decide(ROW).scores["gift"] > 0.5
+    late = policy.decide(ROW, allowed=["gift"])
+    policy.retire_class("gift")
+    assert policy.decide(ROW).scores["gift"] == 0.0
+    before = policy._core.agent.to_bytes()
+    policy.feedback(late.id, True)
+    assert policy._core.agent.to_bytes() != before
+    policy.add_class("gift")
+    assert policy.classes[-1] == "gift"
+    for name in ("gift", 7, None, float("nan")):
+        with pytest.raises(UsageError):
+            policy.add_class(name)  # type: ignore[arg-type]
+
+
+def test_the_last_class_stays(policy: Policy) -> None:
+    policy.retire_class("call")
+    policy.retire_class("none")
+    with pytest.raises(UsageError, match="the last class"):
+        policy.retire_class("upgrade")
+    with pytest.raises(UsageError, match="retired already"):
+        policy.retire_class("none")
+    with pytest.raises(UsageError, match="no class is called 'nonee'; did you mean 'none'"):
+        policy.retire_class("nonee")
+
+
+@pytest.mark.parametrize(
+    ("id_", "K"),
+    [("fastcb", 3)]
+    + [pytest.param(id_, K, marks=pytest.mark.slow) for id_ in GROWING for K in (3, 8, 9) if (id_, K) != ("fastcb", 3)],
+)
+def test_a_grown_agent_knows_what_it_knew_and_nothing_of_the_new_class(id_: str, K: int) -> None:
+    d, rng = 5, np.random.default_rng(K)
+    agent, X = make_agent(id_, Problem(d, K, 1.0), seed=0), rng.uniform(-0.4, 0.4, (60, d))
+    for x in X:
+        decision = agent.act(x)
+        agent.learn(x, decision, decision.action == int(x[0] > 0))
+    wide = grown(agent)
+    fresh = type(agent)(Problem(d, K + 1, 1.0), np.random.default_rng(0), **agent.params())
+    for x in X[:10]:
+        old, new, untaught = (copy.deepcopy(a) for a in (agent, wide, fresh))
+        assert new.rng.bit_generator.state == old.rng.bit_generator.state
+        a, b = old.act(x), new.act(x)
+        untaught.act(x)
+        z, w, v = (_scores(each) for each in (old, new, untaught))
+        np.testing.assert_allclose(w[:, :K], z[:, :K], rtol=1e-12, atol=1e-14)  # eight classes are read at a time
+        np.testing.assert_allclose(w[:, K], v[:, K], rtol=1e-12, atol=1e-14)
+        assert np.argmax(b.probabilities[:K]) == np.argmax(a.probabilities) or id_ == "lints"
+        new.learn(x, b, True)
+
+
+def _scores(agent: Any) -> Any:
+    """Return what the agent read of its classes in the last `act`, one row for each set of models."""
+    state = agent.state
+    if hasattr(state, "oracle"):
+        return np.stack([part.z[: len(state.both)] for part in (state.oracle, state.rival)])
+    if hasattr(state, "q"):  # linucb, lints: the mean is overwritten by a draw in lints
+        return state.q[None]
+    return state.z[None]
+
+
+def test_other_agents_do_not_grow() -> None:
+    for id_, settings in (("banditron", {"gamma": 0.1}), ("fastcb", {"oracle": "b-grid"}), ("uniform", {})):
+        with pytest.raises(UsageError, match="cannot take another class"):
+            grown(make_agent(id_, Problem(2, 3, 1.0), seed=0, **settings))
+
+
+# ---------------------------------------------------------------------------------------------------------------- the file
+
+
+def test_a_saved_policy_goes_on_where_it_stood(policy: Policy, tmp_path: Path) -> None:
+    waiting = [policy.decide(row) for row in new_rows(5)]
+    policy.add_class("gift")
+    policy.retire_class("call")
+    late = policy.decide(ROW)
+    policy.save(tmp_path / "p")
+    again = Policy.load(tmp_path / "p")
+    again.save(tmp_path / "q")
+    assert (tmp_path / "p").read_bytes() == (tmp_path / "q").read_bytes()
+    for one in (policy, again):
+        one.feedback(late.id, True)
+        one.feedback(waiting[2].id, False)
+    assert policy._core.agent.to_bytes() == again._core.agent.to_bytes()
+    a, b = policy.decide(ROW), again.decide(ROW)
+    assert (a.action, a.scores) == (b.action, b.scores)
+    assert policy.describe() == again.describe()
+
+
+def test_a_flipped_bit_anywhere_is_one_line(policy_file: Path, tmp_path: Path) -> None:
+    data = bytearray(policy_file.read_bytes())
+    bad = tmp_path / "bad.policy"
+    for at in range(0, len(data), len(data) // 150):
+        data[at] ^= 1 << at % 8
+        bad.write_bytes(data)
+        with pytest.raises(UsageError, match=r"bad\.policy: ") as error:
+            Policy.load(bad)
+        assert "\n" not in str(error.value)
+        data[at] ^= 1 << at % 8
+    for length in (0, 1, 100, len(data) // 2, len(data) - 1):
+        bad.write_bytes(data[:length])
+        with pytest.raises(UsageError, match=r"bad\.policy: "):
+            Policy.load(bad)
+
+
+def crafted(file: Path, **changes: Any) -> bytes:
+    """Return a policy's file with members replaced (bytes), taken out (None) or changed (a function), sealed again."""
+    with zipfile.ZipFile(file) as old:
+        members = {info.filename: old.read(info) for info in old.infolist()}
+    for name, change in changes.items():
+        key = {"head": "policy.json", "agent": "agent.npz", "open": "open.npz"}.get(name, name)
+        found = change(members.get(key, b"")) if callable(change) else change
+        members = {**members, key: found}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as new:
+        for key, data in members.items():
+            if data is not None:
+                new.writestr(key, data)
+        new.comment = BLANK.encode()
+    return sealed(target.getvalue())
+
+
+def head(**changes: Any) -> Any:
+    return lambda data: json.dumps({**json.loads(data), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"head": b"{"},
+        {"head": head(classes=["a", "b"])},
+        {"head": head(classes=["a", "a", "b"])},
+        {"head": head(classes=["a", "b", 3])},
+        {"head": head(classes=["a", "b", None])},
+        {"head": head(agent="uniform")},
+        {"head": head(agent="perceptron")},
+        {"head": head(agent="os.system")},
+        {"head": head(retired=[0, 1, 2])},
+        {"head": head(retired=[-1])},
+        {"head": head(generation=-1)},
+        {"head": head(uid="../x")},
+        {"head": head(rng={"value": 1})},
+        {"head": head(more=1)},
+        {"head": head(format=2)},
+        {"agent": b""},
+        {"agent": lambda data: data[:-7]},
+        {"encoder": b"{}"},
+        {"encoder": b"\x80\x04\x95"},
+        {"open": b""},
+        {"open": None},
+        {"evil.py": b"import os"},
+    ],
+    ids=str,
+)
+def test_a_crafted_file_is_one_line(policy_file: Path, tmp_path: Path, changes: Any) -> None:
+    bad = tmp_path / "bad.policy"
+    bad.write_bytes(crafted(policy_file, **changes))
+    with pytest.raises(UsageError, match=r"bad\.policy: ") as error:
+        Policy.load(bad)
+    assert "\n" not in str(error.value)
+
+
+def test_what_crafts_the_files_above_crafts_a_good_one(policy_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "good").write_bytes(crafted(policy_file))
+    assert Policy.load(tmp_path / "good").decide(ROW).action in ("call", "none", "upgrade")
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(policy: Policy, policy_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        policy.save(tmp_path / "no" / "p")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="cannot be written"):
+        policy.save(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+    with pytest.raises(UsageError, match="cannot be read"):
+        Policy.load(tmp_path / "none")
+
+
+@pytest.mark.slow
+def test_a_fresh_process_decides_with_the_package_alone(policy_file: Path) -> None:
+    code = (
+        f"from banditlab import Policy; p = Policy.load({str(policy_file)!r}); c = p.decide({ROW!r}); p.feedback(c.id, 1);"
+        "import sys; print(c.action, sorted({'starlette', 'sqlalchemy', 'pickle5', 'skops'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split()[0] in ("call", "none", "upgrade")
+    assert out.stdout.split()[1:] == ["[]"]
+
+
+def test_the_parts_of_a_file_are_those_of_the_policy(policy: Policy, policy_file: Path) -> None:
+    parts = read(policy_file)
+    assert parts.trained["rows"] == 200
+    assert parts.core.agent.to_bytes() == policy._core.agent.to_bytes()
+    assert "K=3" in repr(policy)
+    policy.close()
+    with pytest.raises(UsageError, match="closed"):
+        policy.decide(ROW)
+
+
+# ---------------------------------------------------------------------------------------------------------------- training
+
+
+def test_training_refuses_what_cannot_be(table: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'fastcb'"):
+        Policy.train(table, "offer", agent="fastbc")
+    with pytest.raises(UsageError, match="told the label"):
+        Policy.train(table, "offer", agent="perceptron")
+    with pytest.raises(HorizonRequiredError):
+        Policy.train(table, "offer", agent="gaptron", settings={"gamma": "theory"})
+    with pytest.raises(UsageError, match="leave out agent"):
+        Policy.train(table, "offer", agent="fastcb", best_of="results")
+    with pytest.raises(UsageError, match="no column 'ofer'"):
+        Policy.train(table, "ofer")
+    with pytest.raises(UsageError, match="seed"):
+        Policy.train(table, "offer", seed=-1)
+
+
+def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
+    trained = policy.describe()["trained"]
+    assert (trained["rows"], trained["agent"], trained["label"], trained["classes"]) == (200, "fastcb", "offer", 3)
+    assert trained["mistakes"] < trained["constant_mistakes"]
+    again = Policy.train(table, "offer")
+    assert again._core.agent.to_bytes() == policy._core.agent.to_bytes()
+    other = Policy.train(table, "offer", seed=1)
+    assert other._core.agent.to_bytes() != policy._core.agent.to_bytes()

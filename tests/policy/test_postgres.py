@@ -1,0 +1,169 @@
+"""The log in a real PostgreSQL server, which the test starts: Debian's package `postgresql`."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="the extra postgres")
+pytest.importorskip("psycopg", reason="the extra postgres")
+
+from banditlab import Policy
+from banditlab.errors import LogError, UnknownDecisionError, UsageError
+from banditlab.policy import status_of_log
+from banditlab.policy.postgres_log import PostgresLog
+from tests.policy.customers import new_rows
+from tests.policy.test_log import work
+
+BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+pytestmark = [
+    pytest.mark.skipif(not BINARIES, reason="no PostgreSQL server is installed (Debian: apt install postgresql)"),
+    pytest.mark.slow,
+]
+ROW = {"plan": "pro", "age": 31, "visits": 2.0}
+
+
+def as_somebody() -> dict[str, str]:
+    """Return how to start a process as a user who is not root: PostgreSQL refuses root."""
+    if os.geteuid():
+        return {}
+    return {"user": "postgres" if "postgres" in {u.pw_name for u in pwd.getpwall()} else "nobody"}
+
+
+class Server:
+    """A PostgreSQL server in a folder of its own."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.who, self.bin = f"{folder}/data", as_somebody(), BINARIES[-1].parent
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        if self.who:
+            shutil.chown(folder, self.who["user"])
+        self.do("initdb", "-D", self.folder, "-A", "trust", "-U", "tester", "--no-sync")
+        self.start(folder)
+        self.url = f"postgresql://tester@127.0.0.1:{self.port}/postgres"
+
+    def do(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [str(self.bin / program), *arguments],
+            check=True,
+            capture_output=True,
+            cwd="/tmp",
+            **self.who,  # type: ignore[call-overload]
+        )
+
+    def start(self, folder: str) -> None:
+        options = f"-p {self.port} -k {folder} -c listen_addresses=127.0.0.1"
+        log = ["-l", f"{folder}/log"]
+        subprocess.run(
+            [str(self.bin / "pg_ctl"), "-D", self.folder, "-w", *log, "-o", options, "start"],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/tmp", **self.who,  # type: ignore[call-overload]
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        self.do("pg_ctl", "-D", self.folder, "-m", "immediate", "-w", "stop")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="banditlab-pg-") as folder:
+        os.chmod(folder, 0o755)
+        server = Server(folder)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+def of_schema(server: Server, name: str) -> str:
+    """Return the address of a schema of its own."""
+    where = ["-h", "127.0.0.1", "-p", str(server.port), "-U", "tester"]
+    psql = [str(server.bin / "psql"), *where, "-c", f"CREATE SCHEMA {name}", "postgres"]
+    subprocess.run(psql, check=True, capture_output=True)
+    return f"{server.url}?options=-csearch_path%3D{name}"
+
+
+def state(policy: Policy) -> bytes:
+    return policy._core.agent.to_bytes()
+
+
+def test_a_policy_stands_again_as_it_stood(policy_file: Path, server: Server) -> None:
+    log = of_schema(server, "again")
+    policy = Policy.open(policy_file, log, snapshot_every=25)
+    waiting = work(policy, 40)
+    before = state(policy)
+    with pytest.raises(LogError, match="another process writes to this log"):
+        Policy.open(policy_file, log)
+    assert isinstance(policy._log, PostgresLog)
+    policy._log.close()  # as when the process is killed: no snapshot
+    with Policy.open(policy_file, log) as again:
+        assert state(again) == before
+        again.feedback(waiting[0], True)
+        with pytest.raises(UnknownDecisionError, match="already"):
+            again.feedback(waiting[0], True)
+    status = status_of_log(log)
+    assert status.decisions == 40
+    assert sum(p.plays for p in status.plays) == 40
+    assert not any(p.far for p in status.plays)
+    assert "tester" in status.source
+
+
+def test_a_server_that_went_away_is_one_line_and_loses_nothing(policy_file: Path, server: Server) -> None:
+    log = of_schema(server, "away")
+    policy = Policy.open(policy_file, log)
+    choices = [policy.decide(row) for row in new_rows(5)]
+    before = state(policy)
+    server.stop()
+    for _ in range(2):
+        with pytest.raises(LogError, match="the log cannot be used") as error:
+            policy.decide(ROW)
+        assert "\n" not in str(error.value)
+    server.start(str(Path(server.folder).parent))
+    policy.feedback(choices[0].id, True)
+    assert policy.describe()["decisions"] == 5
+    assert state(policy) != before
+    after = state(policy)
+    policy.close()
+    with Policy.open(policy_file, log) as again:
+        assert state(again) == after
+
+
+def test_a_writer_whose_place_was_taken_stores_nothing(policy_file: Path, server: Server) -> None:
+    log = of_schema(server, "taken")
+    first = Policy.open(policy_file, log)
+    first.decide(ROW)
+    assert isinstance(first._log, PostgresLog)
+    key = first._log.run("SELECT objid FROM pg_locks WHERE locktype = 'advisory'")
+    assert len(key) == 1
+    first._log.run("SELECT pg_advisory_unlock_all()")  # as if the server had dropped the first one's connection
+    first._log._db.rollback()
+    second = Policy.open(policy_file, log)
+    with pytest.raises(LogError, match="another process has taken the writer's place"):
+        first.decide(ROW)
+    second.decide(ROW)
+    first._log.close()
+    second.close()
+    assert status_of_log(log).decisions == 2
+
+
+def test_what_is_no_server_is_one_line(policy_file: Path, server: Server) -> None:
+    begin = time.monotonic()
+    with pytest.raises(LogError, match="the log cannot be used"):
+        Policy.open(policy_file, "postgresql://tester@127.0.0.1:9/postgres")
+    assert time.monotonic() - begin < 10
+    with pytest.raises(LogError, match="no schema that is there"):
+        Policy.open(policy_file, f"{server.url}?options=-csearch_path%3Dnowhere")
+    with pytest.raises(LogError, match="no policy's log"):
+        status_of_log(of_schema(server, "bare"))
+    with pytest.raises(UsageError, match="not an address"):
+        Policy.open(policy_file, "postgresql://a@b:port/c")

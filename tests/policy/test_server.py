@@ -1,0 +1,234 @@
+"""The server: its endpoints, limits, token; one commit for what comes together; a graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditlab import Policy
+from banditlab.errors import UsageError
+from banditlab.policy.sqlite_log import SQLiteLog
+
+WHY = "the extra serve, and httpx, which tests ask it with"
+for module in ("starlette", "uvicorn", "prometheus_client"):
+    pytest.importorskip(module, reason=WHY)
+httpx: Any = pytest.importorskip("httpx", reason=WHY)
+server: Any = importlib.import_module("banditlab.policy.server")
+make_app, serve, host_of = server.make_app, server.serve, server.host_of
+
+ROW = {"plan": "pro", "age": 31, "visits": 2.0}
+TOKEN = "a token of some length"
+
+
+class Client:
+    """Asks an application in this process, from start to end of its life."""
+
+    def __init__(self, app: Any) -> None:
+        self.loop, self.life = asyncio.Runner(), app.router.lifespan_context(app)
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://testserver")
+
+    def __enter__(self) -> Client:
+        self.loop.run(self.life.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.run(self.http.aclose())
+        self.loop.run(self.life.__aexit__(None, None, None))
+        self.loop.close()
+
+    def get(self, path: str, **given: Any) -> Any:
+        return self.loop.run(self.http.get(path, **given))
+
+    def post(self, path: str, **given: Any) -> Any:
+        return self.loop.run(self.http.post(path, **given))
+
+
+@pytest.fixture
+def policy(policy_file: Path, tmp_path: Path) -> Policy:
+    return Policy.open(policy_file, tmp_path / "events.db")
+
+
+@pytest.fixture
+def client(policy: Policy) -> Iterator[Client]:
+    with Client(make_app(policy, hosts=("testserver",))) as client:
+        yield client
+
+
+def test_a_row_gets_a_choice_and_the_choice_its_feedback(client: Client, policy: Policy) -> None:
+    choice = client.post("/decide", json={"row": ROW}).json()
+    assert set(choice) == {"id", "action", "probability", "scores"}
+    assert client.post("/feedback", json={"id": choice["id"], "correct": True}).json() == {"accepted": 1}
+    again = client.post("/feedback", json={"id": choice["id"], "correct": True})
+    assert (again.status_code, "already" in again.json()["error"]) == (409, True)
+    assert client.post("/feedback", json={"id": "x", "correct": True}).status_code == 404
+    assert client.post("/feedback", json={"id": choice["id"], "correct": "no"}).status_code == 400
+    told = client.get("/policy").json()
+    assert (told["decisions"], told["feedback"]) == (1, 1)
+    assert told["columns"] == {"plan": ["free", "pro", "team"], "age": "numeric", "visits": "numeric"}
+
+
+def test_batches(client: Client) -> None:
+    found = client.post("/decide", json={"rows": [ROW] * 3, "allowed": ["call"]}).json()["choices"]
+    assert [c["action"] for c in found] == ["call"] * 3
+    answers = [{"id": c["id"], "correct": False} for c in found] + [{"id": "x", "correct": True}]
+    told = client.post("/feedback", json={"feedback": answers}).json()
+    assert told["accepted"] == 3
+    assert told["refused"] == [{"id": "x", "error": "no decision has the id 'x'"}]
+    numbers = client.get("/metrics").text
+    assert "banditlab_decisions_total 3.0" in numbers
+    assert 'banditlab_feedback_total{correct="false"} 3.0' in numbers
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/decide", {}, 400),
+        ("/decide", {"row": ROW, "rows": [ROW]}, 400),
+        ("/decide", {"row": {"plan": "pro"}}, 400),
+        ("/decide", {"row": [1]}, 400),
+        ("/decide", {"rows": ROW}, 400),
+        ("/decide", {"row": ROW, "allow": []}, 400),
+        ("/decide", {"row": ROW, "allowed": ["other"]}, 400),
+        ("/decide", {"rows": [ROW] * 1001}, 413),
+        ("/feedback", {"id": "x"}, 400),
+        ("/feedback", {"feedback": [["x", True]]}, 400),
+        ("/feedback", {"feedback": "x"}, 400),
+        ("/feedback", {"feedback": [{"id": "x", "correct": True}] * 1001}, 413),
+    ],
+)
+def test_what_is_wrong_is_told(client: Client, path: str, body: Any, status: int) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+    assert client.get("/policy").json()["decisions"] == 0
+
+
+def test_bodies_that_are_none(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = {"Content-Type": "application/json"}
+    for content in (
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b"7",
+        b'{"row": NaN',
+        b"\xff\xfe",
+        b'{"row": {"age": ' + b"9" * 5000 + b"}}",
+    ):
+        assert client.post("/decide", content=content, headers=kind).status_code == 400
+    assert client.post("/decide", content=b"x" * (2**20 + 1), headers=kind).status_code == 413
+    assert (
+        client.post("/decide", content=json.dumps({"row": ROW}), headers={"Content-Type": "text/plain"}).status_code
+        == 415
+    )
+    assert client.get("/decide").status_code == 405
+    assert client.get("/nothing").status_code == 404
+
+
+def test_a_page_of_somebody_else_reaches_nothing(client: Client) -> None:
+    assert client.post("/decide", json={"row": ROW}, headers={"Host": "evil.example"}).status_code == 421
+    assert [host_of(h) for h in ("a:1", "[::1]:80", "LOCALHOST", "")] == ["a", "::1", "localhost", ""]
+
+
+def test_a_token_is_asked_for(policy: Policy) -> None:
+    with Client(make_app(policy, token=TOKEN)) as client:
+        for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": TOKEN}, {"Authorization": "Basic é"}):
+            given = {name: value.encode() for name, value in headers.items()}
+            answer = client.post("/decide", json={"row": ROW}, headers=given)
+            assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+            assert client.get("/metrics", headers=given).status_code == 401
+        assert client.get("/health").status_code == 200
+        assert (
+            client.post("/decide", json={"row": ROW}, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        )
+
+
+def test_openapi_and_the_page(client: Client) -> None:
+    told = client.get("/openapi.json").json()
+    assert set(told["paths"]) == {"/decide", "/feedback", "/policy", "/health", "/metrics"}
+    row = told["paths"]["/decide"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["row"]
+    assert set(row["properties"]) == {"plan", "age", "visits"}
+    page = client.get("/")
+    assert "POST a row" in page.text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+
+
+def test_requests_that_come_together_share_a_commit(policy: Policy) -> None:
+    commits, store = [], policy._log
+    assert isinstance(store, SQLiteLog)
+    append = store.append
+    store.append = lambda events: (commits.append(len(events)), append(events))[1]  # type: ignore[method-assign, func-returns-value]
+    app = make_app(policy)
+
+    async def ask() -> list[int]:
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client,
+        ):
+            answers = await asyncio.gather(*(client.post("/decide", json={"row": ROW}) for _ in range(40)))
+            return [answer.status_code for answer in answers]
+
+    assert asyncio.run(ask()) == [200] * 40
+    assert sum(commits) == 40
+    assert len(commits) < 20
+
+
+def test_a_full_disk_is_503_until_there_is_room(client: Client, policy: Policy) -> None:
+    store = policy._log
+    assert isinstance(store, SQLiteLog)
+    waiting = client.post("/decide", json={"row": ROW}).json()["id"]
+    store._db.execute("PRAGMA max_page_count = 1")
+    found = [client.post("/decide", json={"row": ROW}).status_code for _ in range(60)]
+    assert found[-1] == 503
+    assert client.get("/health").status_code == 200
+    before = client.get("/policy").json()["decisions"]
+    store._db.execute("PRAGMA max_page_count = 1000000")
+    assert client.post("/decide", json={"row": ROW}).status_code == 200
+    assert client.post("/feedback", json={"id": waiting, "correct": True}).status_code == 200
+    assert client.get("/policy").json()["decisions"] == before + 1 == found.count(200) + 2
+
+
+def test_only_this_machine_is_served_without_a_token(policy_file: Path) -> None:
+    policy = Policy.load(policy_file)
+    with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0: .*give a token"):
+        serve(policy, host="0.0.0.0", port=0)
+    with pytest.raises(UsageError, match="16 printable characters"):
+        serve(policy, host="0.0.0.0", port=0, token="short")
+    with pytest.raises(UsageError, match="--port"):
+        serve(policy, host="203.0.113.7", port=9, token=TOKEN)  # no address of this machine
+
+
+@pytest.mark.slow
+def test_curl_asks_and_sigterm_stops(policy_file: Path, tmp_path: Path) -> None:
+    log = tmp_path / "events.db"
+    command = [sys.executable, "-m", "banditlab", "serve", str(policy_file), "--log", str(log), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert shutil.which("curl"), "curl is not installed"
+        post = ["curl", "-sS", "-H", "Content-Type: application/json", "-d"]
+        out = subprocess.run(
+            [*post, json.dumps({"row": ROW}), f"{url}/decide"], capture_output=True, text=True, check=True
+        )
+        choice = json.loads(out.stdout)
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert second.returncode == 2
+        assert "another process writes to this log" in second.stderr
+        assert second.stderr.count("\n") == 1
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, complaints = process.communicate(timeout=30)
+    assert (process.returncode, complaints) == (0, "")
+    with Policy.open(policy_file, log) as policy:
+        policy.feedback(choice["id"], True)
+        assert policy._kept == 1

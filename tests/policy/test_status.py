@@ -1,0 +1,126 @@
+"""What a log says: intervals that hold at all times, drift, honest probabilities; text and picture."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from banditlab import Policy
+from banditlab.errors import LogError, UsageError
+from banditlab.policy import status_of_log
+from banditlab.policy.confidence import ZETA, boundary, rise, sequence, variances
+from banditlab.policy.picture import draw_status
+from banditlab.policy.status import LogStatus
+from tests.policy.customers import new_rows
+
+
+def test_the_sequence_covers_the_mean_of_a_changing_probability_at_all_times_at_once() -> None:
+    rng, missed, T = np.random.default_rng(0), 0, 600
+    for mu in (np.full(T, 0.02), np.linspace(0.7, 0.1, T), np.where(np.arange(T) < 300, 0.1, 0.9)):
+        mean = np.cumsum(mu) / np.arange(1, T + 1)
+        for _ in range(100):
+            _, low, high = sequence((rng.random(T) < mu).astype(float))
+            missed += bool(((mean < low) | (mean > high)).any())
+    assert missed <= 15  # of 300, at 5 % each
+    _, low, high = sequence((rng.random(20_000) < 0.1).astype(float))
+    assert high[-1] - low[-1] < 0.03  # a fixed-time interval has 0.008
+
+
+def test_the_boundary_is_that_of_the_paper() -> None:
+    assert sum(1.0 / k**1.4 for k in range(1, 200_000)) < ZETA < 3.1056
+    k1, k2 = (2**0.25 + 2**-0.25) / math.sqrt(2), (math.sqrt(2) + 1) / 2
+    l = 1.4 * math.log(math.log2(80.0 / 10.0) + 1) + math.log(ZETA / 0.01)
+    assert boundary(80.0, 0.01) == pytest.approx(math.sqrt(k1**2 * 80 * l + k2**2 * l**2) + k2 * l)
+    assert boundary(3.0, 0.01) == boundary(10.0, 0.01)
+    assert variances(np.array([1.0, 1.0])).tolist() == [0.0, 0.25, 0.25 + 0.0625]
+
+
+def test_a_rise_is_found_where_it_is_and_not_where_there_is_none() -> None:
+    rng, T, alarms, found = np.random.default_rng(1), 1500, 0, []
+    falling = np.linspace(0.6, 0.1, T)
+    for _ in range(40):
+        x = (rng.random(T) < falling).astype(float)
+        alarms += any(rise(x[:n]) is not None for n in range(50, T + 1, 50))
+        found.append(rise((rng.random(T) < np.where(np.arange(T) < 800, 0.1, 0.4)).astype(float)))
+    assert alarms <= 2
+    there = [at for at in found if at is not None]
+    assert len(there) >= 36
+    assert abs(np.median(there) - 800) < 100
+    for x in ([], [1.0], [0.0] * 32, [1.0] * 500, [0.0] * 500):
+        assert rise(x) is None
+
+
+@pytest.fixture
+def log(policy_file: Path, tmp_path: Path) -> Path:
+    with Policy.open(policy_file, tmp_path / "events.db") as policy, policy.together():
+        for i, row in enumerate(new_rows(60)):
+            choice = policy.decide(row)
+            if i % 2:
+                policy.feedback(choice.id, i % 4 == 1)
+        policy.add_class("gift")
+        policy.decide(row)
+    return tmp_path / "events.db"
+
+
+def test_the_status_counts_what_is_in_the_log(log: Path, policy_file: Path) -> None:
+    status = status_of_log(log)
+    assert (status.decisions, status.feedback, status.share) == (61, 30, 0.5)
+    assert 0.0 <= status.low < 0.5 < status.high <= 1.0
+    assert sum(p.plays for p in status.plays) == 61
+    assert sum(p.expected for p in status.plays) == pytest.approx(61.0)
+    assert [p.name for p in status.plays] == ["call", "none", "upgrade", "gift"]
+    assert not any(p.far for p in status.plays)
+    assert sum(b.n for b in status.bins) == 30
+    text = "\n".join(status.lines())
+    assert "61 decisions" in text
+    assert "30 of 61 (49.2%)" in text
+    assert "drift: none shown" in text
+    assert "in training" in text
+    with Policy.open(policy_file, log) as policy:  # its writer is at work
+        policy.decide(new_rows(1)[0])
+        assert status_of_log(log).decisions == 62
+
+
+def test_drift_and_dishonest_probabilities_are_warnings(log: Path) -> None:
+    status = status_of_log(log)
+    worse = np.concatenate([np.zeros(200), np.ones(200)])
+    risen = replace(status, mistakes=worse, drift=rise(worse))
+    assert any(line.startswith("warning: drift: mistakes rose about answer 19") for line in risen.lines())
+    db = sqlite3.connect(log)
+    db.execute("UPDATE decisions SET action = 0")
+    db.commit()
+    db.close()
+    lines = status_of_log(log).lines()
+    assert any("class 'call' was played 61 times where its probabilities add up to" in line for line in lines)
+
+
+def test_a_log_without_answers(policy_file: Path, tmp_path: Path) -> None:
+    Policy.open(policy_file, tmp_path / "events.db").close()
+    status = status_of_log(tmp_path / "events.db")
+    assert status.lines()[-1] == "feedback: none yet"
+    assert status.to_dict()["share"] is None
+    draw_status(status, tmp_path / "none.svg")
+
+
+def test_what_is_no_log_is_one_line(tmp_path: Path, policy_file: Path) -> None:
+    for path in (tmp_path / "none.db", policy_file):
+        with pytest.raises(LogError) as error:
+            status_of_log(path)
+        assert "\n" not in str(error.value)
+
+
+def test_the_picture(log: Path, tmp_path: Path) -> None:
+    status: LogStatus = status_of_log(log)
+    for name in ("a.svg", "b.png"):
+        draw_status(status, tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 5000
+    assert "Mistakes, so far" in (tmp_path / "a.svg").read_text() or "<path" in (tmp_path / "a.svg").read_text()
+    with pytest.raises(UsageError, match=r"must be \.svg"):
+        draw_status(status, tmp_path / "a.txt")
+    with pytest.raises(UsageError, match="cannot be written"):
+        draw_status(status, tmp_path / "no" / "a.svg")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -32,16 +34,24 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.links: list[str] = []
         self.text = ""
+        self.inside = ""
+        self.scripts: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
+        self.inside = tag
+        self.scripts += [dict(attrs)] * (tag == "script")
         self.ids += [value for name, value in attrs if name == "id"]
         self.links += [
             value for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action", "srcset")
         ]
 
+    def handle_endtag(self, tag):
+        self.inside = ""
+
     def handle_data(self, data):
-        self.text += data
+        if self.inside not in ("script", "style"):
+            self.text += data
 
 
 def fill(folder):
@@ -86,7 +96,13 @@ def page_of(new_folder):
 
 def test_the_page_loads_nothing_and_ids_are_unique(finished):
     _, text, page = finished
-    assert not {"script", "link", "img", "iframe", "object", "embed", "image"} & set(page.tags)
+    assert not {"link", "img", "iframe", "object", "embed", "image", "form"} & set(page.tags)
+    assert page.scripts == [{"type": "application/json", "id": "data"}, {}]  # its data, and the one script its policy names
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    script = text[text.rindex("<script>") + len("<script>") : text.rindex("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy is not None
+    assert policy[1].startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
     assert all(link.startswith("#") for link in page.links)
     assert not re.search(r"@import|url\((?!#)|<\?xml", text)
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)

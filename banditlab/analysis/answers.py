@@ -37,9 +37,9 @@ class Answer:
     ----------
     winner
         The names that come first, as text; "" where there is no evidence for any.
-    verdict, lead, against, guessing
+    verdict, lead, against, guessing, promise
         Sentences: who wins with how many mistakes; by how much and how sure; the most frequent class and the comparator
-        beside it; who does no better than guessing, and why ("" where nobody does).
+        beside it; who does no better than guessing, and why ("" where nobody does); which theorem says something here.
     bars
         The same in a picture, fewest mistakes first.
     """
@@ -49,13 +49,16 @@ class Answer:
     lead: str
     against: str
     guessing: str
+    promise: str
     bars: list[Bar]
 
 
 def answer(arena: Arena, rows: Sequence[Standing]) -> Answer:
     """Return the answers of an arena from its ranked table."""
     winner, verdict, lead = _who(arena, rows)
-    return Answer(winner, verdict, lead, _against(arena, rows), _guessing(arena, rows), _bars(arena, rows))
+    bounds = bounds_table(arena)
+    guessing, promise = _guessing(arena, rows, bounds), _promise(arena, bounds)
+    return Answer(winner, verdict, lead, _against(arena, rows), guessing, promise, _bars(arena, rows))
 
 
 def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str]:
@@ -64,7 +67,11 @@ def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str]:
     where = "rounds that show a new row" if arena.repeats else count(arena.results.last_round, "round")
     wrong = f"wrong in {percent(best.mistakes.scaled(100))} of {where}"
     if len(rows) == 1:
-        return best.name, f"{best.name}, alone here, is {wrong}{_interval(best.mistakes)}.", "There is nobody to win against."
+        return (
+            best.name,
+            f"{best.name}, alone here, is {wrong}{_interval(best.mistakes)}.",
+            "There is nobody to win against.",
+        )
     if all(row.mistakes.n == 1 for row in rows):
         said = f"{best.name} is {wrong}, fewest in a single repetition."
         return "", said, "One repetition shows an order, and no evidence that it would come out again."
@@ -74,7 +81,11 @@ def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str]:
         after = [row for row in rows if row.position != best.position]
         if not after:
             return "", said, "Not sure: no difference between any two of the first and the rest is shown."
-        return "", said, f"Not sure which of them is best; ahead of {after[0].name} {_lead(after[0].behind_first, arena)}."
+        return (
+            "",
+            said,
+            f"Not sure which of them is best; ahead of {after[0].name} {_lead(after[0].behind_first, arena)}.",
+        )
     said = f"{best.name} wins: {wrong}{_interval(best.mistakes)}."
     return best.name, said, f"That is ahead of the next, {rows[1].name}, {_lead(rows[1].behind_first, arena)}."
 
@@ -101,7 +112,9 @@ def _against(arena: Arena, rows: Sequence[Standing]) -> str:
         said.append(f"always saying the most frequent class is wrong in {share(constant)}")
     model = _model(arena)
     if model is not None:
-        said.append(f"the best linear model in hindsight, told every label beforehand (B = {model[0]}), in {share(model[1])}")
+        said.append(
+            f"the best linear model in hindsight, told every label beforehand (B = {model[0]}), in {share(model[1])}"
+        )
     if not said:
         return "Nothing to compare with: neither the most frequent class nor a comparator was computed."
     text = ", ".join(said) if len(said) < 2 else f"{said[0]}; {said[1]}"
@@ -120,7 +133,28 @@ def _model(arena: Arena) -> tuple[str, float] | None:
     return short(best["norm_bound"]), float(best["mistakes"]) / arena.results.last_round
 
 
-def _guessing(arena: Arena, rows: Sequence[Standing]) -> str:
+def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
+    """Return the sharpest theorem that is no mere number of rounds, with what was measured; "" where none has a bound."""
+    if bounds.empty:
+        return ""
+    broken = int((~bounds["holds"]).sum())
+    telling = bounds[~bounds["vacuous"] & (bounds["loss"] + bounds["bound"] < arena.results.last_round)]
+    said = f"Theory: of {count(len(bounds), 'setting')} with a bound, {count(len(telling), 'bound')} "
+    said += f"{'promises' if len(telling) == 1 else 'promise'} fewer mistakes than rounds"
+    said += f", and {broken} {'is' if broken == 1 else 'are'} exceeded" if broken else ", and none is exceeded"
+    if telling.empty:
+        return f"{said}: this sweep shows no theorem at work."
+    best = telling.iloc[int((telling["loss"] + telling["bound"]).argmin())]
+    most = best["loss"] + best["bound"]
+    what = "a log loss" if arena.kind == "label" else "mistakes"
+    return (
+        f"{said}. The sharpest: {best['label']} {best['settings']}".rstrip()
+        + f" is promised {what} of at most {amount(most)} (the model's loss {amount(best['loss'])} {best['unit']} + "
+        f"{amount(best['bound'])}) and has {amount(best['measured'])}."
+    )
+
+
+def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> str:
     """Return who is no better than the most frequent class or explores in most rounds, and why; "" where nobody does."""
     constant, rounds = constant_share(arena).mean, arena.results.last_round
     final = arena.reported(arena.final, arena.chosen)
@@ -128,7 +162,6 @@ def _guessing(arena: Arena, rows: Sequence[Standing]) -> str:
     idle = [r for r in rows if r.mistakes.mean >= constant or explored.get(r.label, 0.0) >= MOSTLY]
     if not idle:
         return ""
-    bounds = bounds_table(arena)
     reasons, open_ended = [], []
     for row in idle:
         why = _why(row, explored.get(row.label, math.nan), bounds, rounds)

@@ -71,9 +71,7 @@ def script_of(*names: str) -> Markup:
 
 def policy(*scripts: str, connect: str = "'none'") -> Markup:
     """Return the content security policy of a page: these scripts by their hashes, styles inside the page, no request at all."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts
-    )
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return Markup(
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src {connect}; "
         "base-uri 'none'; form-action 'none'"

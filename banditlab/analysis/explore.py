@@ -24,8 +24,12 @@ MOST_POINTS = 200_000
 
 
 def explorable(
-    arena: Arena, rows: list[Standing], settings: pd.DataFrame, differences: list[tuple[str, str, Interval]],
-    looks: dict[str, Style], groups: dict[str, str],
+    arena: Arena,
+    rows: list[Standing],
+    settings: pd.DataFrame,
+    differences: list[tuple[str, str, Interval]],
+    looks: dict[str, Style],
+    groups: dict[str, str],
 ) -> dict[str, Any]:
     """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""  # fmt: skip
     return {
@@ -91,9 +95,11 @@ def _seconds(arena: Arena) -> dict[str, list[float]]:
 
 def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return every setting, least mistakes first, with its curve, its bound and what the tables say of it."""
-    bounds, rounds = _bounds(arena), sorted(set(arena.runs["round"]))
+    every_arena = [arena] if arena.scale is None else [arena, arena.scale]
+    bounds = {key: bound for each in every_arena for key, bound in _bounds(each).items()}
+    rounds = sorted(set(arena.runs["round"]))
     every = _thinned(len(rounds), len(table))
-    by_setting = dict(list(arena.runs.groupby(VARIANT, sort=False)))
+    by_setting = {key: rows for each in every_arena for key, rows in each.runs.groupby(VARIANT, sort=False)}
     made = []
     for row in table.itertuples():
         runs = by_setting[row.label, row.settings]

@@ -28,7 +28,16 @@ THIN = (0, (4, 3))
 SEATS = (
     # players that often meet stand in one row of eight, which differ in colour
     *("linucb", "banditron", "fastcb", "newtron", "obama-lite", "exploration(ogd)", "gaptron", "uniform"),
-    *("exploration(folklore)", "epsilon-greedy-direct", "squarecb", "soba", "confidit", "lints", "rdue", "ovr-perceptron"),
+    *(
+        "exploration(folklore)",
+        "epsilon-greedy-direct",
+        "squarecb",
+        "soba",
+        "confidit",
+        "lints",
+        "rdue",
+        "ovr-perceptron",
+    ),
     *("epsilon-greedy", "pnewtron", "soba-diag", "exploration(aioli)", "exploration(ons)", "decoded-descent"),
     *("exploration(gaf)", "boosted-exploration"),
     *("ogd", "folklore", "ftrl", "ons", "aioli", "gaf", "aggregating", "b-grid"),
@@ -92,16 +101,18 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
 
 
 def _free_seat(label: str, taken: Container[int]) -> int:
-    """Return a seat by the label's hash, or the next one that is free."""
-    n = len(COLOURS) * len(DASHES) * len(MARKERS)
+    """Return a seat by the label's hash, or the next that is free; beyond every colour and dash with another marker."""
+    n = len(COLOURS) * len(DASHES)
     seat = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
-    return next((s for s in ((seat + i) % n for i in range(n)) if s not in taken), seat)
+    seats = ((seat + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
+    return next((s for s in seats if s not in taken), seat)
 
 
 def _style(seat: int) -> Style:
     """Return the style of a seat: a colour, from the ninth on with another dash, and with another marker."""
     n, rows = len(COLOURS), seat // len(COLOURS)
-    return Style(COLOURS[seat % n], DASHES[rows % len(DASHES)], MARKERS[(seat + 3 * rows) % len(MARKERS)])
+    marker = (seat + 3 * rows + rows // len(DASHES)) % len(MARKERS)
+    return Style(COLOURS[seat % n], DASHES[rows % len(DASHES)], MARKERS[marker])
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:

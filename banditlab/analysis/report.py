@@ -111,7 +111,10 @@ def _titles(every: list[Arena]) -> list[tuple[str, str]]:
     short = list(names.values())
     full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}
     places = [arena.environment for arena in every]
-    return [(full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "") for a in every]
+    return [
+        (full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "")
+        for a in every
+    ]
 
 
 def _section(arena: Arena, stem: str, title: tuple[str, str]) -> Section:

@@ -31,7 +31,7 @@ def explorable(
     looks: dict[str, Style],
     groups: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""  # fmt: skip
+    """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""
     return {
         "rounds": arena.results.last_round,
         "looks": {label: _look(looks[label]) for label in _labels(arena)},
@@ -101,31 +101,31 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
     every = _thinned(len(rounds), len(table))
     by_setting = {key: rows for each in every_arena for key, rows in each.runs.groupby(VARIANT, sort=False)}
     made = []
-    for row in table.itertuples():
-        runs = by_setting[row.label, row.settings]
+    for row in _rows(table):
+        runs = by_setting[row["label"], row["settings"]]
         curve = runs.pivot(index="round", columns="repetition", values="expected_mistakes").iloc[every]
         mean, low, high, _ = mean_intervals(curve.dropna(axis=1).to_numpy(dtype=float))
         x = curve.index.to_numpy(dtype=float)
-        interval = Interval(row.mistakes, row.low, row.high, row.repetitions, "t").scaled(100)
-        bound = bounds.get((row.label, row.settings))
+        interval = Interval(row["mistakes"], row["low"], row["high"], row["repetitions"], "t").scaled(100)
+        bound = bounds.get((row["label"], row["settings"]))
         gamma, ball, other = axes(runs)
         made.append(
             {
-                "p": row.label,
-                "text": row.settings,
+                "p": row["label"],
+                "text": row["settings"],
                 "call": call(runs),
                 "gamma": gamma,
                 "B": ball,
                 "other": other,
-                "norm": None if math.isnan(row.norm_bound) else row.norm_bound,
-                "chosen": bool(row.chosen),
-                "v": row.mistakes,
+                "norm": None if math.isnan(row["norm_bound"]) else row["norm_bound"],
+                "chosen": bool(row["chosen"]),
+                "v": row["mistakes"],
                 "mistakes": percent(interval),
                 "interval": spread(interval),
-                "counted": share(row.counted),
-                "explored": share(row.explored),
-                "time": duration(row.seconds_per_round),
-                "n": row.repetitions,
+                "counted": share(row["counted"]),
+                "explored": share(row["explored"]),
+                "time": duration(row["seconds_per_round"]),
+                "n": row["repetitions"],
                 "x": x,
                 "y": 100 * mean / x,
                 "low": 100 * np.maximum(low, 0) / x,
@@ -171,7 +171,8 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
     table = arena.relative
     table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for (label, settings, ball), group in table.groupby([*VARIANT, "norm_bound"], sort=False):
+    for (label, settings, _), group in table.groupby([*VARIANT, "norm_bound"], sort=False):
+        ball = float(group["norm_bound"].iloc[0])
         bound, loss, unit = float(group["bound"].mean()), float(group["unit_loss"].mean()), str(group["unit"].iloc[0])
         measured = float(group["log_loss" if arena.kind == "label" else "expected_mistakes"].mean())
         verdict = "exceeded" if measured > loss + bound else "holds"
@@ -184,17 +185,17 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _comparators(arena: Arena) -> list[dict[str, Any]]:
     """Return the comparators' loss and mistakes at the last round, per B."""
-    rounds = arena.results.last_round
-    return [
-        {
-            "B": float(row.norm_bound),
-            "text": f"{amount(float(row.loss_nats))} nats and {amount(float(row.mistakes))} mistakes "
-            f"({plain(100 * float(row.mistakes) / rounds, 1)} %) at B = {short(float(row.norm_bound))}",
-            "loss": float(row.loss_nats),
-            "share": 100 * float(row.mistakes) / rounds,
-        }
-        for row in comparator_table(arena).itertuples()
-    ]
+    made = []
+    for row in _rows(comparator_table(arena)):
+        percents = 100 * row["mistakes"] / arena.results.last_round
+        text = f"{amount(row['loss_nats'])} nats and {amount(row['mistakes'])} mistakes ({plain(percents, 1)} %)"
+        text += f" at B = {short(row['norm_bound'])}"
+        made.append({"B": row["norm_bound"], "text": text, "loss": row["loss_nats"], "share": percents})
+    return made
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) -> dict[str, dict[str, list[str]]]:

@@ -1,7 +1,7 @@
 """One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
 
-`write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored), OUT/figures/*.svg
-and *.png, and OUT/tables/*.csv.
+`write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored),
+OUT/figures/*.svg and *.png, and OUT/tables/*.csv.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def write_report(out: str | os.PathLike[str]) -> Path:
 
 
 def _titles(every: list[Arena]) -> list[tuple[str, str]]:
-    """Return, per arena, what its data are called, in full where two names would be the same; and its feedback if both are there."""
+    """Return, per arena, what its data are called, in full where two would be the same, and its feedback if both are there."""
     names = {environment: words.data_title(environment) for environment in dict.fromkeys(a.environment for a in every)}
     short = list(names.values())
     full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}

@@ -51,7 +51,7 @@ def environment_title(label: str) -> str:
 
 
 def data_title(label: str) -> str:
-    """Return what an environment's data are called: "Digits", "wine.csv", "Logistic with n_classes=3", "OpenML with data_id=54".
+    """Return what an environment's data are called: "Digits", "wine.csv", "Logistic with n_classes=3".
 
     `environment_title` names the constructor, this the data; two environments of one page may have the same name here.
     """

@@ -246,7 +246,8 @@ def axe() -> Callable[[Browser], list[str]]:
             "Runtime.evaluate", {"expression": script}
         )  # the page's policy lets no script in
         told = browser.driver.execute_async_script(
-            "const done = arguments[arguments.length - 1]; axe.run(document).then(r => done(r.violations), e => done([String(e)]))"
+            "const done = arguments[arguments.length - 1];"
+            "axe.run(document).then(r => done(r.violations), e => done([String(e)]))"
         )
         return [f"{v['id']}: {[n['target'] for n in v['nodes']][:4]} {v['nodes'][0]['failureSummary']}" for v in told]
 

@@ -1,7 +1,7 @@
-"""The report in a real browser: what it says first, sorting, filters, the explorer against results.parquet, colours, a phone.
+"""The report in a real browser: its first screen, sorting, filters, the explorer against results.parquet, colours, a phone.
 
-Needs chromium and its driver (Debian: `apt install chromium chromium-driver`) and the extra `browser`; axe-core's rules come with
-`pip install --no-deps axe-playwright-python`. Without them these tests are skipped, with the reason.
+Needs chromium and its driver (Debian: `apt install chromium chromium-driver`) and the extra `browser`; axe-core's rules come
+with `pip install --no-deps axe-playwright-python`. Without them these tests are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def test_ranking_sorts_filters_and_compares(page):
     assert cells(page, 0, 1) == ["fastcb"]
     page.one("section[data-section='0'] input[type=search]").clear()
     page.one("section[data-section='0'] input[type=search]").send_keys(" ")
-    page.run("const s = document.querySelector(\"section[data-section='0'] .ranked\").previousElementSibling.querySelector('select');"
-             "s.value = 'theory'; s.dispatchEvent(new Event('change'))")  # fmt: skip
+    choose = "arguments[0].value = 'theory'; arguments[0].dispatchEvent(new Event('change'))"
+    page.run(choose, page.one("section[data-section='0'] .controls:has(+ .ranked) select"))
     assert cells(page, 0, 1) == ["exploration(ogd)"]
 
 

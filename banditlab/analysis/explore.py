@@ -5,7 +5,9 @@ Numbers that are read stand here as text, made by the same functions as the tabl
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -113,7 +115,7 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
             {
                 "p": row["label"],
                 "text": row["settings"],
-                "call": call(runs),
+                "call": calls(runs.iloc[:1])[0],
                 "gamma": gamma,
                 "B": ball,
                 "other": other,
@@ -155,15 +157,20 @@ def axes(runs: pd.DataFrame) -> tuple[str, str, str]:
     return found[0], found[1], rest
 
 
-def call(runs: pd.DataFrame) -> str:
-    """Return a setting as the constructor's arguments: 'exploration(forecaster="ogd", gamma=0.1)'; what was written, only."""
-    row, arguments = runs.iloc[0], []
-    for name in sorted(column for column in runs.columns if str(column).startswith("setting.")):
-        value = row[name]
-        if not is_absent(value):
-            shown = str(value) if is_number(str(value)) or value in ("True", "False", "None") else f'"{value}"'
-            arguments.append(f"{str(name).removeprefix('setting.')}={shown}")
-    return f"{row['player']}({', '.join(arguments)})"
+def calls(runs: pd.DataFrame) -> list[str]:
+    """Return each row's setting as the constructor's arguments, those that were written: 'fastcb(norm_bound=3)'."""
+    names = sorted(str(name) for name in runs.columns if str(name).startswith("setting."))
+    columns = [[_argument(name.removeprefix("setting."), value) for value in runs[name]] for name in names]
+    rows: Iterable[tuple[str, ...]] = zip(*columns, strict=True) if columns else [()] * len(runs)
+    return [f"{player}({', '.join(filter(None, row))})" for player, row in zip(runs["player"], rows, strict=True)]
+
+
+def _argument(name: str, value: Any) -> str:
+    """Return "gamma=0.1", a word in quotes, "" for a setting that was not written."""
+    if is_absent(value):
+        return ""
+    text = str(value)
+    return f"{name}={text if is_number(text) or text in ('True', 'False', 'None') else json.dumps(text, ensure_ascii=False)}"
 
 
 def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:

@@ -139,18 +139,18 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
         return ""
     broken = int((~bounds["holds"]).sum())
     telling = bounds[~bounds["vacuous"] & (bounds["loss"] + bounds["bound"] < arena.results.last_round)]
-    said = f"Theory: of {count(len(bounds), 'setting')} with a bound, {count(len(telling), 'bound')} "
-    said += f"{'promises' if len(telling) == 1 else 'promise'} fewer mistakes than rounds"
+    said = f"Theory: of {count(len(bounds), 'setting')} with a bound, {len(telling) or 'none'} "
+    said += f"{'is' if len(telling) <= 1 else 'are'} promised fewer mistakes than rounds"
     said += f", and {broken} {'is' if broken == 1 else 'are'} exceeded" if broken else ", and none is exceeded"
     if telling.empty:
-        return f"{said}: this sweep shows no theorem at work."
+        return f"{said}. More rounds, fewer classes or a smaller B make bounds that say something."
     best = telling.iloc[int((telling["loss"] + telling["bound"]).argmin())]
     most = best["loss"] + best["bound"]
     what = "a log loss" if arena.kind == "label" else "mistakes"
     return (
         f"{said}. The sharpest: {best['label']} {best['settings']}".rstrip()
-        + f" is promised {what} of at most {amount(most)} (the model's loss {amount(best['loss'])} {best['unit']} + "
-        f"{amount(best['bound'])}) and has {amount(best['measured'])}."
+        + f" is promised {what} of at most {amount(most)} (the model's loss {amount(best['loss'])} in {best['unit']} + "
+        f"bound {amount(best['bound'])}) and has {amount(best['measured'])}."
     )
 
 

@@ -137,7 +137,7 @@ def board_data(sweeps: Sequence[Results]) -> dict[str, Any]:
     references = {str(label) for sweep in sweeps for label in sweep.references()}
     looks = look.styles(labels, [label for label in labels if label in references])
     return {
-        "sweeps": [_sweep(sweep) for sweep in sweeps],
+        "sweeps": [_sweep(sweep, title) for sweep, title in zip(sweeps, _titles(sweeps), strict=True)],
         "titles": [data_title(name) for name in columns.names.get("environment", [])],
         "names": columns.names,
         "columns": columns.data,
@@ -152,11 +152,19 @@ def _name(sweep: Results) -> str:
     return str(sweep.spec.get("name", sweep.out.name))
 
 
-def _sweep(sweep: Results) -> dict[str, Any]:
+def _titles(sweeps: Sequence[Results]) -> list[str]:
+    """Return the sweeps' names, with the folder, or all of its path, where two would be alike."""
+    names = [_name(sweep) for sweep in sweeps]
+    for more in (lambda s: f"{_name(s)} in {s.out.name}", lambda s: f"{_name(s)} in {s.out}"):
+        names = [more(s) if names.count(name) > 1 else name for s, name in zip(sweeps, names, strict=True)]
+    return names
+
+
+def _sweep(sweep: Results, title: str) -> dict[str, Any]:
     stamp = (sweep.out / "runs.json").stat().st_mtime
     day = datetime.datetime.fromtimestamp(stamp, datetime.UTC).strftime("%Y-%m-%d")
     lines = runnable_spec((sweep.out / "spec.toml").read_text(encoding="utf-8")).splitlines()
-    return {"name": _name(sweep), "folder": sweep.out.name, "date": day, "spec": lines, "rounds": sweep.last_round}
+    return {"name": title, "folder": str(sweep.out), "date": day, "spec": lines, "rounds": sweep.last_round}
 
 
 def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:

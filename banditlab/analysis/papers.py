@@ -218,7 +218,7 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
     values = [row[first], row[second]] if second else [row[first]]
     if all(isinstance(value, str) for value in values):
         return rf"\texttt{{{tex(values[0])}}}" if key == "setting" and values[0] else tex(str(values[0]))
-    if pd.isna(values[0]):
+    if pd.isna(values[0]) or (first.startswith("behind_first") and row["behind_first"] == 0):
         return "--"
     shown = [_number(first, per, float(value)) for value in values]
     return f"{shown[0]} to {shown[1]}" if second else shown[0]

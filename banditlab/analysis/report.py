@@ -283,7 +283,7 @@ def _render(results: Results, sections: list[Section]) -> str:
         "gloss": glossary.glossed,
         "sortable": lambda value: f"{value:.17g}" if math.isfinite(value) else "",
     }
-    script = script_of("charts.js", "explore.js")
+    start, script = script_of("start.js"), script_of("charts.js", "explore.js")
     looks = look.styles(results.labels(), results.references())
     data = [explorable(s.arena, s.rows, s.settings, s.differences, looks, results.groups) for s in sections]
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
@@ -294,7 +294,8 @@ def _render(results: Results, sections: list[Section]) -> str:
         terms=glossary.TERMS,
         style=Markup(asset("page.css")),
         script=script,
-        policy=policy(script),
+        start=start,
+        policy=policy(start, script),
         data=json_text({"sections": data}),
         sections=sections,
         kinds=sentences.KINDS,

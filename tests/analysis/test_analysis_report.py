@@ -97,15 +97,12 @@ def page_of(new_folder):
 def test_the_page_loads_nothing_and_ids_are_unique(finished):
     _, text, page = finished
     assert not {"link", "img", "iframe", "object", "embed", "image", "form"} & set(page.tags)
-    assert page.scripts == [
-        {"type": "application/json", "id": "data"},
-        {},
-    ]  # its data, and the one script its policy names
+    assert page.scripts == [{}, {"type": "application/json", "id": "data"}, {}]  # its data, and two its policy names
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
-    script = text[text.rindex("<script>") + len("<script>") : text.rindex("</script>")]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = re.findall("<script>(.*?)</script>", text, re.S)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     assert policy is not None
-    assert policy[1].startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+    assert policy[1].startswith(f"default-src 'none'; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';")
     assert all(link.startswith("#") for link in page.links)
     assert not re.search(r"@import|url\((?!#)|<\?xml", text)
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", text)
@@ -160,8 +157,8 @@ def test_hostile_names_are_text(new_folder, page_of):
     folder.skipped = [{"environment": HOSTILE, "player": HOSTILE, "reason": HOSTILE}]
     folder.write()
     text, page = page_of(folder)
-    assert page.scripts == [{"type": "application/json", "id": "data"}, {}]
-    assert len(re.findall("(?i)<script", text)) == len(re.findall("(?i)</script", text)) == 2
+    assert page.scripts == [{}, {"type": "application/json", "id": "data"}, {}]
+    assert len(re.findall("(?i)<script", text)) == len(re.findall("(?i)</script", text)) == 3
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
     assert {setting["p"] for setting in data["sections"][0]["settings"]} == {HOSTILE, "_plain"}
     assert page.text.count(HOSTILE) >= 6

@@ -124,7 +124,7 @@ function overlay() {
 }
 
 function specs() {
-  const bar = document.getElementById("pair"), host = document.getElementById("difference"), options = DATA.sweeps.map((s, i) => [i, s.name + " (" + s.folder + ")"]);
+  const bar = document.getElementById("pair"), host = document.getElementById("difference"), options = DATA.sweeps.map((s, i) => [i, s.name]);
   bar.replaceChildren();
   host.replaceChildren();
   if (DATA.sweeps.length < 2) { host.append(make("p", { class: "note" }, "There is one sweep.")); return; }

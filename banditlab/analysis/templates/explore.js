@@ -1,5 +1,4 @@
 // The report's own script: the static page stays as it is, these parts are drawn from the data beside it.
-document.documentElement.classList.add("js");
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const KIND = { theory: "theory", practice: "practice", reference: "reference", baseline: "reference", adapter: "other libraries" };
 

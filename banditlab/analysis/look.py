@@ -7,9 +7,10 @@ figure. Ink, faint ink and grid have colours of their own, which the report exch
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, ParamSpec
 
 import matplotlib as mpl
@@ -24,6 +25,24 @@ COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#c
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
 MARKERS = "osD^vPX*"
 THIN = (0, (4, 3))
+SEATS = (
+    # players that often meet stand in one row of eight, which differ in colour
+    *("linucb", "banditron", "fastcb", "newtron", "obama-lite", "exploration(ogd)", "gaptron", "uniform"),
+    *(
+        "exploration(folklore)",
+        "epsilon-greedy-direct",
+        "squarecb",
+        "soba",
+        "confidit",
+        "lints",
+        "rdue",
+        "ovr-perceptron",
+    ),
+    *("epsilon-greedy", "pnewtron", "soba-diag", "exploration(aioli)", "exploration(ons)", "decoded-descent"),
+    *("exploration(gaf)", "boosted-exploration"),
+    *("ogd", "folklore", "ftrl", "ons", "aioli", "gaf", "aggregating", "b-grid"),
+)
+"""Labels whose place here is their style: a new one goes at the end, so that no other player changes its look."""
 LOOK = {
     "font.size": 10.5,
     "axes.titlesize": 11,
@@ -65,17 +84,35 @@ class Style(NamedTuple):
 
 
 def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
-    """Return one style per label; from the ninth on colours return with another dash and marker.
+    """Return one style per label, the same in every figure, report and board: it depends on the label only.
 
-    References are grey and dashed, and change no other player's colour.
+    Players that come with banditlab stand in `SEATS`; the seat of others is drawn by a hash of the label, the next free one
+    where two labels of a figure meet. References are grey and dashed.
     """
-    n = len(COLOURS)
-    looks = {
-        label: Style(COLOURS[i % n], DASHES[(i // n) % len(DASHES)], MARKERS[(i + 3 * (i // n)) % len(MARKERS)])
-        for i, label in enumerate(label for label in labels if label not in references)
-    }
+    looks: dict[str, Style] = {}
+    taken = {SEATS.index(label) for label in labels if label in SEATS}
+    for label in labels:
+        if label not in references:
+            seat = SEATS.index(label) if label in SEATS else _free_seat(label, taken)
+            taken.add(seat)
+            looks[label] = _style(seat)
     grey = enumerate(label for label in labels if label in references)
     return looks | {label: Style(FAINT, DASHES[1 + i % 3], MARKERS[i % len(MARKERS)]) for i, label in grey}
+
+
+def _free_seat(label: str, taken: Container[int]) -> int:
+    """Return a seat by the label's hash, or the next that is free; beyond every colour and dash with another marker."""
+    n = len(COLOURS) * len(DASHES)
+    seat = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
+    seats = ((seat + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
+    return next((s for s in seats if s not in taken), seat)
+
+
+def _style(seat: int) -> Style:
+    """Return the style of a seat: a colour, from the ninth on with another dash, and with another marker."""
+    n, rows = len(COLOURS), seat // len(COLOURS)
+    marker = (seat + 3 * rows + rows // len(DASHES)) % len(MARKERS)
+    return Style(COLOURS[seat % n], DASHES[rows % len(DASHES)], MARKERS[marker])
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:

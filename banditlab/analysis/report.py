@@ -1,7 +1,7 @@
 """One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
 
-`write_report(out)` writes OUT/report.html (inline SVG, no script, nothing loaded), OUT/figures/*.svg and *.png, and
-OUT/tables/*.csv.
+`write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored),
+OUT/figures/*.svg and *.png, and OUT/tables/*.csv.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from banditlab.analysis import look, plots, sentences, words
+from banditlab.analysis import glossary, look, plots, sentences, words
+from banditlab.analysis.answers import Answer, answer
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.cells import write_csv
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
+from banditlab.analysis.embedding import asset, json_text, policy, script_of
+from banditlab.analysis.explore import explorable
 from banditlab.analysis.exports import best_settings, paired_differences, ranking, references
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import (
@@ -55,6 +58,11 @@ class Section:
     """What the page says of one environment and kind of feedback."""
 
     arena: Arena
+    title: str
+    kind: str
+    anchor: str
+    answer: Answer
+    again: str
     headline: str
     chosen: str
     comparator: str
@@ -83,7 +91,10 @@ def write_report(out: str | os.PathLike[str]) -> Path:
     try:
         for name in ("figures", "tables"):
             (results.out / name).mkdir(exist_ok=True)
-        sections = [_section(arena, stem) for arena, stem in zip(every, _stems(every), strict=True)]
+        titles = _titles(every)
+        sections = [
+            _section(*each, title) for each, title in zip(zip(every, _stems(every), strict=True), titles, strict=True)
+        ]
         _write_tables(results.out / "tables", sections)
         page = results.out / "report.html"
         draft = page.with_suffix(".html.part")
@@ -94,12 +105,29 @@ def write_report(out: str | os.PathLike[str]) -> Path:
     return page
 
 
-def _section(arena: Arena, stem: str) -> Section:
+def _titles(every: list[Arena]) -> list[tuple[str, str]]:
+    """Return, per arena, what its data are called, in full where two would be the same, and its feedback if both are there."""
+    names = {environment: words.data_title(environment) for environment in dict.fromkeys(a.environment for a in every)}
+    short = list(names.values())
+    full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}
+    places = [arena.environment for arena in every]
+    return [
+        (full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "")
+        for a in every
+    ]
+
+
+def _section(arena: Arena, stem: str, title: tuple[str, str]) -> Section:
     rows, beside = standings(arena), scale_rows(arena)
     highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows + beside]
     every = [arena] if arena.scale is None else [arena, arena.scale]
     return Section(
         arena=arena,
+        title=title[0],
+        kind=title[1],
+        anchor=f"data-{stem}",
+        answer=answer(arena, rows),
+        again=_again(arena).strip(),
         headline=sentences.headline(rows, arena.paired),
         chosen=sentences.how_chosen(arena, rows),
         comparator=sentences.about_comparator(arena, rows),
@@ -252,12 +280,23 @@ def _render(results: Results, sections: list[Section]) -> str:
         "spread": words.spread,
         "count": lambda items, noun: words.count(len(items), noun),
         "title_of": words.environment_title,
+        "gloss": glossary.glossed,
+        "sortable": lambda value: f"{value:.17g}" if math.isfinite(value) else "",
     }
+    start, script = script_of("start.js"), script_of("charts.js", "explore.js")
+    looks = look.styles(results.labels(), results.references())
+    data = [explorable(s.arena, s.rows, s.settings, s.differences, looks, results.groups) for s in sections]
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(
         name=str(results.spec.get("name", results.out.name)),
-        said=sentences.what_was_run(results),
-        unfinished=bool(sentences.state(results)),
+        said=sentences.what_was_run(results, warned=False),
+        warned=sentences.warnings(results),
+        terms=glossary.TERMS,
+        style=Markup(asset("page.css")),
+        script=script,
+        start=start,
+        policy=policy(start, script),
+        data=json_text({"sections": data}),
         sections=sections,
         kinds=sentences.KINDS,
         skipped=results.skipped,

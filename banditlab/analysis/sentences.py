@@ -35,8 +35,8 @@ STILL_FALLING = 0.98
 """A comparator's loss below this share of the next smaller ball's has not levelled off."""
 
 
-def what_was_run(results: Results) -> list[str]:
-    """Return the sentences that open a report: how much was run, over which settings, and what is missing."""
+def what_was_run(results: Results, *, warned: bool = True) -> list[str]:
+    """Return how much was run, over which settings, and (with `warned`) what is missing."""
     runs, spec = results.runs, results.spec
     variants = runs[["kind", "label", "settings"]].drop_duplicates()
     players = count(runs[["kind", "label"]].drop_duplicates().shape[0], "player")
@@ -49,7 +49,7 @@ def what_was_run(results: Results) -> list[str]:
         _axes(runs),
     ]
     said[0] = " ".join([said[0], *about_data(results)])
-    return [*said, *warnings(results)]
+    return [*said, *(warnings(results) if warned else [])]
 
 
 def about_data(results: Results) -> list[str]:

@@ -33,7 +33,7 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
             names = _differing(one, values, every)
         names.sort(key=lambda n: (n not in ("gamma", "norm_bound"), n))
         texts = {
-            run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not _absent(v))
+            run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not is_absent(v))
             for run_id, row in zip(one["run_id"], values[names].itertuples(index=False, name=None))
         }
         runs.loc[group.index, "settings"] = group["run_id"].map(texts)
@@ -49,16 +49,17 @@ def _values(one: pd.DataFrame) -> pd.DataFrame:
         written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
         pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
         columns[name] = pd.Series(
-            [w if _absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object
+            [w if is_absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object
         )
     return pd.DataFrame(columns, index=one.index)
 
 
 def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return the names whose values differ within an environment."""
-    keys = {n: values[n].map(lambda v: "" if _absent(v) else str(v)) for n in names}
+    keys = {n: values[n].map(lambda v: "" if is_absent(v) else str(v)) for n in names}
     return [n for n, key in keys.items() if (key.groupby(one["environment"]).nunique() > 1).any()]
 
 
-def _absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
+    """Return whether a stored setting is not there: None, NA or NaN."""
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -56,6 +56,8 @@ class Results:
         Names of damaged files; what stood there alone counts as missing.
     spared
         Names of damaged files that cost nothing: what stood there was read elsewhere, from a copy for instance.
+    groups
+        Of which kind each player is ("theory", "practice", "reference" ...), by label; folders of earlier versions do not say.
     skipped, failures
         Pairs that cannot meet; runs that raised, and comparators.
     """
@@ -71,6 +73,7 @@ class Results:
     failures: list[Failure]
     data: dict[str, dict[str, float]]
     spared: list[str] = field(default_factory=list)
+    groups: dict[str, str] = field(default_factory=dict)
 
     @property
     def environments(self) -> list[str]:
@@ -118,7 +121,8 @@ def load(out: str | os.PathLike[str]) -> Results:
     found = read_comparators(out, streams)
     lost, spared = lost + found.lost, spared + found.spared
     comparators, data = _comparators(found.table), dict(plan.get("data", {}))
-    return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared)
+    groups = dict(plan["groups"])
+    return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared, groups)
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:

@@ -50,6 +50,20 @@ def environment_title(label: str) -> str:
     return f"{name} · {rest}"
 
 
+def data_title(label: str) -> str:
+    """Return what an environment's data are called: "Digits", "wine.csv", "Logistic with n_classes=3".
+
+    `environment_title` names the constructor, this the data; two environments of one page may have the same name here.
+    """
+    title = environment_title(label)
+    if " · " in title:
+        return title.partition(" · ")[0]
+    found = re.fullmatch(r"(?:.*/)?([^/()]+?)(?:-v\d+)?(?:\((.*)\))?", label, flags=re.S)
+    if found is None:
+        return label
+    return f"{found[1]} with {found[2]}" if found[2] else found[1]
+
+
 def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
     """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 1 pass, each row shown once"; several passes say what is ranked."""
     rows, passes = int(facts["rows"]), rounds / facts["rows"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +18,7 @@ app = typer.Typer(
     name="banditlab",
     help="Contextual bandits with one bit of feedback: sweeps, certified comparators, reports.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help without rich answers in half the time
 )
@@ -49,8 +50,6 @@ ClickException: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__na
 
 
 def _cores() -> int:
-    import os
-
     return os.cpu_count() or 1
 
 
@@ -325,9 +324,38 @@ def report(out: Folder) -> None:
     Console().report(out)
 
 
+@app.command()
+def board(
+    outs: Annotated[list[Path], typer.Argument(metavar="OUT...", help="Results folders.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path("board.html"),
+) -> None:
+    """Write one offline page over many sweeps: overlay, filters, specs compared."""
+    from banditlab.analysis.board import write_board
+
+    typer.echo(f"board written: {write_board(outs, out)}")
+
+
+@app.command()
+def export(
+    out: Folder,
+    latex: Annotated[bool, typer.Option("--latex", help="Tables as LaTeX with booktabs; the default.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Tables as CSV.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Tables as Parquet.")] = False,
+    to: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write to; OUT/export.")] = None,
+) -> None:
+    """Write tables and PDF figures for a paper, their captions saying the protocol."""
+    from banditlab.analysis.papers import export as write
+
+    wanted = [name for name, on in (("latex", latex), ("csv", csv), ("parquet", parquet)) if on]
+    _print_made(write(out, to, formats=wanted or ["latex"]))
+
+
 @app.command("list")
 def list_(
-    kind: Annotated[str, typer.Argument(help="agents, envs, forecasters or bounds.")] = "agents", lab: Lab = None
+    kind: Annotated[
+        str, typer.Argument(help="agents, forecasters, boosters, weak_learners, envs or bounds.")
+    ] = "agents",
+    lab: Lab = None,
 ) -> None:
     """List what is there, a line each."""
     _open_labs(lab)
@@ -406,6 +434,8 @@ def _say(message: object) -> None:
 
 def main() -> None:
     """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
+    if "_BANDITLAB_COMPLETE" in os.environ:  # the shell asks what the word under the cursor may become
+        app(prog_name="banditlab")
     command = typer.main.get_command(app)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(

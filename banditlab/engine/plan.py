@@ -175,7 +175,13 @@ class Plan:
             "skipped": self.skipped,
             "data": self.data,
             **({"shard": self.shard} if self.shard else {"plan": self.digest()}),
+            "groups": self.groups(),
         }
+
+    def groups(self) -> dict[str, str]:
+        """Return of which kind each player is ("theory", "practice", "reference" ...), by label, as its class says."""
+        players = {run.label: run.player for run in self.runs}
+        return {label: str(getattr(player_class(player), "group", "")) for label, player in players.items()}
 
 
 def make_plan(spec: Spec, where: str = "spec") -> Plan:

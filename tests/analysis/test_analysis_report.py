@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -32,16 +34,24 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.links: list[str] = []
         self.text = ""
+        self.inside = ""
+        self.scripts: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
+        self.inside = tag
+        self.scripts += [dict(attrs)] * (tag == "script")
         self.ids += [value for name, value in attrs if name == "id"]
         self.links += [
             value for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action", "srcset")
         ]
 
+    def handle_endtag(self, tag):
+        self.inside = ""
+
     def handle_data(self, data):
-        self.text += data
+        if self.inside not in ("script", "style"):
+            self.text += data
 
 
 def fill(folder):
@@ -86,13 +96,19 @@ def page_of(new_folder):
 
 def test_the_page_loads_nothing_and_ids_are_unique(finished):
     _, text, page = finished
-    assert not {"script", "link", "img", "iframe", "object", "embed", "image"} & set(page.tags)
+    assert not {"link", "img", "iframe", "object", "embed", "image", "form"} & set(page.tags)
+    assert page.scripts == [{}, {"type": "application/json", "id": "data"}, {}]  # its data, and two its policy names
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    scripts = re.findall("<script>(.*?)</script>", text, re.S)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert policy is not None
+    assert policy[1].startswith(f"default-src 'none'; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';")
     assert all(link.startswith("#") for link in page.links)
     assert not re.search(r"@import|url\((?!#)|<\?xml", text)
-    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", text)
     assert len(page.ids) == len(set(page.ids))
     assert {link[1:] for link in page.links} <= set(page.ids)
-    assert set(re.findall(r"url\(#([^)]*)\)", text)) <= set(page.ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", text[: text.rindex("<script>")])) <= set(page.ids)
     assert page.tags.count("figure") >= 8
     assert len(re.findall(r'<svg [^>]*role="img"', text)) == page.tags.count("figure")
     assert len(text) < 2e6
@@ -141,8 +157,10 @@ def test_hostile_names_are_text(new_folder, page_of):
     folder.skipped = [{"environment": HOSTILE, "player": HOSTILE, "reason": HOSTILE}]
     folder.write()
     text, page = page_of(folder)
-    assert "script" not in page.tags
-    assert "<script" not in text
+    assert page.scripts == [{}, {"type": "application/json", "id": "data"}, {}]
+    assert len(re.findall("(?i)<script", text)) == len(re.findall("(?i)</script", text)) == 3
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    assert {setting["p"] for setting in data["sections"][0]["settings"]} == {HOSTILE, "_plain"}
     assert page.text.count(HOSTILE) >= 6
     names = {path.name for path in (folder.out / "figures").iterdir()}
     assert all(re.fullmatch(r"[a-z0-9.-]+-(bit)-[A-Za-z0-9.-]+", name) for name in names)

@@ -1,0 +1,205 @@
+"""Many sweeps on one page that loads nothing: overlay, filters by sweep, environment, player, setting and date, specs compared.
+
+Runs are aggregated before they are embedded: a row of the board is a player's setting in an environment of a sweep, with its
+mean over repetitions and interval; a curve is embedded for each player's best setting, for others while there is room
+(`MOST_NUMBERS`). So 10^5 runs are a few megabytes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from banditlab.analysis import glossary, look
+from banditlab.analysis.embedding import asset, json_text, policy, script_of
+from banditlab.analysis.explore import calls
+from banditlab.analysis.report import runnable_spec
+from banditlab.analysis.statistics import critical
+from banditlab.analysis.tables import Results, load
+from banditlab.analysis.words import count, data_title
+from banditlab.errors import UsageError
+
+MOST_NUMBERS = 600_000
+"""Numbers of curves on a board; best settings come first."""
+POINTS = 12
+"""Checkpoints of an embedded curve: evenly spaced ones, and the last."""
+KEYS = ["environment", "kind", "label", "settings"]
+
+
+@dataclass
+class Columns:
+    """The rows of a board as columns; texts that repeat are numbers into `names`."""
+
+    names: dict[str, list[str]] = field(default_factory=dict)
+    seats: dict[str, dict[str, int]] = field(default_factory=dict)
+    data: dict[str, list[Any]] = field(default_factory=dict)
+
+    def add(self, name: str, value: Any) -> None:
+        """Add a number to a column."""
+        self.data.setdefault(name, []).append(value)
+
+    def add_name(self, name: str, text: str) -> None:
+        """Add a text to a column, as its number."""
+        seats, names = self.seats.setdefault(name, {}), self.names.setdefault(name, [])
+        if text not in seats:
+            seats[text] = len(names)
+            names.append(text)
+        self.add(name, seats[text])
+
+
+def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[str]) -> Path:
+    """Write a board over several results folders, finished or not, and return its path.
+
+    Raises
+    ------
+    UsageError
+        As `load` does; no folder, the same folder twice, or a page that cannot be written.
+    """
+    folders = [Path(out) for out in outs]
+    if not folders:
+        raise UsageError("a board needs at least one results folder")
+    real = [folder.resolve() for folder in folders]
+    for folder, where in zip(folders, real, strict=True):
+        if real.count(where) > 1:
+            raise UsageError(f"{folder}: given twice")
+    text = board_page([load(folder) for folder in folders])
+    page = Path(page)
+    draft = page.with_name(f"{page.name}.part")
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, page)
+    except OSError as error:
+        raise UsageError(f"{page}: the board cannot be written ({error.strerror})") from error
+    return page
+
+
+def board_page(sweeps: Sequence[Results], *, refresh: bool = False) -> str:
+    """Return the page of a board; with `refresh` it asks the server it came from for a newer one every few seconds."""
+    data = board_data(sweeps)
+    script = script_of("charts.js", "board.js")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("banditlab.analysis"),
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    return environment.get_template("board.html.j2").render(
+        title="banditlab board" if len(sweeps) > 1 else f"{_name(sweeps[0])} · banditlab board",
+        runs=count(sum(int(sweep.runs["run_id"].nunique()) for sweep in sweeps), "run"),
+        sweeps=count(len(sweeps), "sweep"),
+        settings=count(len(data["columns"]["mean"]), "setting"),
+        style=Markup(asset("page.css")),
+        policy=policy(script, connect="'self'" if refresh else "'none'"),
+        script=script,
+        refresh=refresh,
+        unfinished=[f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
+        data=json_text(data),
+        terms=glossary.TERMS,
+        gloss=glossary.glossed,
+    )
+
+
+def board_data(sweeps: Sequence[Results]) -> dict[str, Any]:
+    """Return what the board's script reads: sweeps with their specs, names, and columns of aggregated rows."""
+    columns, curves, places = Columns(), [], []
+    for i, sweep in enumerate(sweeps):
+        for row, rounds, mean in _aggregated(sweep):
+            columns.add("sweep", i)
+            for name in ("environment", "kind", "label", "settings", "call"):
+                columns.add_name(name, row[name])
+            for name in ("mean", "low", "high", "n", "seconds", "best"):
+                columns.add(name, row[name])
+            curves.append((row["best"], rounds, mean))
+    order = sorted(range(len(curves)), key=lambda at: not curves[at][0])[: MOST_NUMBERS // POINTS]
+    kept = set(order)
+    grids: list[list[float]] = []
+    drawn: list[Any] = []
+    for at, (_, rounds, mean) in enumerate(curves):
+        if at not in kept:
+            places.append(-1)
+            continue
+        if rounds not in grids:
+            grids.append(rounds)
+        places.append(len(drawn))
+        drawn.append(
+            [grids.index(rounds), *(round(100 * value, 3) if math.isfinite(value) else None for value in mean)]
+        )
+    columns.data["curve"] = places
+    labels = columns.names.get("label", [])
+    references = {str(label) for sweep in sweeps for label in sweep.references()}
+    looks = look.styles(labels, [label for label in labels if label in references])
+    return {
+        "sweeps": [_sweep(sweep, title) for sweep, title in zip(sweeps, _titles(sweeps), strict=True)],
+        "titles": [data_title(name) for name in columns.names.get("environment", [])],
+        "names": columns.names,
+        "columns": columns.data,
+        "rounds": grids,
+        "curves": drawn,
+        "looks": [[s.colour, look.DASHES.index(s.dash), s.marker] for s in (looks[label] for label in labels)],
+        "groups": [next((s.groups[label] for s in sweeps if label in s.groups), "") for label in labels],
+    }
+
+
+def _name(sweep: Results) -> str:
+    return str(sweep.spec.get("name", sweep.out.name))
+
+
+def _titles(sweeps: Sequence[Results]) -> list[str]:
+    """Return the sweeps' names, with the folder, or all of its path, where two would be alike."""
+    names = [_name(sweep) for sweep in sweeps]
+    for more in (lambda s: f"{_name(s)} in {s.out.name}", lambda s: f"{_name(s)} in {s.out}"):
+        names = [more(s) if names.count(name) > 1 else name for s, name in zip(sweeps, names, strict=True)]
+    return names
+
+
+def _sweep(sweep: Results, title: str) -> dict[str, Any]:
+    stamp = (sweep.out / "runs.json").stat().st_mtime
+    day = datetime.datetime.fromtimestamp(stamp, datetime.UTC).strftime("%Y-%m-%d")
+    lines = runnable_spec((sweep.out / "spec.toml").read_text(encoding="utf-8")).splitlines()
+    return {"name": title, "folder": str(sweep.out), "date": day, "spec": lines, "rounds": sweep.last_round}
+
+
+def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:
+    """Return a row per setting, with its curve in fractions of the rounds; all settings of a sweep at once, for speed."""
+    runs, last = sweep.runs, sweep.last_round
+    final = runs[runs["round"] == last]
+    found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
+    found["seconds"] = final.groupby(KEYS, sort=False)["seconds"].mean() / last
+    factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
+    half = found["std"] * found["count"].map(factors)
+    rounds = sorted(set(runs["round"]))
+    rounds = [
+        rounds[i] for i in sorted({*np.linspace(0, len(rounds) - 1, min(POINTS, len(rounds))).round().astype(int)})
+    ]
+    curves = runs[runs["round"].isin(rounds)].assign(share=lambda t: t["expected_mistakes"] / t["round"])
+    table = curves.pivot_table(index=KEYS, columns="round", values="share", aggfunc="mean", sort=False).reindex(
+        found.index
+    )
+    best = set(found.groupby(level=KEYS[:3], sort=False)["mean"].idxmin().dropna())
+    firsts = final.drop_duplicates(KEYS).set_index(KEYS).reindex(found.index)
+    made = calls(firsts)
+    rows = []
+    for i, (key, mean, n, width, seconds) in enumerate(
+        zip(found.index, found["mean"], found["count"], half, found["seconds"], strict=True)
+    ):
+        low, high = np.clip([mean - width, mean + width], 0, 1).tolist()  # NaN stays: one repetition has no interval
+        row: dict[str, Any] = dict(zip(KEYS, map(str, key), strict=True))
+        row |= {
+            "mean": mean,
+            "low": low,
+            "high": high,
+            "n": int(n),
+            "seconds": seconds,
+            "best": int(key in best),
+            "call": made[i],
+        }
+        rows.append((row, [float(r) for r in rounds], table.iloc[i].tolist()))
+    return rows

@@ -1,0 +1,78 @@
+"""Scripts and data inside a page that loads nothing and runs nothing but them.
+
+Names of tables, agents and labs come from users. They reach a page in three ways, none of which can become code: as text that
+jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as HTML. The page's
+policy (`policy`) names the script by its hash and forbids every load, so that a browser refuses what slips through.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+"""What a JSON text holds inside strings only, and what ends or begins an element of HTML or a line of a script."""
+DIGITS = 6
+"""Significant digits of a curve's numbers: less than a pixel. What is shown as text is made where the tables are made."""
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of this package's `templates/`."""
+    return (files("banditlab.analysis") / "templates" / name).read_text(encoding="utf-8")
+
+
+def json_text(data: Any) -> Markup:
+    """Return data as JSON that may stand inside an element of a page; what is no finite number becomes null."""
+    text = json.dumps(_plain(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign, escape in ESCAPES.items():
+        text = text.replace(sign, escape)
+    return Markup(text)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(each) for each in value.tolist()]
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return _rounded(float(value))
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+    return value
+
+
+def _rounded(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def script_of(*names: str) -> Markup:
+    """Return scripts of `templates/` as one, each in the order given; none of them may end the element it stands in."""
+    text = "\n".join(asset(name).strip() for name in names)
+    if "</script" in text.lower() or "<!--" in text:
+        raise ValueError("a script that ends its own element")
+    return Markup(f"\n{text}\n")
+
+
+def policy(*scripts: str, connect: str = "'none'") -> Markup:
+    """Return the content security policy of a page: these scripts by their hashes, its own styles, no request."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return Markup(
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src {connect}; "
+        "base-uri 'none'; form-action 'none'"
+    )

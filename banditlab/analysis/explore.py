@@ -1,0 +1,217 @@
+"""What the script of a report needs, as plain data: curves, every setting over gamma and B, differences of pairs.
+
+Numbers that are read stand here as text, made by the same functions as the tables of the page; arrays are what is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis.arena import VARIANT, Arena
+from banditlab.analysis.curves import Curve, Floats, mistake_curves, relative_panels
+from banditlab.analysis.look import DASHES, Style
+from banditlab.analysis.settings import is_absent
+from banditlab.analysis.statistics import Interval, mean_intervals
+from banditlab.analysis.summary import Standing, comparator_table
+from banditlab.analysis.words import amount, duration, is_number, percent, plain, share, short, spread
+
+MOST_POINTS = 200_000
+"""Numbers embedded for the settings of one environment; checkpoints are thinned to keep within, the last one stays."""
+
+
+def explorable(
+    arena: Arena,
+    rows: list[Standing],
+    settings: pd.DataFrame,
+    differences: list[tuple[str, str, Interval]],
+    looks: dict[str, Style],
+    groups: dict[str, str],
+) -> dict[str, Any]:
+    """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""
+    return {
+        "rounds": arena.results.last_round,
+        "looks": {label: _look(looks[label]) for label in _labels(arena)},
+        "groups": {label: groups.get(label, "") for label in _labels(arena)},
+        "panels": _panels(arena),
+        "settings": _settings(arena, settings),
+        "comparators": _comparators(arena),
+        "gaps": _gaps(rows, differences),
+    }
+
+
+def _labels(arena: Arena) -> list[str]:
+    own = list(dict.fromkeys(arena.final["label"]))
+    return own if arena.scale is None else [*own, *dict.fromkeys(arena.scale.final["label"])]
+
+
+def _look(style: Style) -> list[Any]:
+    return [style.colour, DASHES.index(style.dash), style.marker]
+
+
+# --------------------------------------------------------------------------------------------------------------- curves
+
+
+def _panels(arena: Arena) -> list[dict[str, Any]]:
+    """Return the share of mistakes, then per ball mistakes minus the loss, every curve with its seconds."""
+    seconds = _seconds(arena)
+    shares = [_curve(curve, seconds, per=curve.rounds) for curve in mistake_curves(arena)]
+    panels = [{"title": "Share of mistakes so far", "share": True, "curves": shares}]
+    for panel in relative_panels(arena):
+        title = f"Mistakes minus loss of the best model, B = {short(panel.norm_bound)}"
+        panels.append({"title": title, "share": False, "curves": [_curve(c, seconds) for c in panel.curves]})
+    return panels
+
+
+def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
+    """Return a curve as the script draws it, fractions in percent where `per` are the rounds."""
+    scale = 100.0 if isinstance(per, np.ndarray) else 1.0
+    made = {
+        "label": curve.label,
+        "name": curve.name,
+        "x": curve.rounds,
+        "s": seconds.get(curve.label, []),
+        "y": scale * curve.mean / per,
+        "low": scale * curve.low / per,
+        "high": scale * curve.high / per,
+    }
+    return made | ({"bound": curve.bound} if len(curve.bound) else {})
+
+
+def _seconds(arena: Arena) -> dict[str, list[float]]:
+    """Return each player's seconds at the checkpoints, means over repetitions at the settings it is reported at."""
+    found = {} if arena.scale is None else _seconds(arena.scale)
+    rows = arena.reported(arena.runs, arena.chosen)
+    for label, group in rows.groupby("label", sort=False):
+        found[str(label)] = group.groupby("round")["seconds"].mean().to_list()
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return every setting, least mistakes first, with its curve, its bound and what the tables say of it."""
+    every_arena = [arena] if arena.scale is None else [arena, arena.scale]
+    bounds = {key: bound for each in every_arena for key, bound in _bounds(each).items()}
+    rounds = sorted(set(arena.runs["round"]))
+    every = _thinned(len(rounds), len(table))
+    by_setting = {key: rows for each in every_arena for key, rows in each.runs.groupby(VARIANT, sort=False)}
+    made = []
+    for row in _rows(table):
+        runs = by_setting[row["label"], row["settings"]]
+        curve = runs.pivot(index="round", columns="repetition", values="expected_mistakes").iloc[every]
+        mean, low, high, _ = mean_intervals(curve.dropna(axis=1).to_numpy(dtype=float))
+        x = curve.index.to_numpy(dtype=float)
+        interval = Interval(row["mistakes"], row["low"], row["high"], row["repetitions"], "t").scaled(100)
+        bound = bounds.get((row["label"], row["settings"]))
+        gamma, ball, other = axes(runs)
+        made.append(
+            {
+                "p": row["label"],
+                "text": row["settings"],
+                "call": calls(runs.iloc[:1])[0],
+                "gamma": gamma,
+                "B": ball,
+                "other": other,
+                "norm": None if math.isnan(row["norm_bound"]) else row["norm_bound"],
+                "chosen": bool(row["chosen"]),
+                "v": row["mistakes"],
+                "mistakes": percent(interval),
+                "interval": spread(interval),
+                "counted": share(row["counted"]),
+                "explored": share(row["explored"]),
+                "time": duration(row["seconds_per_round"]),
+                "n": row["repetitions"],
+                "x": x,
+                "y": 100 * mean / x,
+                "low": 100 * np.maximum(low, 0) / x,
+                "high": 100 * np.minimum(high, x) / x,
+            }
+            | ({} if bound is None else bound)
+        )
+    return made
+
+
+def _thinned(n: int, settings: int) -> list[int]:
+    """Return which of n checkpoints are embedded for so many settings: all, or evenly fewer with the last."""
+    room = max(6, MOST_POINTS // max(1, 4 * settings))
+    return sorted(set(np.linspace(0, n - 1, min(n, room)).round().astype(int).tolist()))
+
+
+def axes(runs: pd.DataFrame) -> tuple[str, str, str]:
+    """Return a setting's γ, its B and what else is named, as they stand on the axes of the explorer ("" where absent)."""
+    found, rest = [], str(runs["settings"].iloc[0])
+    for sign, name in (("γ", "gamma"), ("B", "norm_bound")):
+        value = runs[name].iloc[0]
+        if rest.startswith(f"{sign}="):  # as it was written, which may be a word; these two stand first
+            token, _, rest = rest.partition(" ")
+            found.append(token.removeprefix(f"{sign}="))
+        else:
+            found.append("" if math.isnan(value) else short(float(value)))
+    return found[0], found[1], rest
+
+
+def calls(runs: pd.DataFrame) -> list[str]:
+    """Return each row's setting as the constructor's arguments, those that were written: 'fastcb(norm_bound=3)'."""
+    names = sorted(str(name) for name in runs.columns if str(name).startswith("setting."))
+    columns = [[_argument(name.removeprefix("setting."), value) for value in runs[name]] for name in names]
+    rows: Iterable[tuple[str, ...]] = zip(*columns, strict=True) if columns else [()] * len(runs)
+    return [f"{player}({', '.join(filter(None, row))})" for player, row in zip(runs["player"], rows, strict=True)]
+
+
+def _argument(name: str, value: Any) -> str:
+    """Return "gamma=0.1", a word in quotes, "" for a setting that was not written."""
+    if is_absent(value):
+        return ""
+    text = str(value)
+    return f"{name}={text if is_number(text) or text in ('True', 'False', 'None') else json.dumps(text, ensure_ascii=False)}"
+
+
+def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the theorem promises of each setting at the last round, in words and as a number."""
+    table = arena.relative
+    table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for (label, settings, _), group in table.groupby([*VARIANT, "norm_bound"], sort=False):
+        ball = float(group["norm_bound"].iloc[0])
+        bound, loss, unit = float(group["bound"].mean()), float(group["unit_loss"].mean()), str(group["unit"].iloc[0])
+        measured = float(group["log_loss" if arena.kind == "label" else "expected_mistakes"].mean())
+        verdict = "exceeded" if measured > loss + bound else "holds"
+        if bound >= arena.results.last_round:
+            verdict = f"vacuous: not below {arena.results.last_round:,} rounds"
+        said = f"{amount(measured)} ≤ {amount(loss)} {unit} + {amount(bound)} at B = {short(ball)}: {verdict}"
+        found[str(label), str(settings)] = {"bound": bound, "promise": said}
+    return found
+
+
+def _comparators(arena: Arena) -> list[dict[str, Any]]:
+    """Return the comparators' loss and mistakes at the last round, per B."""
+    made = []
+    for row in _rows(comparator_table(arena)):
+        percents = 100 * row["mistakes"] / arena.results.last_round
+        text = f"{amount(row['loss_nats'])} nats and {amount(row['mistakes'])} mistakes ({plain(percents, 1)} %)"
+        text += f" at B = {short(row['norm_bound'])}"
+        made.append({"B": row["norm_bound"], "text": text, "loss": row["loss_nats"], "share": percents})
+    return made
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) -> dict[str, dict[str, list[str]]]:
+    """Return {first: {second: [difference, interval]}} in percentage points, both ways round, by label."""
+    label = {row.name: row.label for row in rows}
+    found: dict[str, dict[str, list[str]]] = {}
+    for first, second, gap in differences:
+        back = Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.method)
+        for a, b, interval in ((first, second, gap), (second, first, back)):
+            said = [percent(interval.scaled(100)).removesuffix(" %"), spread(interval.scaled(100))]
+            found.setdefault(label[a], {})[label[b]] = said
+    return found

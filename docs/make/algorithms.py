@@ -151,7 +151,7 @@ def _bound(cls: Any) -> str:
         value = player.bound(T)
     except (BanditlabError, TypeError) as error:
         return f"Not worked out at the defaults: {docstrings.inline(' '.join(str(error).split()))}."
-    at = f"At the defaults with $d = {d}$, $K = {K}$, $R = {R:g}$ and $T = {T:,}$".replace(",", "{,}")
+    at = f"At the defaults with $d = {d}$, $K = {K}$, $R = {R:g}$ and $T = {T}$"
     if value is None:
         return f"{at} there is no number: what is proved is under Guarantee."
     left = "\\text{log loss}" if hasattr(player, "predict") else "\\mathbb{E}[\\text{mistakes}]"

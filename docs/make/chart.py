@@ -62,7 +62,8 @@ def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
     for value in _decades([b for _, b in points]):
         parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - 150}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{_short(value)}</text>')
-    for value in sorted({a for a, _ in points}):
+    ticks = sorted({a for a, _ in points})
+    for value in ticks if len(ticks) < 7 else [v for v in ticks if math.log10(v).is_integer()]:
         parts.append(f'<text x="{x(value):.1f}" y="{height - BOTTOM + 18}" text-anchor="middle">{_short(value)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - 150) / 2}" y="{height - 4}" text-anchor="middle">{escape(x_name)}</text>')
     parts.append(f'<text x="{LEFT - 8}" y="{TOP}" text-anchor="end">{escape(y_name)}</text>')
@@ -117,5 +118,5 @@ def _decades(values: list[float]) -> list[float]:
 def _short(value: float) -> str:
     for size, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
-            return f"{value / size:g}{name}"
-    return f"{value:g}"
+            return f"{value / size:.3g}{name}"
+    return f"{value:.3g}"

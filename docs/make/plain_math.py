@@ -48,9 +48,15 @@ _WEAK = re.compile(r"^[-+*/().,:;\d\[\]{}|<>'A-Za-z_^=~!]+$")
 
 
 def formula(text: str) -> str:
-    """Return one formula as a MathML element."""
-    body = _row(_Tokens(text), "")
-    return f"<math>{body}</math>"
+    """Return one formula as MathML elements, one for each side of its relations and each of its terms: lines break there."""
+    tokens, parts, part = _Tokens(text), [], ""
+    while tokens.peek()[0] != "end":
+        kind, word = tokens.peek()
+        if part and (kind == "relation" or word in "+-") and not part.endswith("</mo>"):
+            parts.append(part)
+            part = ""
+        part += _scripted(tokens)
+    return "<wbr>".join(f"<math>{part}</math>" for part in [*parts, part])
 
 
 # -------------------------------------------------------------------------------------------------------- finding formulas
@@ -241,7 +247,11 @@ def _atom(tokens: _Tokens) -> str:
     if kind == "word":
         if word in BIG:
             return f"<mo>{BIG[word]}</mo>"
-        return f"<mi>{escape(GREEK.get(word, word))}</mi>"
+        name = f"<mi>{escape(GREEK.get(word, word))}</mi>"
+        applied = word in FUNCTIONS and tokens.peek()[0] in ("word", "number", "norm", "sqrt")
+        return f'<mrow>{name}<mspace width="0.17em"/></mrow>' if applied else name
+    if word == ",":
+        return '<mo separator="true">,</mo><mspace width="0.17em"/>'
     if kind == "number":
         return f"<mn>{word}</mn>"
     if kind == "sqrt":

@@ -4,21 +4,50 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, ForwardRef
 
 ROOT = Path(__file__).parents[2]
 
 
 def signature(thing: Any, *, method: bool = False) -> str:
-    """Return "(problem, rng, *, gamma=0.05)" with annotations where there are some."""
+    """Return "(problem: Problem, *, gamma: float = 0.05) -> Player", annotations as the source has them."""
     try:
         found = inspect.signature(thing)
     except (TypeError, ValueError):
         return "(...)"
     parameters = list(found.parameters.values())
     if method and parameters and parameters[0].name in ("self", "cls"):
-        found = found.replace(parameters=parameters[1:])
-    return " ".join(str(found).split()).replace("'", "")
+        parameters = parameters[1:]
+    shown, starred, positional = [], False, False
+    for p in parameters:
+        if positional and p.kind is not p.POSITIONAL_ONLY:
+            shown.append("/")
+        positional = p.kind is p.POSITIONAL_ONLY
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            shown.append("*")
+        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        shown.append(_parameter(p))
+    shown += ["/"] if positional else []
+    back = found.return_annotation
+    returns = "" if back is inspect.Signature.empty or inspect.isclass(thing) else f" -> {_annotation(back)}"
+    return f"({', '.join(shown)}){returns}"
+
+
+def _parameter(p: inspect.Parameter) -> str:
+    stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+    note = "" if p.annotation is p.empty else f": {_annotation(p.annotation)}"
+    if p.default is p.empty:
+        return f"{stars}{p.name}{note}"
+    default = repr(p.default) if isinstance(p.default, str | int | float | bool | tuple | None) else "..."
+    return f"{p.name}{note}{' = ' if note else '='}{default}"
+
+
+def _annotation(found: Any) -> str:
+    """Return an annotation in one line, without quotes that only defer it."""
+    if isinstance(found, ForwardRef):
+        found = found.__forward_arg__
+    text = found if isinstance(found, str) else inspect.formatannotation(found)
+    return " ".join(text.split())
 
 
 def source_of(thing: Any) -> str:

@@ -53,6 +53,10 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Raised whenever the numbers this environment produces change."""
     oblivious: ClassVar[bool]
     """Whether contexts and labels are independent of the actions."""
+    labelled: bool = True
+    """Whether every round has a label, hidden from agents. Without labels mistakes are counted by the bit, and no more is."""
+    foreign: ClassVar[bool] = False
+    """Whether it runs code that is not this package's: a sweep then plays it in processes of their own."""
     sparse: bool = False
     """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
 

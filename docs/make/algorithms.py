@@ -30,9 +30,7 @@ FEEDBACK = {"bit": "one bit after each round, right or wrong", "label": "the lab
 @cache
 def built_in() -> dict[str, list[tuple[str, Any]]]:
     """Return (id, class) of everything the package brings, by kind."""
-    return {
-        kind: [(e.id, e.load()) for e in registry().entries(kind) if e.origin == "banditlab"] for kind in KINDS
-    }
+    return {kind: [(e.id, e.load()) for e in registry().entries(kind) if e.origin == "banditlab"] for kind in KINDS}
 
 
 def stem(id_: str) -> str:

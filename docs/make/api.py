@@ -122,7 +122,7 @@ def _theorem(theorem: Any) -> str:
     name = theorem.function.__name__
     call = f"````{{py:function}} {theorem.function.__module__}.{name}{signature(theorem.function)}"
     facts = [
-        f"`banditlab.bounds.THEOREMS[\"{theorem.name}\"]`, in {theorem.unit}.",
+        f'`banditlab.bounds.THEOREMS["{theorem.name}"]`, in {theorem.unit}.',
         f"Source: {docstrings.inline(theorem.source)}.",
         f"Assumes: {docstrings.inline(theorem.assumes)}",
         f"Printed: {docstrings.inline(theorem.printed)}",

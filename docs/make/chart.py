@@ -74,7 +74,9 @@ def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
             continue
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in shown)
         dash = ' stroke-dasharray="5 4"' if line.kind == "faint" else ""
-        parts.append(f'<polyline class="{line.kind}" fill="none" style="fill:none" stroke-width="2"{dash} points="{path}"/>')
+        parts.append(
+            f'<polyline class="{line.kind}" fill="none" style="fill:none" stroke-width="2"{dash} points="{path}"/>'
+        )
         at = shown[-1][1]
         while any(abs(at - other) < 14 for other in taken):
             at += 14

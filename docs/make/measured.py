@@ -22,7 +22,11 @@ METHODS = {
 }
 """Boosters by their names in the tables of online boosting."""
 PICTURES = {
-    "banditlab/Digits-v0": ("quickstart.png", "Mistakes so far on the digits, each agent at its best setting.", "gallery/quickstart.md"),
+    "banditlab/Digits-v0": (
+        "quickstart.png",
+        "Mistakes so far on the digits, each agent at its best setting.",
+        "gallery/quickstart.md",
+    ),
     "banditlab/Logistic-v0": ("theory.png", "Mistakes against rounds on planted logistic models.", "results/theory.md"),
     "banditlab/LowerBound-v0": ("papers-001-figure-2.png", "Regret on the lower-bound data.", "results/papers-001.md"),
     "banditlab/OpenML-v0": ("real-data.png", "Mistakes on eight sets of real data.", "results/real-data.md"),
@@ -30,8 +34,16 @@ PICTURES = {
     "banditlab/SynNonSep-v0": ("synsep.png", "Mistakes on SynSep and SynNonSep against gamma.", "results/synsep.md"),
     "banditlab/Table-v0": ("real-data.png", "Mistakes on eight tables.", "results/real-data.md"),
     "hoeffding-tree": ("boosting-learners.png", "Errors against the number of trees.", "results/boosting-tables.md"),
-    "compiled-hoeffding-tree": ("boosting-learners.png", "Errors against the number of trees.", "results/boosting-tables.md"),
-    "simulated": ("boosting-edges.png", "Mistakes of boosters over simulated learners of a known edge.", "results/boosting-edges.md"),
+    "compiled-hoeffding-tree": (
+        "boosting-learners.png",
+        "Errors against the number of trees.",
+        "results/boosting-tables.md",
+    ),
+    "simulated": (
+        "boosting-edges.png",
+        "Mistakes of boosters over simulated learners of a known edge.",
+        "results/boosting-edges.md",
+    ),
     "aioli": ("papers-001-figure-2.png", "Regret on the lower-bound data.", "results/papers-001.md"),
     "ftrl": ("papers-001-figure-2.png", "Regret on the lower-bound data.", "results/papers-001.md"),
     "b-grid": ("papers-001-figure-2.png", "Regret on the lower-bound data.", "results/papers-001.md"),
@@ -106,7 +118,11 @@ def _promise(id_: str) -> str:
 
 def _regret(id_: str) -> str:
     """Return a chart of a forecaster's regret on hard streams beside its bound."""
-    rows = [r for r in table("papers-000-regret") if r["forecaster"] == id_ and r["data"] == "HardMulticlass" and r["K"] == "2"]
+    rows = [
+        r
+        for r in table("papers-000-regret")
+        if r["forecaster"] == id_ and r["data"] == "HardMulticlass" and r["K"] == "2"
+    ]
     rows = sorted((r for r in rows if _number(r["regret"]) > 0), key=lambda r: float(r["B"]))
     if len(rows) < 2:
         return ""
@@ -116,7 +132,12 @@ def _regret(id_: str) -> str:
         f"Regret of {id_} in nats on hard multiclass streams (K = 2, T = 4,000), the worse of both signs, and its bound, "
         "against the norm bound B; regrets below 0 are left out. From docs/results/papers-000-regret.csv."
     )
-    svg = lines([Line("bound", bound, "faint"), Line("regret", regret, "mine")], "norm bound B", "nats", f"Regret of {id_} and its bound")
+    svg = lines(
+        [Line("bound", bound, "faint"), Line("regret", regret, "mine")],
+        "norm bound B",
+        "nats",
+        f"Regret of {id_} and its bound",
+    )
     return f"{figure(svg, caption)}\n\nMore: [the studies of the multiclass paper](../../results/papers-000.md)."
 
 
@@ -155,7 +176,9 @@ def _speed(id_: str) -> str:
     every = [r for r in every if r["player"] == first]
     drawn = []
     for K in ("2", "10", "50"):
-        points = tuple((float(r["d"]), float(r["nanoseconds"]) / 1000) for r in every if r["stream"] == "logistic" and r["K"] == K)
+        points = tuple(
+            (float(r["d"]), float(r["nanoseconds"]) / 1000) for r in every if r["stream"] == "logistic" and r["K"] == K
+        )
         drawn += [Line(f"K = {K}", tuple(sorted(points)), "mine")] if points else []
     settings = first.removeprefix(id_).strip()
     said = f" with {settings}" if settings else ""

@@ -48,7 +48,11 @@ def make_tree(tree: Path = BUILD / "tree") -> Path:
 def _from_top(text: str) -> str:
     """Return a page of the repository's own folder as one of docs: its links go from there."""
     text = re.sub(r"\]\(docs/", "](", text)
-    return re.sub(r"\]\((?!https?:|#|/)(?=(?:\w+/|README)[^)]*\))(?!(?:results|theory|decisions|images)/|architecture)", "](../", text)
+    return re.sub(
+        r"\]\((?!https?:|#|/)(?=(?:\w+/|README)[^)]*\))(?!(?:results|theory|decisions|images)/|architecture)",
+        "](../",
+        text,
+    )
 
 
 def _to_pages(text: str, depth: int) -> str:

@@ -206,6 +206,8 @@ def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
 def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None = None) -> bool:
     """Return whether an environment's or a player's code is a lab's or a plug-in's."""
     entries = [registry().find("envs", environment["id"])]
+    if entries[0].origin == "banditlab" and getattr(entries[0].load(), "foreign", False):
+        return True
     if player is not None:
         entries += entries_of(player["kind"], player["id"], player["settings"])
     return any(entry.origin != "banditlab" for entry in entries)

@@ -22,7 +22,7 @@ from banditlab.engine.describe import (
 )
 from banditlab.engine.memory import memory
 from banditlab.engine.processes import ASK_SECONDS, LostError, ask
-from banditlab.engine.runner import refuse_contexts
+from banditlab.engine.runner import refuse_contexts, refuse_unlabelled
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
 from banditlab.errors import IncompatibleError, UsageError
@@ -243,6 +243,7 @@ class Seen:
     adaptive: bool
     data: dict[str, float]
     uncompared: str
+    labelled: bool = True
 
     @property
     def unwrapped(self) -> Seen:
@@ -254,7 +255,8 @@ class Seen:
         """Return what is to be known of an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
-        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env))
+        labelled = bool(getattr(base, "labelled", True))
+        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env), labelled)
 
 
 def look_at(description: dict[str, Any], rounds: int) -> dict[str, Any]:
@@ -315,7 +317,9 @@ def why_not(run: Run, env: Any) -> str:
         least, there = cls.least_bytes(problem, settings), memory()
         if there is not None and least > there:
             raise MemoryError(f"{least / GIB:,.0f} GiB at least, of {there / GIB:,.0f} there are")
-        refuse_contexts(run.build_player(env), env)
+        player = run.build_player(env)
+        refuse_unlabelled(player, env)
+        refuse_contexts(player, env)
     except IncompatibleError as error:
         return str(error)
     except MemoryError as error:
@@ -360,7 +364,9 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
 
 
 def _why_no_comparator(env: Any) -> str:
-    """Return what the comparator lacks where contexts are sparse and too long to be made dense, as it needs them, or ""."""
+    """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense, as it needs them."""
+    if not getattr(env.unwrapped, "labelled", True):
+        return "no labels to be computed from"
     if getattr(env.unwrapped, "sparse", False):
         try:
             refuse_dense(env.unwrapped.problem.n_features)

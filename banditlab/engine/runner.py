@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from banditlab.engine.first_sights import FirstSights
 from banditlab.engine.verify import STEPS, TEMPLATE, Replay, is_label_blind
 from banditlab.engine.wrappers import is_bare
-from banditlab.errors import PlayerError, UsageError
+from banditlab.errors import IncompatibleError, PlayerError, UsageError
 from banditlab.losses import logistic_loss
 from banditlab.numerics.read_only import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
@@ -57,7 +57,7 @@ class Played:
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the rounds that showed a row of a table for the first time; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
-        Mistakes of always playing the class that turned out to be the most frequent one so far.
+        Mistakes of always playing the class that turned out to be the most frequent one so far; None without labels.
     log_loss
         Sum of -ln p_t(y_t) in nats, of the played distribution (agents) or the forecast (forecasters); inf once a hidden
         label had probability 0.
@@ -76,6 +76,9 @@ class Played:
         plug-in's own blocks, some of them played again step by step), or "unverified" (blocks that could not be).
     trace
         Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
+
+    An environment without labels has no y_t: mistakes are rounds whose bit was 0, expected mistakes are the mistakes, and
+    their variance, the log loss and p_t(y_t) are NaN.
     """
 
     rounds: list[int] = field(default_factory=list)
@@ -85,8 +88,8 @@ class Played:
     first_sight_rounds: list[int] = field(default_factory=list)
     first_sight_mistakes: list[int] = field(default_factory=list)
     first_sight_expected_mistakes: list[float] = field(default_factory=list)
-    constant_mistakes: list[int] = field(default_factory=list)
-    first_sight_constant_mistakes: list[int] = field(default_factory=list)
+    constant_mistakes: list[int | None] = field(default_factory=list)
+    first_sight_constant_mistakes: list[int | None] = field(default_factory=list)
     log_loss: list[float] = field(default_factory=list)
     explored: list[float] = field(default_factory=list)
     bound: list[float] = field(default_factory=list)
@@ -101,22 +104,25 @@ class Played:
 class _Score:
     """Running sums, closed into a `Played` at each checkpoint."""
 
-    def __init__(self, player: Player, keep: bool, first: FirstSights) -> None:
-        self.player, self.played, self.first = player, Played(), first
+    def __init__(self, player: Player, keep: bool, first: FirstSights, labelled: bool = True) -> None:
+        self.player, self.played, self.first, self.labelled = player, Played(), first, labelled
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
         self.variance, self.first_mistakes, self.first_expected = 0.0, 0, 0.0
         self.labels = np.zeros(player.problem.n_classes, np.int64)
-        self.first_labels = self.labels.copy()
+        self.first_labels, self.first_rounds = self.labels.copy(), 0
 
     def add(self, trace: Trace, y: NDArray[np.int64], seconds: float, loss: float | None = None) -> None:
         """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
-        wrong, new = 1.0 - trace.p_true, self.first.among(self.rounds, len(y))
+        wrong = 1.0 - (trace.p_true if self.labelled else trace.correct)
+        new = self.first.among(self.rounds, len(y))
         self.first.add(self.rounds, wrong[:new])
         self.first_mistakes += int(new - np.count_nonzero(trace.correct[:new]))
         self.first_expected += float(np.sum(wrong[:new]))
-        self.labels += np.bincount(y, minlength=len(self.labels))
-        self.first_labels += np.bincount(y[:new], minlength=len(self.labels))
+        self.first_rounds += new
+        if self.labelled:
+            self.labels += np.bincount(y, minlength=len(self.labels))
+            self.first_labels += np.bincount(y[:new], minlength=len(self.labels))
         self.rounds += len(trace.correct)
         self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
         self.expected += float(np.sum(wrong))
@@ -136,11 +142,11 @@ class _Score:
             "mistakes": self.mistakes,
             "expected_mistakes": self.expected,
             "mistakes_variance": self.variance,
-            "first_sight_rounds": int(self.first_labels.sum()),
+            "first_sight_rounds": self.first_rounds,
             "first_sight_mistakes": self.first_mistakes,
             "first_sight_expected_mistakes": self.first_expected,
-            "constant_mistakes": int(self.labels.sum() - self.labels.max()),
-            "first_sight_constant_mistakes": int(self.first_labels.sum() - self.first_labels.max()),
+            "constant_mistakes": self._constant(self.labels),
+            "first_sight_constant_mistakes": self._constant(self.first_labels),
             "log_loss": self.log_loss,
             "explored": float(self.explored) if has_coin else math.nan,
             "bound": math.nan if bound is None else float(bound),
@@ -150,6 +156,9 @@ class _Score:
         for name, value in row.items():
             getattr(self.played, name).append(value)
         self._note(self.player.diagnostics())
+
+    def _constant(self, labels: NDArray[np.int64]) -> int | None:
+        return int(labels.sum() - labels.max()) if self.labelled else None
 
     def _note(self, found: dict[str, Any]) -> None:
         """Add the numbers among a player's diagnostics as the latest row's; a name seen late is NaN before."""
@@ -239,6 +248,12 @@ def play(
     replay = None if is_label_blind(player) else Replay(player, seed, rounds)
     _play_blocks(player, base.blocks(rounds, BLOCK) if blocks is None else blocks, stops, score, replay)
     return score.finish(TEMPLATE if replay is None else replay.verified)
+
+
+def refuse_unlabelled(player: Player, env: Any) -> None:
+    """Raise an IncompatibleError where an environment has no labels and the player is told them."""
+    if not getattr(env.unwrapped, "labelled", True) and not isinstance(player, Agent):
+        raise IncompatibleError("it is told the label, and the environment has none")
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
@@ -391,9 +406,11 @@ def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, floa
 
 
 def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
+    refuse_unlabelled(player, env)
     context, _ = env.reset(seed=seed)
-    labels = env.unwrapped.label
-    score = _Score(player, keep_trace, FirstSights(env.unwrapped, stops[-1]))
+    labelled = getattr(env.unwrapped, "labelled", True)
+    labels = env.unwrapped.label if labelled else None
+    score = _Score(player, keep_trace, FirstSights(env.unwrapped, stops[-1]), labelled)
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
             raise UsageError("the environment gave a context that is not finite")
@@ -404,7 +421,7 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
             (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
             trace, context = _agent_step(env, player, context, labels)
-        score.add(trace, np.array([labels()]), time.perf_counter() - begin, loss)
+        score.add(trace, np.array([labels() if labels else -1]), time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
     return score.finish(STEPS)
@@ -420,6 +437,10 @@ def _shown(context: Any) -> Floats:
 def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
+    if label is None:  # the bit is all there is
+        explored, hit = bool(decision.explored), reward > 0.5
+        agent.learn(context, decision, hit)
+        return Trace(*(np.array([v]) for v in (decision.action, hit, math.nan, explored))), following
     # The answer is read before the agent learns: its arrays may be the agent's own, and go on changing.
     p_true, explored, hit = float(decision.probabilities[label()]), bool(decision.explored), decision.action == label()
     # The label goes to a LabelAgent by type: an attribute could be set by any plug-in.

@@ -394,8 +394,9 @@ class _Recorder:
 
     def step(self, action: int) -> Any:
         answer = self.env.step(action)
-        self.contexts.append(np.array(answer[0]))
-        self.labels.append(self.unwrapped.label())
+        if getattr(self.unwrapped, "labelled", True):
+            self.contexts.append(np.array(answer[0]))
+            self.labels.append(self.unwrapped.label())
         return answer
 
     def stream(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from banditlab.envs._stream import StreamEnv as StreamEnv
     from banditlab.envs.adversary import Adversary as Adversary
     from banditlab.envs.digits import Digits as Digits
+    from banditlab.envs.foreign import GymnasiumEnv as GymnasiumEnv
     from banditlab.envs.logistic import Logistic as Logistic
     from banditlab.envs.lower_bound import LowerBound as LowerBound
     from banditlab.envs.openml import OpenML as OpenML
@@ -26,6 +27,7 @@ BUILT_IN = {
     "envs": {
         "Adversary": ("banditlab/Adversary-v0", "banditlab.envs.adversary"),
         "Digits": ("banditlab/Digits-v0", "banditlab.envs.digits"),
+        "GymnasiumEnv": ("banditlab/Gymnasium-v0", "banditlab.envs.foreign"),
         "Logistic": ("banditlab/Logistic-v0", "banditlab.envs.logistic"),
         "Sparse": ("banditlab/Sparse-v0", "banditlab.envs.sparse"),
         "LowerBound": ("banditlab/LowerBound-v0", "banditlab.envs.lower_bound"),

@@ -55,6 +55,10 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Whether contexts and labels are independent of the actions."""
     path_settings: ClassVar[tuple[str, ...]] = ()
     """Names of the settings that are paths of files it reads: a cluster's workers are sent what lies there."""
+    labelled: bool = True
+    """Whether every round has a label, hidden from agents. Without labels mistakes are counted by the bit, and no more is."""
+    foreign: ClassVar[bool] = False
+    """Whether it runs code that is not this package's: a sweep then plays it in processes of their own."""
     sparse: bool = False
     """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
 

@@ -1,0 +1,326 @@
+"""Environments that others wrote for Gymnasium, played with one bit of feedback."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import math
+import random
+import warnings
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, cast
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
+from banditlab.errors import EnvironmentContractError, UsageError
+from banditlab.problem import Problem
+from banditlab.validation import at_least
+
+UNBOUNDED = 1e30
+"""A bound of a Box at least this large bounds nothing: float32's largest number stands for infinity in many."""
+SLACK = 1e-6
+"""By how much an observation may lie outside its Box, relative to the bound: rounding to float32."""
+
+
+class GymnasiumEnv(BanditEnv):
+    """Any environment registered with Gymnasium that has finitely many actions, its reward read as one bit.
+
+    Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and the
+    bit is the reward: 1 is right, 0 is wrong. Agents here learn which action is right in a context; they do not plan, so an
+    environment whose rewards come late is played one step ahead only. An episode of the environment that ends is followed
+    by the next, with a new seed, until T rounds are played.
+
+    Labels: where the environment tells after each step which action would have been right, `label_key` names that entry of
+    `info`; an action is then right if it is that one, whatever the reward, and players that are told labels may play, too.
+    Agents never see `info`. Without it there is no label: mistakes are counted by the bit, log loss and the most frequent
+    class are not known, and there is no comparator (`norm_bounds = []`).
+
+    Contexts: the observation flattened (Box as it is, Discrete one-hot, Dict and Tuple one after the other), each
+    coordinate of a Box divided by its largest bound, or taken to x / (1 + |x|) where it has none, a constant 1 behind them,
+    and all divided by the largest norm such a vector can have: R = 1.
+
+    Randomness: the environment is seeded. What it draws from NumPy's and Python's global generators comes from the seed as
+    well: it finds them in a state of its own, and leaves those of others as they were.
+
+    Parameters
+    ----------
+    name
+        As `gymnasium.make` takes it, "module:Name-v0" where a module must be imported first.
+    options
+        Further arguments of `gymnasium.make`, by name.
+    label_key
+        The entry of `info` that holds the label of the round just played; "" where there is none.
+    right_above
+        A reward above it is right, any other wrong; None where rewards are 0 and 1.
+    horizon
+        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        Gymnasium cannot make it; actions are not Discrete, or a single one; observations cannot be flattened.
+    EnvironmentContractError
+        While it is played: a reward that is no bit, an observation outside its space or not finite, a label that is missing
+        or no action.
+
+    References
+    ----------
+    M. Towers et al. Gymnasium: a standard interface for reinforcement learning environments. NeurIPS 2025 (Datasets and
+    Benchmarks).
+    """
+
+    id = "banditlab/Gymnasium-v0"
+    summary = "any environment of Gymnasium with finitely many actions, its reward read as one bit"
+    reference = "Towers et al.: Gymnasium, a standard interface for reinforcement learning environments, NeurIPS 2025"
+    oblivious: ClassVar[bool] = False
+    foreign: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        options: dict[str, Any] | None = None,
+        label_key: str = "",
+        right_above: float | None = None,
+        horizon: int = 10_000,
+    ) -> None:
+        self.name, self.label_key, self.right_above = name, label_key, right_above
+        self.options = dict(options or {})
+        self.labelled = bool(label_key)
+        self.inside = _made(name, self.options)
+        self._first_action, n_actions = _actions(name, self.inside.action_space)
+        d = _features(name, self.inside.observation_space)
+        self._scale = _scale(self.inside.observation_space)
+        self._norm = math.sqrt(_square_norm(self.inside.observation_space) + 1.0)
+        super().__init__(Problem(d + 1, n_actions, 1.0, at_least("horizon", horizon, 1)))
+
+    @classmethod
+    def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings and what they are played by: another version of the package is another environment."""
+        return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
+        """Start an episode and return its first context and an empty info."""
+        gymnasium.Env.reset(self, seed=seed)
+        self._entropy = int(self.np_random.integers(2**63))
+        self._round = 0
+        self._begin(self._streams())
+        self._context = self._first_context()
+        return self._context.copy(), {}
+
+    def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
+
+        Raises
+        ------
+        UsageError
+            Before the first reset, after the last round, or for an action outside 0 ... K-1.
+        EnvironmentContractError
+            The environment breaks its contract; the message says how.
+        """
+        if self._entropy is None or self._round == self.horizon:
+            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
+            raise UsageError(f"{self.name}: {state}, call reset first")
+        if not 0 <= action < self.problem.n_classes:
+            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
+        with self._draws:
+            observation, reward, ended, cut, info = self.inside.step(self._first_action + int(action))
+        if self._round == 0 and self.labelled:
+            self._labels = np.empty(self.horizon, dtype=np.int64)
+        right = self._right(int(action), reward, info)
+        self._round += 1
+        done = self._round == self.horizon
+        if done:
+            return np.zeros(self.problem.n_features), float(right), True, False, {}
+        self._context = self._first_context() if ended or cut else self._shown(observation)
+        return self._context.copy(), float(right), False, False, {}
+
+    def label(self) -> int:
+        """Return the label of the round just finished; a UsageError where the environment has no labels."""
+        self._refuse_without_labels()
+        return super().label()
+
+    def labels(self) -> Labels:
+        """Return the labels (T,) of the whole episode; a UsageError where the environment has no labels."""
+        self._refuse_without_labels()
+        return super().labels()
+
+    def close(self) -> None:
+        """Close the environment inside."""
+        self.inside.close()
+
+    def _begin(self, streams: Streams) -> None:
+        self._seeds = streams.contexts
+        self._draws = _GlobalDraws(int(streams.noise.integers(2**32)))
+
+    def _next(self) -> tuple[Floats, int]:  # the base's loop is not used: the label is known after the action only
+        raise UsageError(f"{self.name}: rounds are played by step")
+
+    def _first_context(self) -> Floats:
+        with self._draws:
+            observation, _ = self.inside.reset(seed=int(self._seeds.integers(2**31)))
+        return self._shown(observation)
+
+    def _shown(self, observation: Any) -> Floats:
+        """Return an observation as a context (d,) of norm at most 1."""
+        try:
+            flat = np.asarray(spaces.flatten(self.inside.observation_space, observation), dtype=np.float64)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+            raise EnvironmentContractError(f"{self.name}: an observation is not of its space ({error})") from error
+        if flat.shape != self._scale.shape or not np.isfinite(flat).all():
+            said = "not finite" if flat.shape == self._scale.shape else f"of shape {flat.shape} when flattened"
+            raise EnvironmentContractError(f"{self.name}: the observation before round {self._round + 1} is {said}")
+        bounded = np.isfinite(self._scale)
+        scaled = np.where(bounded, flat / np.where(bounded, self._scale, 1.0), flat / (1.0 + np.abs(flat)))
+        if np.abs(scaled).max(initial=0.0) > 1.0 + SLACK:
+            raise EnvironmentContractError(
+                f"{self.name}: the observation before round {self._round + 1} lies outside its observation space"
+            )
+        return np.append(np.clip(scaled, -1.0, 1.0), 1.0) / self._norm
+
+    def _right(self, action: int, reward: Any, info: dict[str, Any]) -> bool:
+        if self.labelled:
+            label = self._label_in(info)
+            self._labels[self._round] = label
+            return action == label
+        value = _as_number(reward)
+        if value is not None and self.right_above is not None:
+            return value > self.right_above
+        if value not in (0.0, 1.0):
+            raise EnvironmentContractError(
+                f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is neither 0 nor 1; set right_above "
+                "to a number, and rewards above it are right"
+                if self.right_above is None and value is not None
+                else f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is no number"
+            )
+        return value == 1.0
+
+    def _label_in(self, info: dict[str, Any]) -> int:
+        K = self.problem.n_classes
+        if self.label_key not in info:
+            known = ", ".join(map(repr, info)) or "nothing"
+            raise EnvironmentContractError(
+                f"{self.name}: info has no {self.label_key!r} after round {self._round + 1} (it has {known}): see label_key"
+            )
+        label = _as_number(info[self.label_key])
+        if label is None or label != int(label) or not 0 <= label - self._first_action < K:
+            raise EnvironmentContractError(
+                f"{self.name}: info[{self.label_key!r}] after round {self._round + 1} is {info[self.label_key]!r}, which is "
+                f"none of the {K} actions"
+            )
+        return int(label) - self._first_action
+
+    def _refuse_without_labels(self) -> None:
+        if not self.labelled:
+            raise UsageError(f"{self.name} has no labels: label_key names none")
+
+
+class _GlobalDraws:
+    """The state that an environment's draws from global generators go on from, put in their place while it runs.
+
+    Without it an environment that calls `np.random.randint` could not be played again, and every play of it would change
+    the draws of whoever else calls it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._numpy, self._python = np.random.MT19937(seed), random.Random(seed).getstate()
+
+    def __enter__(self) -> None:
+        self._others = np.random.get_bit_generator(), random.getstate()
+        np.random.set_bit_generator(self._numpy)
+        random.setstate(self._python)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._python = random.getstate()
+        np.random.set_bit_generator(self._others[0])
+        random.setstate(self._others[1])
+
+
+def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Return Gymnasium's environment of this name."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a later version exists, that it renders: not what is asked here
+            return cast("gymnasium.Env[Any, Any]", gymnasium.make(name, disable_env_checker=True, **options))
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{name}: no module is called {error.name!r}; install the package that has it") from error
+    except Exception as error:  # a foreign constructor may raise anything
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{name}: Gymnasium cannot make it: {told}") from error
+
+
+def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
+    """Return the first action and how many there are."""
+    if not isinstance(space, spaces.Discrete):
+        raise UsageError(f"{name}: actions are {space}; a bandit needs finitely many, Discrete(K)")
+    if space.n < 2:
+        raise UsageError(f"{name}: there is one action only; a bandit needs a choice of at least 2")
+    return int(space.start), int(space.n)
+
+
+def _features(name: str, space: spaces.Space[Any]) -> int:
+    """Return the length of a flattened observation."""
+    try:
+        flat = spaces.flatten_space(space)
+    except NotImplementedError:
+        flat = None
+    if not isinstance(flat, spaces.Box):
+        raise UsageError(
+            f"{name}: observations are {space}, which cannot be flattened to numbers (Box, Discrete, Dict, ...)"
+        )
+    return int(np.prod(flat.shape))
+
+
+def _scale(space: spaces.Space[Any]) -> NDArray[np.float64]:
+    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
+    flat = spaces.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
+    bound = np.maximum(np.abs(flat.low.astype(np.float64)), np.abs(flat.high.astype(np.float64))).reshape(-1)
+    return np.where(bound >= UNBOUNDED, np.inf, np.where(bound > 0.0, bound, 1.0))
+
+
+def _square_norm(space: spaces.Space[Any]) -> float:
+    """Return the largest squared norm of a flattened observation whose coordinates lie in [-1, 1]: 1 for a one-hot part."""
+    if isinstance(space, spaces.Discrete):
+        return 1.0
+    if isinstance(space, spaces.MultiDiscrete):
+        return float(np.prod(space.shape))
+    if isinstance(space, spaces.Tuple):
+        return sum(map(_square_norm, space.spaces))
+    if isinstance(space, spaces.Dict):
+        return sum(map(_square_norm, space.spaces.values()))
+    return float(np.prod(cast("tuple[int, ...]", spaces.flatten_space(space).shape)))
+
+
+def _as_number(value: Any) -> float | None:
+    """Return a reward or label as a finite number, None where it is none."""
+    try:
+        number = float(np.asarray(value).reshape(()))
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _made_by(name: str) -> str:
+    """Return "package version" of where an environment comes from; of a module that no package owns, its content's hash."""
+    module = name.partition(":")[0].partition(".")[0] if ":" in name else "gymnasium"
+    for package in packages_distributions().get(module, []):
+        try:
+            return f"{package} {version(package)}"
+        except PackageNotFoundError:
+            continue
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        return f"{module}, not found"
+    home = Path(spec.origin)
+    files = sorted(home.parent.rglob("*.py")) if home.name == "__init__.py" else [home]
+    return f"{module} {hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:16]}"

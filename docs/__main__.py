@@ -1,0 +1,39 @@
+"""`python -m docs`: build the documentation site into build/site/html; warnings and dead local links are errors."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from docs.make.links import dead_links
+from docs.make.tree import BUILD, make_tree
+
+
+def main() -> int:
+    """Make the source tree, run Sphinx over it, check the local links of what came out; 0 if all is well."""
+    parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
+    parser.add_argument("--out", type=Path, default=BUILD / "html", help="where the pages go (build/site/html)")
+    parser.add_argument("--fresh", action="store_true", help="read every page anew")
+    options = parser.parse_args()
+    try:
+        from sphinx.cmd.build import build_main
+    except ModuleNotFoundError as error:
+        print(f'docs: {error.name} is missing: pip install -e ".[docs]"', file=sys.stderr)
+        return 2
+    begin = time.perf_counter()
+    tree = make_tree()
+    # No jobs in parallel: two pages a process cost more than they save at this size.
+    flags = ["-q", "-W", "--keep-going", "-b", "dirhtml", "-c", "docs", "-d", str(BUILD / "doctrees")]
+    failed = build_main([*flags, *(["-E", "-a"] if options.fresh else []), str(tree), str(options.out)])
+    dead = dead_links(options.out)
+    for line in dead:
+        print(f"docs: {line}", file=sys.stderr)
+    pages = len(list(options.out.rglob("index.html")))
+    print(f"docs: {pages} pages in {options.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
+    return 1 if failed or dead else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the documentation site is made of: pages written at build time from docstrings, tables and notebooks."""

@@ -1,0 +1,86 @@
+"""The source tree that Sphinx reads: the pages of docs as they are, and beside them those made at build time.
+
+It lies in build/site/tree, where `docs` is a copy and everything else of the repository a link, so that the pages'
+links to notebooks, specs and sources lead to them from there as well.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build" / "site"
+BESIDE = ("agents", "analysis", "banditlab", "benchmarks", "envs", "runs", "tests", ".ci")
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""Pages of the repository's own folder that are pages of the site, too."""
+
+
+def make_tree(tree: Path = BUILD / "tree") -> Path:
+    """Return the folder Sphinx reads, its files written where they differ from what is there."""
+    from docs.make import algorithms, api, gallery
+
+    docs = tree / "docs"
+    wanted: dict[Path, bytes] = {}
+    for file in sorted((ROOT / "docs").rglob("*")):
+        inside = file.relative_to(ROOT / "docs")
+        if file.is_file() and "__pycache__" not in inside.parts and inside.parts[0] != "make":
+            wanted[inside] = file.read_bytes()
+    for name, page in PAGES.items():
+        wanted[Path(page)] = _from_top((ROOT / name).read_text(encoding="utf-8")).encode()
+    for made in (algorithms.pages(), api.pages(), gallery.pages()):
+        wanted |= {Path(name): text.encode() for name, text in made.items()}
+    for page, content in wanted.items():
+        if page.suffix == ".md":
+            wanted[page] = _to_pages(content.decode(), len(page.parts) - 1).encode()
+    for page in [page for page in wanted if page.suffix == ".md"]:
+        wanted[page] = _without_empty_patterns(wanted[page].decode(), page.parent, wanted).encode()
+    _write(docs, wanted)
+    for name in (*BESIDE, "README.md", "CITATION.cff", "LICENSE", "pyproject.toml"):
+        link = tree / name
+        if (ROOT / name).exists() and not link.is_symlink():
+            link.symlink_to(ROOT / name)
+    return docs
+
+
+def _from_top(text: str) -> str:
+    """Return a page of the repository's own folder as one of docs: its links go from there."""
+    text = re.sub(r"\]\(docs/", "](", text)
+    return re.sub(
+        r"\]\((?!https?:|#|/)(?=(?:\w+/|README)[^)]*\))(?!(?:results|theory|decisions|images)/|architecture)",
+        "](../",
+        text,
+    )
+
+
+def _to_pages(text: str, depth: int) -> str:
+    """Return a page whose links to CONTRIBUTING.md and CHANGELOG.md lead to their pages of the site."""
+    for name, page in PAGES.items():
+        text = text.replace(f"]({'../' * (depth + 1)}{name}", f"]({'../' * depth}{page}")
+    return text
+
+
+def _without_empty_patterns(text: str, folder: Path, wanted: Iterable[Path]) -> str:
+    """Return a page without the patterns of its tables of contents that no page matches yet."""
+    beside = [page.relative_to(folder) for page in wanted if page.is_relative_to(folder)]
+
+    def kept(block: re.Match[str]) -> str:
+        lines = block.group().split("\n")
+        return "\n".join(line for line in lines if "*" not in line or any(page.match(f"{line}.md") for page in beside))
+
+    return re.sub(r"^```\{toctree\}\n.*?^```", kept, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _write(folder: Path, wanted: dict[Path, bytes]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in [f for f in folder.rglob("*") if f.is_file() and f.relative_to(folder) not in wanted]:
+        file.unlink()
+    for inside, content in wanted.items():
+        file = folder / inside
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.is_file() or file.read_bytes() != content:
+            file.write_bytes(content)
+    for empty in sorted((f for f in folder.rglob("*") if f.is_dir() and not any(f.iterdir())), reverse=True):
+        shutil.rmtree(empty)

@@ -122,8 +122,8 @@ def folklore_inexact(
     The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With rho = z - g + At
     softmax(z), what is left of the root's equation, Lemma 7 at z gives the round's term without rho, and rho adds
     u'rho - rho'Qc rho <= |u| |rho|, u = s - e_y + Qc (2 At e_y - diag(At)). |rho| <= (1 + R^2/(4 lambda)) |z - root|, since
-    At <= R^2/(2 lambda) and the softmax is 1/2-Lipschitz; |s - e_y| <= sqrt 2; and |Qc w| <= (c/sqrt 2) R^2/lambda: Qc <= c S <=
-    c/2, S sees the spread of w only, and that is at most 2 R^2/lambda.
+    At <= R^2/(2 lambda) and the softmax is 1/2-Lipschitz; |s - e_y| <= sqrt 2; and |Qc w| <= (c/sqrt 2) R^2/lambda: Qc <= c S
+    <= c/2, S sees the spread of w only, and that is at most 2 R^2/lambda.
     """
     numbers = (n_features, n_classes, norm_bound, radius, regularization, curvature)
     theorem_3 = folklore if curvature * radius**2 <= regularization else folklore_any_regularization
@@ -190,7 +190,7 @@ def folklore_kernel(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of kernel FOLKLORE: lambda K B^2 + ((1 + r)/(4c)) (K-1) d_eff (1 + ln(1 + c R^2 T/(2 lambda))), r = c R^2/(2 lambda).
+    """Regret of kernel FOLKLORE: lambda K B^2 + ((1 + r)/(4c)) (K-1) d_eff (1 + ln(1 + r T)), r = c R^2/(2 lambda).
 
     H_t is at most (1/2) (I - 11'/K) (x) phi phi', so that ln det(I + (c/lambda) sum H) <= (K-1) ln det(I + c G/(2 lambda)), G
     the Gram matrix; each of its terms is ln(1 + u) <= (u/(1 + u)) (1 + ln(1 + u)), and no eigenvalue of G exceeds T R^2.

@@ -117,6 +117,99 @@ def gaf_sampling_high_probability(
     return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
 
 
+@theorem(
+    source=_SOURCE + ", Conclusion (worked out here)",
+    unit="nats",
+    assumes="exact expectation, ||W_k|| <= B in the kernel's space, k(x, x) <= R^2, "
+    "effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
+    printed="left to future work",
+)
+def gaf_kernel(
+    rounds: float,
+    effective_dimension: float,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of exact kernel GAF: lambda K B^2 + (kappa/(4c)) (K-1) d_eff (1 + ln(1 + c R^2 n/(2 lambda))), kappa as in `gaf`.
+
+    The argument of `gaf` bounds the regret by lambda K B^2 + (kappa/(4c)) ln det(I + (c/lambda) sum H), and
+    `folklore_kernel` says why the determinant is at most this. A round's density is looked at in K - 1 dimensions whatever
+    the space is, so that kappa does not know it. NaN where c is not known to be admissible.
+    """
+    n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
+    if not is_admissible_on_ball(c, K, B, R):
+        return math.nan
+    variance = R**2 / (2.0 * lam)
+    kappa = math.exp(math.sqrt(2.0 * (K - 1) * variance) + variance)
+    log_det = (K - 1) * effective_dimension * (1.0 + math.log1p(0.5 * c * R**2 * n / lam))
+    return lam * K * B**2 + kappa / (4.0 * c) * log_det
+
+
+@theorem(
+    source=_SOURCE + ", Theorem 1",
+    unit="the loss",
+    assumes="(A1) to (A4) with alpha, zeta, beta, gamma (mixability, sharpness, beta, smoothness here), ||theta|| <= B, "
+    "lambda >= max(4, d) zeta/alpha",
+)
+def gaf_theorem_1(
+    rounds: float,
+    n_features: int,
+    margin_bound: float,
+    mixability: float,
+    sharpness: float,
+    beta: float,
+    smoothness: float,
+    regularization: float | None = None,
+) -> float:
+    """Regret of GAF over a loss: lambda B^2 + (d/alpha) (1/2 + 2 sqrt(3)/beta) ln(1 + n beta gamma/(2 lambda)).
+
+    margin_bound is B, the bound of ||theta||; mixability is alpha, sharpness zeta, smoothness gamma. regularization None is
+    max(4, d) zeta/alpha, the least that the theorem allows; NaN below it.
+    """
+    n, d, B, alpha, zeta, gamma = rounds, n_features, margin_bound, mixability, sharpness, smoothness
+    least = max(4, d) * zeta / alpha
+    lam = least if regularization is None else regularization
+    if lam < least * (1.0 - 1e-12):
+        return math.nan
+    return lam * B**2 + d / alpha * (0.5 + 2.0 * math.sqrt(3.0) / beta) * math.log1p(n * beta * gamma / (2.0 * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Proposition 3 with m = n^3 ln(n/delta)",
+    unit="nats",
+    assumes="with probability 1 - delta over independent samples that the label does not depend on, mu = `gaf_mu`",
+    printed="m = n^3 ln(n/delta) and no constant: K stands outside of m, and mu n for 2 mu n",
+)
+def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
+    """What sampling and smoothing add at the printed m = ceil(n^3 ln(n/delta)): about 3 K^(1/3), whatever n is.
+
+    `gaf_sampling_high_probability` at that m and mu = (K ln(n/delta)/m)^(1/3), which makes epsilon and mu one: n (epsilon +
+    2 mu) = 3 n mu <= 3 K^(1/3). Infinite where mu is above 1/2.
+    """
+    n = max(rounds, 1.0)
+    m = gaf_samples(n, probability)
+    mu = (n_classes * math.log(n / probability) / m) ** (1.0 / 3.0)
+    if mu > 0.5:
+        return math.inf
+    return rounds * (math.sqrt(n_classes * math.log(n / probability) / (mu * m)) + 2.0 * mu)
+
+
+@within(beyond=math.inf)
+def gaf_samples(rounds: float, probability: float) -> float:
+    """Return Proposition 3's number of samples a round, n^3 ln(n/delta) rounded up, 1 or more."""
+    n = max(rounds, 1.0)
+    return max(1.0, float(math.ceil(n**3 * math.log(n / probability))))
+
+
+@within(beyond=math.inf)
+def gaf_mu(rounds: float, n_classes: int, samples: float, probability: float) -> float:
+    """Return Proposition 3's mu as its proof has it, (K ln(n/delta)/m)^(1/3), at most 1/2."""
+    return min(0.5, (n_classes * math.log(max(rounds, 1.0) / probability) / samples) ** (1.0 / 3.0))
+
+
 @within(beyond=math.inf)
 def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
     """Return the lambda of Corollary 2, 32 K d R^2."""

@@ -253,7 +253,7 @@ class FolkloreDirect(Forecaster):
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
         R, lam = self.problem.radius, self.regularization
-        doubtful = R**2 > DIGITS * lam or not self.state.longest[0] <= (BEYOND * R) ** 2
+        doubtful = DIGITS * lam < R**2 or not self.state.longest[0] <= (BEYOND * R) ** 2
         if doubtful or not self._proved():
             return math.nan
         return lam * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])

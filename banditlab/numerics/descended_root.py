@@ -1,8 +1,8 @@
 """FOLKLORE's root z = g - At softmax(z) by gradient descent (Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Appendix E).
 
-With z = At^{1/2} zt the root minimises (E.1), (1/2)|zt|^2 - <zt, At^{-1/2} g> + ln sum_k exp((At^{1/2} zt)_k), which is 1-strongly
-convex and (1 + lmax(At)/2)-smooth, as the Hessian of the last term is At^{1/2} S At^{1/2} and S is at most 1/2. Here zt is written
-At^{-1/2} g - v, so that no inverse is needed: z = g - At^{1/2} v, v from 0.
+With z = At^{1/2} zt the root minimises (E.1), (1/2)|zt|^2 - <zt, At^{-1/2} g> + ln sum_k exp((At^{1/2} zt)_k), which is
+1-strongly convex and (1 + lmax(At)/2)-smooth, as the Hessian of the last term is At^{1/2} S At^{1/2} and S is at most 1/2.
+Here zt is written At^{-1/2} g - v, so that no inverse is needed: z = g - At^{1/2} v, v from 0.
 """
 
 from __future__ import annotations

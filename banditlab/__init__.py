@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from banditlab.estimator import OnlineClassifier as OnlineClassifier
     from banditlab.problem import Decision as Decision
     from banditlab.problem import Problem as Problem
+    from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
 
 _PLACES = {
     "BanditlabError": "banditlab.errors",
     "Decision": "banditlab.problem",
     "OnlineClassifier": "banditlab.estimator",
+    "OnlineRegressor": "banditlab.regression.estimator",
     "Problem": "banditlab.problem",
     "Sweep": "banditlab.engine.sweep",
     "best_in_ball": "banditlab.comparators.ball",

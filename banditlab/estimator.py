@@ -40,7 +40,90 @@ class BinaryOnlyError(IncompatibleError, ValueError):
     """A forecaster of two classes was given more; scikit-learn expects a ValueError."""
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class ScaledContexts:
+    """Rows of a table as contexts: scaled as `scaling` says, with a constant appended, none longer than R.
+
+    A subclass has `scaling` and `fit_intercept`, and says in `_reach` what R is.
+    """
+
+    scaling: str
+    fit_intercept: bool
+
+    def _reach(self) -> float:
+        """R, the largest norm of a context."""
+        raise NotImplementedError
+
+    def _fix_scale(self, X: Any) -> None:
+        """Choose the affine map of `_map`."""
+        d = X.shape[1]
+        self._offset, self._scale = np.zeros(d), np.ones(d)
+        self._exponent = np.zeros(d, np.int64)
+        self._constant = np.ones(1 if self.fit_intercept else 0)
+        if self.scaling == "none":
+            return
+        if sparse.issparse(X):
+            self._fix_sparse_scale(X)
+            return
+        # Nothing that is squared below is then too large or too small for it.
+        self._exponent = exponent(
+            np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
+        )
+        X = divided(X, self._exponent)
+        if self.scaling == "standardize":
+            self._offset = X.mean(axis=0)
+            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
+            constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+            self._scale = np.where(constant, 1.0, X.std(axis=0))
+        self._bring_to_one(largest_norm((X - self._offset) / self._scale))
+
+    def _fix_sparse_scale(self, X: Any) -> None:
+        """Choose the map for rows in CSR form (n, d): nothing is subtracted."""
+        n, d = X.shape
+        columns = abs(X).max(axis=0).toarray().ravel()
+        self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
+        X = _rescaled(X, self._exponent, self._scale)
+        if self.scaling == "standardize":
+            entries = np.bincount(X.indices, minlength=d)
+            mean = np.bincount(X.indices, X.data, d) / n
+            off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
+            largest = abs(X).max(axis=0).toarray().ravel()
+            deviation = np.sqrt(off / n)
+            # A feature that varies by rounding errors only is constant, as for dense rows.
+            self._scale = np.where(deviation <= 10.0 * np.finfo(np.float64).eps * largest, 1.0, deviation)
+            X = _rescaled(X, np.zeros(d, np.int64), self._scale)
+        self._bring_to_one(largest_norm(X))
+
+    def _bring_to_one(self, largest: float) -> None:
+        """Divide by the largest norm of a row, the intercept included."""
+        if self.fit_intercept:
+            self._constant *= np.sqrt(0.5)
+            largest *= np.sqrt(2.0)
+        self._scale = self._scale * largest
+
+    def _contexts(self, X: Any) -> Any:
+        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
+        return within(self._map(X), self._reach())
+
+    def _map(self, X: Any) -> Any:
+        """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
+        if sparse.issparse(X):
+            return self._map_sparse(X)
+        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
+            scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
+        return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
+
+    def _map_sparse(self, X: Any) -> Any:
+        """Return rows in CSR form as `_map` does; an offset that dense rows have left makes them dense."""
+        if self._offset.any():
+            return self._map(X.toarray())
+        with np.errstate(over="ignore"):
+            scaled = _rescaled(X, self._exponent, self._scale)
+        np.clip(scaled.data, -FARTHEST, FARTHEST, out=scaled.data)
+        constant = sparse.csr_matrix(np.tile(self._constant, (X.shape[0], 1)))
+        return sparse.hstack([scaled, constant], format="csr")
+
+
+class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     """A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
 
     Problem: n examples drawn independently from one law; small expected logistic loss on a new one.
@@ -166,8 +249,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Forget what was learnt, then run the forecaster over the sample X (n, d), y (n,), rows as often as they weigh."""
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
-        generators = _generator(self.random_state).spawn(3)
-        rows, targets = _played(rows, targets, sample_weight, generators[1])
+        generators = generator_of(self.random_state).spawn(3)
+        rows, targets = played(rows, targets, sample_weight, generators[1])
         classes, labels = np.unique(targets, return_inverse=True)
         contexts = self._begin(rows, classes, self.passes * len(targets), generators)
         for _ in range(self.passes):
@@ -195,8 +278,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if not first and not np.array_equal(known, self.classes_):
             raise UsageError(f"classes = {known} is not the same as on the last call to partial_fit, {self.classes_}")
         _positions(targets, known)  # a class that is not known is refused, whatever the row weighs
-        generators = _generator(self.random_state).spawn(3) if first else None
-        rows, targets = _played(rows, targets, sample_weight, generators[1] if generators else self._coins)
+        generators = generator_of(self.random_state).spawn(3) if first else None
+        rows, targets = played(rows, targets, sample_weight, generators[1] if generators else self._coins)
         labels = _positions(targets, known)
         contexts = self._contexts(rows) if generators is None else self._begin(rows, known, None, generators)
         self._run(contexts, labels)
@@ -248,7 +331,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self._order, self._coins, own = generators
         self._fix_scale(X)
         contexts = self._map(X)
-        norm = float(self.radius) if self.radius is not None else _largest_norm(contexts)
+        norm = float(self.radius) if self.radius is not None else largest_norm(contexts)
         problem = Problem(contexts.shape[1], K, norm, horizon)
         try:
             self.forecaster_ = self._make(problem, own)
@@ -261,7 +344,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.n_rounds_ = 0
         self._kept: list[Forecaster] = [self.forecaster_] * self.samples if self.average == "sample" else []
         self.times_ = np.zeros(len(self._kept), dtype=np.int64)
-        return _within(contexts, norm)
+        return within(contexts, norm)
 
     def _make(self, problem: Problem, rng: np.random.Generator) -> Forecaster:
         cls = registry().load("forecasters", self.forecaster)
@@ -272,74 +355,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         forecaster: Forecaster = cls(problem, rng, **cls.settings_at(self.norm_bound, given))
         return forecaster
 
-    def _fix_scale(self, X: Any) -> None:
-        """Choose the affine map of `_map`."""
-        d = X.shape[1]
-        self._offset, self._scale = np.zeros(d), np.ones(d)
-        self._exponent = np.zeros(d, np.int64)
-        self._constant = np.ones(1 if self.fit_intercept else 0)
-        if self.scaling == "none":
-            return
-        if sparse.issparse(X):
-            self._fix_sparse_scale(X)
-            return
-        # Nothing that is squared below is then too large or too small for it.
-        self._exponent = exponent(
-            np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
-        )
-        X = divided(X, self._exponent)
-        if self.scaling == "standardize":
-            self._offset = X.mean(axis=0)
-            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
-            constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
-            self._scale = np.where(constant, 1.0, X.std(axis=0))
-        self._bring_to_one(_largest_norm((X - self._offset) / self._scale))
-
-    def _fix_sparse_scale(self, X: Any) -> None:
-        """Choose the map for rows in CSR form (n, d): nothing is subtracted."""
-        n, d = X.shape
-        columns = abs(X).max(axis=0).toarray().ravel()
-        self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
-        X = _rescaled(X, self._exponent, self._scale)
-        if self.scaling == "standardize":
-            entries = np.bincount(X.indices, minlength=d)
-            mean = np.bincount(X.indices, X.data, d) / n
-            off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
-            largest = abs(X).max(axis=0).toarray().ravel()
-            deviation = np.sqrt(off / n)
-            # A feature that varies by rounding errors only is constant, as for dense rows.
-            self._scale = np.where(deviation <= 10.0 * np.finfo(np.float64).eps * largest, 1.0, deviation)
-            X = _rescaled(X, np.zeros(d, np.int64), self._scale)
-        self._bring_to_one(_largest_norm(X))
-
-    def _bring_to_one(self, largest: float) -> None:
-        """Divide by the largest norm of a row, the intercept included."""
-        if self.fit_intercept:
-            self._constant *= np.sqrt(0.5)
-            largest *= np.sqrt(2.0)
-        self._scale = self._scale * largest
-
-    def _contexts(self, X: Any) -> Any:
-        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
-        return _within(self._map(X), self.forecaster_.problem.radius)
-
-    def _map(self, X: Any) -> Any:
-        """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
-        if sparse.issparse(X):
-            return self._map_sparse(X)
-        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
-            scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
-        return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
-
-    def _map_sparse(self, X: Any) -> Any:
-        """Return rows in CSR form as `_map` does; an offset that dense rows have left makes them dense."""
-        if self._offset.any():
-            return self._map(X.toarray())
-        with np.errstate(over="ignore"):
-            scaled = _rescaled(X, self._exponent, self._scale)
-        np.clip(scaled.data, -FARTHEST, FARTHEST, out=scaled.data)
-        constant = sparse.csr_matrix(np.tile(self._constant, (X.shape[0], 1)))
-        return sparse.hstack([scaled, constant], format="csr")
+    def _reach(self) -> float:
+        """R of the forecaster's problem."""
+        return self.forecaster_.problem.radius
 
     def _taken(self, contexts: Any) -> Any:
         """Return contexts as the forecaster takes a block of them: dense, unless it has kernels for sparse ones."""
@@ -423,7 +441,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return answer
 
 
-def _generator(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
+def generator_of(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, dtype=np.uint32))
     return np.random.default_rng(random_state)
@@ -436,7 +454,7 @@ def _rebuilt(player: Forecaster) -> Forecaster:
     return copied
 
 
-def _played(
+def played(
     X: Any, y: NDArray[Any], sample_weight: ArrayLike | None, coins: np.random.Generator
 ) -> tuple[Any, NDArray[Any]]:
     """Return rows and targets, each as often as it is to be played; a UsageError for weights that no rounds can be."""
@@ -476,7 +494,7 @@ def _row_norms(X: Any) -> tuple[Floats, Floats]:
     return largest, np.sqrt(np.bincount(rows, np.square(X.data / safe[rows]), X.shape[0]))
 
 
-def _largest_norm(X: Any) -> float:
+def largest_norm(X: Any) -> float:
     """Return the largest row norm, or 1 if all rows are zero."""
     if sparse.issparse(X):
         largest, lengths = _row_norms(X)
@@ -485,7 +503,7 @@ def _largest_norm(X: Any) -> float:
     return float(divided(np.linalg.norm(divided(X, e), axis=1).max(), -e)) or 1.0
 
 
-def _within(X: Any, radius: float) -> Any:
+def within(X: Any, radius: float) -> Any:
     """Return X (n, d) with the rows whose norm lies beyond the radius, by more than rounding, shortened to it."""
     if sparse.issparse(X):
         largest, lengths = _row_norms(X)

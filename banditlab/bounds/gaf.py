@@ -178,6 +178,44 @@ def gaf_theorem_1(
 
 
 @theorem(
+    source=_SOURCE + ", Section 4.1, with the constants of Vovk 2001 (Cesa-Bianchi and Lugosi 2006, Theorem 11.8)",
+    unit="squared targets",
+    assumes="squared loss (z - y)^2, |y| <= Y, ||theta|| <= B, ||x|| <= R, any lambda > 0",
+    printed="1 + 8 Y^2 d ln(1 + 16 n B^2 R^2), of Theorem 1's constants; (A4) there with gamma = R^2 for 2 R^2",
+)
+def vovk_azoury_warmuth(
+    rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
+) -> float:
+    """Regret of Vovk, Azoury and Warmuth: lambda B^2 + Y^2 d ln(1 + n R^2/(d lambda)), B the bound of ||theta||.
+
+    The argument: surrogates are exact, so that a round costs (prediction - y)^2 - (m - y)^2/(1 + q), prediction = m/(1
+    + q), q = x'A_{t-1}^{-1}x: that is q/(1 + q) (y^2 - prediction^2 (1 + q)) <= Y^2 ln(1 + q), and the logarithms add
+    up to ln det(A_n/lambda).
+    """
+    n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
+    return lam * B**2 + Y**2 * d * math.log1p(n * R**2 / (d * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Conclusion (Huber's loss, worked out here)",
+    unit="the loss",
+    assumes="Huber's loss, u^2/2 up to a threshold >= max(2 Y, B R + Y), |y| <= Y, ||theta|| <= B, ||x|| <= R, lambda > 0",
+    printed="left to future work",
+)
+def gaf_huber(
+    rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
+) -> float:
+    """Regret of GAF on Huber's loss: lambda B^2 + (Y^2/2) d ln(1 + n R^2/(2 d lambda)), B the bound of ||theta||.
+
+    Where the implicit step z stays within the threshold of y the surrogate is u^2/2, and the mixture's loss, at most that of
+    u^2/2, exceeds what the least value grows by, (m - y)^2/(2 + q), by at most (Y^2/2) ln(1 + q/2). Where it does not, the
+    least value grows by threshold^2/2 >= 2 Y^2 at least, the largest loss a prediction in [-Y, Y] can have, and A stays.
+    """
+    n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
+    return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))
+
+
+@theorem(
     source=_SOURCE + ", Proposition 3 with m = n^3 ln(n/delta)",
     unit="nats",
     assumes="with probability 1 - delta over independent samples that the label does not depend on, mu = `gaf_mu`",

@@ -155,20 +155,17 @@ def folklore_frobenius(
     frobenius_bound: float,
     radius: float,
     regularization: float,
-    curvature: float | None = None,
+    curvature: float,
 ) -> float:
     """Regret of FOLKLORE over the Frobenius ball: lambda D^2 + ((1 + r)/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
 
     As `folklore_any_regularization`: r = c R^2/(2 lambda), and lambda ||W||_F^2 is at most lambda D^2, not lambda K B^2.
     Two rows of W differ by at most sqrt(2) D, so that a ball of radius sqrt(K) B, which holds the row ball of B, needs a
     curvature smaller by about sqrt(K/2), and a ball of radius B, within the row ball, one larger by sqrt(2).
-    curvature None is the simple one for B = D/sqrt(2). NaN where c is not known to be admissible.
+    NaN where c is not known to be admissible.
     """
-    K, d, lam, B = n_classes, n_features, regularization, frobenius_bound / math.sqrt(2.0)
-    if not B > 0.0:
-        return math.nan
-    c = simple_curvature(K, B, radius) if curvature is None else curvature
-    if not is_admissible_on_ball(c, K, B, radius):
+    K, d, lam, c = n_classes, n_features, regularization, curvature
+    if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
         return math.nan
     ratio = c * radius**2 / lam
     log_det = (K - 1) * d * math.log1p(ratio * rounds / (K * d))

@@ -12,9 +12,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.losses import softmax
-
 Floats = NDArray[np.float64]
+
+
+def softmax(z: Floats) -> Floats:
+    """Return exp(z_k) / sum_j exp(z_j) for z (K,)."""
+    shifted: Floats = np.exp(z - z.max())
+    return shifted / shifted.sum()
 
 
 def descent_steps(largest: float, accuracy: float) -> int:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from banditlab.policy.policy import Policy as Policy
     from banditlab.problem import Decision as Decision
     from banditlab.problem import Problem as Problem
+    from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
 
 _PLACES = {
     "BanditlabError": "banditlab.errors",
     "Decision": "banditlab.problem",
     "OnlineClassifier": "banditlab.estimator",
+    "OnlineRegressor": "banditlab.regression.estimator",
     "Policy": "banditlab.policy.policy",
     "Problem": "banditlab.problem",
     "Sweep": "banditlab.engine.sweep",

@@ -7,12 +7,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import IncompatibleError, UsageError, nearest
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Problem
@@ -25,9 +27,103 @@ BLOCK = 4096
 """Rows learnt in one call, which bounds the scratch memory."""
 FARTHEST = 1e300
 """Entries of contexts are cut to this before they are shortened."""
+MOST_PLAYS = 100_000_000
+"""Rounds that the sample weights of one call may ask for."""
+POOR = {
+    "ons": "its theorem's step is of order e^(-2 B R): at norm_bound = 100 it does not move",
+    "aggregating": "a thousand models drawn from a ball of radius 100 in K d dimensions: hardly one is near a good one",
+}
+"""Forecasters that predict badly at their defaults, and why: scikit-learn is told so, as its own tag has it."""
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class BinaryOnlyError(IncompatibleError, ValueError):
+    """A forecaster of two classes was given more; scikit-learn expects a ValueError."""
+
+
+class ScaledContexts:
+    """Rows of a table as contexts: scaled as `scaling` says, with a constant appended, none longer than R.
+
+    A subclass has `scaling` and `fit_intercept`, and says in `_reach` what R is.
+    """
+
+    scaling: str
+    fit_intercept: bool
+
+    def _reach(self) -> float:
+        """R, the largest norm of a context."""
+        raise NotImplementedError
+
+    def _fix_scale(self, X: Any) -> None:
+        """Choose the affine map of `_map`."""
+        d = X.shape[1]
+        self._offset, self._scale = np.zeros(d), np.ones(d)
+        self._exponent = np.zeros(d, np.int64)
+        self._constant = np.ones(1 if self.fit_intercept else 0)
+        if self.scaling == "none":
+            return
+        if sparse.issparse(X):
+            self._fix_sparse_scale(X)
+            return
+        # Nothing that is squared below is then too large or too small for it.
+        self._exponent = exponent(
+            np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
+        )
+        X = divided(X, self._exponent)
+        if self.scaling == "standardize":
+            self._offset = X.mean(axis=0)
+            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
+            constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+            self._scale = np.where(constant, 1.0, X.std(axis=0))
+        self._bring_to_one(largest_norm((X - self._offset) / self._scale))
+
+    def _fix_sparse_scale(self, X: Any) -> None:
+        """Choose the map for rows in CSR form (n, d): nothing is subtracted."""
+        n, d = X.shape
+        columns = abs(X).max(axis=0).toarray().ravel()
+        self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
+        X = _rescaled(X, self._exponent, self._scale)
+        if self.scaling == "standardize":
+            entries = np.bincount(X.indices, minlength=d)
+            mean = np.bincount(X.indices, X.data, d) / n
+            off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
+            largest = abs(X).max(axis=0).toarray().ravel()
+            deviation = np.sqrt(off / n)
+            # A feature that varies by rounding errors only is constant, as for dense rows.
+            self._scale = np.where(deviation <= 10.0 * np.finfo(np.float64).eps * largest, 1.0, deviation)
+            X = _rescaled(X, np.zeros(d, np.int64), self._scale)
+        self._bring_to_one(largest_norm(X))
+
+    def _bring_to_one(self, largest: float) -> None:
+        """Divide by the largest norm of a row, the intercept included."""
+        if self.fit_intercept:
+            self._constant *= np.sqrt(0.5)
+            largest *= np.sqrt(2.0)
+        self._scale = self._scale * largest
+
+    def _contexts(self, X: Any) -> Any:
+        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
+        return within(self._map(X), self._reach())
+
+    def _map(self, X: Any) -> Any:
+        """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
+        if sparse.issparse(X):
+            return self._map_sparse(X)
+        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
+            scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
+        return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
+
+    def _map_sparse(self, X: Any) -> Any:
+        """Return rows in CSR form as `_map` does; an offset that dense rows have left makes them dense."""
+        if self._offset.any():
+            return self._map(X.toarray())
+        with np.errstate(over="ignore"):
+            scaled = _rescaled(X, self._exponent, self._scale)
+        np.clip(scaled.data, -FARTHEST, FARTHEST, out=scaled.data)
+        constant = sparse.csr_matrix(np.tile(self._constant, (X.shape[0], 1)))
+        return sparse.hstack([scaled, constant], format="csr")
+
+
+class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     """A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
 
     Problem: n examples drawn independently from one law; small expected logistic loss on a new one.
@@ -47,6 +143,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     expectations over sample, tau and the new example; for m states by convexity of the logistic loss in the
     probabilities. `forecaster_.bound(n) / n` is that number. One pass only: `passes` > 1 is refused. With `scaling`
     other than "none" the scale comes from the sample itself and the statement is exact for the scaled contexts only.
+    With sample weights the sample is the rows as they were played.
+
+    Sample weights: a row of weight w is played w times; of a fraction, once more with that probability, so that the sum
+    of the losses learnt has the weighted sum as its mean. A row of weight 0 is as if it were not there. Weights are
+    numbers of rounds: weights that sum to 1 make one round.
 
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything divided by
@@ -67,7 +168,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     forecaster
         Its id, as `banditlab list forecasters` shows them. "folklore" takes any number of classes, "aioli" two.
     norm_bound
-        B, the largest norm of a row of W, in units of 1 / R. As for C of LogisticRegression, larger is freer.
+        B, the largest norm of a row of W, in units of 1 / R. As for C of LogisticRegression, larger is freer. The grid of
+        `b-grid` is made long enough for it unless `settings` say what the grid is.
     settings
         Other settings of the forecaster, by name.
     passes
@@ -143,19 +245,30 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # -------------------------------------------------------------------------------------------------------- learning
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget what was learnt, then run the forecaster over the sample X (n, d), y (n,)."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget what was learnt, then run the forecaster over the sample X (n, d), y (n,), rows as often as they weigh."""
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
+        generators = generator_of(self.random_state).spawn(3)
+        rows, targets = played(rows, targets, sample_weight, generators[1])
         classes, labels = np.unique(targets, return_inverse=True)
-        contexts = self._begin(rows, classes, horizon=self.passes * len(rows))
+        contexts = self._begin(rows, classes, self.passes * len(targets), generators)
         for _ in range(self.passes):
-            order = self._order.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
+            order = self._order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
             self._run(contexts[order], labels[order])
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go on with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`."""
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go on with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`.
+
+        A row is played as often as its weight says, the plays one after another.
+        """
         self._check_settings()
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
@@ -164,14 +277,37 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         known: NDArray[Any] = self.classes_ if classes is None else unique_labels(classes)
         if not first and not np.array_equal(known, self.classes_):
             raise UsageError(f"classes = {known} is not the same as on the last call to partial_fit, {self.classes_}")
+        _positions(targets, known)  # a class that is not known is refused, whatever the row weighs
+        generators = generator_of(self.random_state).spawn(3) if first else None
+        rows, targets = played(rows, targets, sample_weight, generators[1] if generators else self._coins)
         labels = _positions(targets, known)
-        contexts = self._begin(rows, known, horizon=None) if first else self._contexts(rows)
+        contexts = self._contexts(rows) if generators is None else self._begin(rows, known, None, generators)
         self._run(contexts, labels)
         return self
 
-    def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Floats, NDArray[Any]]:
-        """Return rows (n, d) and targets (n,), checked; `reset` for the first data this estimator sees."""
-        rows, targets = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
+    def __sklearn_tags__(self) -> Tags:
+        """Return what scikit-learn is to know: sparse X is taken, and whether the forecaster is of two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = not self._binary_only()
+        tags.classifier_tags.poor_score = self.forecaster in POOR and not self.settings
+        return tags
+
+    def _binary_only(self) -> bool:
+        """Whether the forecaster with these settings refuses three classes and takes two, in one dimension."""
+        try:
+            self._make(Problem(1, 2, 1.0, 1), np.random.default_rng(0))
+        except Exception:  # settings that no forecaster takes: `fit` says so
+            return False
+        try:
+            self._make(Problem(1, 3, 1.0, 1), np.random.default_rng(0))
+        except IncompatibleError:
+            return True
+        return False
+
+    def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray[Any]]:
+        """Return rows (n, d), dense or CSR, and targets (n,), checked; `reset` for the first data this estimator sees."""
+        rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset)
         check_classification_targets(targets)
         return rows, targets
 
@@ -187,72 +323,52 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             if self.scaling != "none":
                 raise UsageError(f"radius is for scaling = 'none'; with {self.scaling!r} contexts are brought to R = 1")
 
-    def _begin(self, X: Floats, classes: NDArray[Any], horizon: int | None) -> Floats:
+    def _begin(self, X: Any, classes: NDArray[Any], horizon: int | None, generators: list[np.random.Generator]) -> Any:
         """Fix scale and classes, make a new forecaster, and return the contexts of X."""
         K = len(classes)
         if K < 2:
             raise UsageError(f"a classifier needs at least 2 classes, y has {K} class")
-        self._order, self._coins, own = _generator(self.random_state).spawn(3)
+        self._order, self._coins, own = generators
         self._fix_scale(X)
         contexts = self._map(X)
-        norm = float(self.radius) if self.radius is not None else _largest_norm(contexts)
+        norm = float(self.radius) if self.radius is not None else largest_norm(contexts)
         problem = Problem(contexts.shape[1], K, norm, horizon)
-        self.forecaster_ = self._make(problem, own)
+        try:
+            self.forecaster_ = self._make(problem, own)
+        except IncompatibleError as error:
+            if K == 2 or not self._binary_only():
+                raise
+            said = "Only binary classification is supported. The type of the target is multiclass"
+            raise BinaryOnlyError(f"{said}: {error}") from error
         self.classes_ = classes
         self.n_rounds_ = 0
         self._kept: list[Forecaster] = [self.forecaster_] * self.samples if self.average == "sample" else []
         self.times_ = np.zeros(len(self._kept), dtype=np.int64)
-        return _within(contexts, norm)
+        return within(contexts, norm)
 
     def _make(self, problem: Problem, rng: np.random.Generator) -> Forecaster:
         cls = registry().load("forecasters", self.forecaster)
-        settings = {"norm_bound": self.norm_bound} | (self.settings or {})
-        for name in settings:
+        given = self.settings or {}
+        for name in given:
             if name not in cls.own_settings():
                 raise UsageError(f"{self.forecaster} has no setting {name!r}{nearest(name, cls.own_settings())}")
-        forecaster: Forecaster = cls(problem, rng, **settings)
+        forecaster: Forecaster = cls(problem, rng, **cls.settings_at(self.norm_bound, given))
         return forecaster
 
-    def _fix_scale(self, X: Floats) -> None:
-        """Choose the affine map of `_map`."""
-        d = X.shape[1]
-        self._offset, self._scale = np.zeros(d), np.ones(d)
-        self._exponent = np.zeros(d, np.int64)
-        self._constant = np.ones(1 if self.fit_intercept else 0)
-        if self.scaling == "none":
-            return
-        # Nothing that is squared below is then too large or too small for it.
-        self._exponent = exponent(
-            np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
-        )
-        X = divided(X, self._exponent)
-        if self.scaling == "standardize":
-            self._offset = X.mean(axis=0)
-            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
-            constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
-            self._scale = np.where(constant, 1.0, X.std(axis=0))
-        largest = _largest_norm((X - self._offset) / self._scale)
-        if self.fit_intercept:
-            self._constant *= np.sqrt(0.5)
-            largest *= np.sqrt(2.0)
-        self._scale = self._scale * largest
+    def _reach(self) -> float:
+        """R of the forecaster's problem."""
+        return self.forecaster_.problem.radius
 
-    def _contexts(self, X: Floats) -> Floats:
-        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
-        return _within(self._map(X), self.forecaster_.problem.radius)
+    def _taken(self, contexts: Any) -> Any:
+        """Return contexts as the forecaster takes a block of them: dense, unless it has kernels for sparse ones."""
+        return contexts.toarray() if sparse.issparse(contexts) and not self.forecaster_.sparse else contexts
 
-    def _map(self, X: Floats) -> Floats:
-        """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
-        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
-            scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
-        return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
-
-    def _run(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
+    def _run(self, contexts: Any, labels: NDArray[np.int64]) -> None:
         """Play the rounds, block by block."""
         for start in range(0, len(labels), BLOCK):
             self._run_block(contexts[start : start + BLOCK], labels[start : start + BLOCK])
 
-    def _run_block(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
+    def _run_block(self, contexts: Any, labels: NDArray[np.int64]) -> None:
         """Play the rounds, keeping the states that the reservoirs end up with."""
         n = len(labels)
         rounds = self.n_rounds_ + 1 + np.arange(n)
@@ -267,7 +383,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self._learn(contexts[now:], labels[now:])
         self.n_rounds_ += n
 
-    def _learn(self, contexts: Floats, labels: NDArray[np.int64]) -> None:
+    def _learn(self, contexts: Any, labels: NDArray[np.int64]) -> None:
+        contexts = self._taken(contexts)
         if isinstance(self.forecaster_, KernelForecaster):
             ignored = np.empty((len(labels), len(self.classes_)))
             self.forecaster_.forecast_block(contexts, labels, ignored)
@@ -291,9 +408,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Return the logarithms of the probabilities (n, K) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
-        contexts = self._contexts(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        if not sparse.issparse(rows):
+            return self._logs(self._contexts(rows))
+        parts = [rows[start : start + BLOCK] for start in range(0, rows.shape[0], BLOCK)]
+        return np.concatenate([self._logs(self._contexts(part)) for part in parts])
+
+    def _logs(self, contexts: Any) -> Floats:
+        """Return the logarithms of the probabilities (n, K) at contexts."""
         states = {id(state): state for state in self._kept or [self.forecaster_]}
-        logs = {key: _log_softmax(state.predict_many(contexts)) for key, state in states.items()}
+        taken = self._taken(contexts)
+        logs = {key: _log_softmax(state.predict_many(taken)) for key, state in states.items()}
         if len(logs) == 1:
             return next(iter(logs.values()))
         every = np.stack([logs[id(state)] for state in self._kept])
@@ -316,7 +441,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return answer
 
 
-def _generator(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
+def generator_of(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, dtype=np.uint32))
     return np.random.default_rng(random_state)
@@ -329,14 +454,66 @@ def _rebuilt(player: Forecaster) -> Forecaster:
     return copied
 
 
-def _largest_norm(X: Floats) -> float:
+def played(
+    X: Any, y: NDArray[Any], sample_weight: ArrayLike | None, coins: np.random.Generator
+) -> tuple[Any, NDArray[Any]]:
+    """Return rows and targets, each as often as it is to be played; a UsageError for weights that no rounds can be."""
+    if sample_weight is None:
+        return X, y
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    total = float(weights.sum())
+    if not total > 0.0:
+        raise UsageError("Sample weights must not be all zero: sample_weight must have a sum above 0")
+    if total > MOST_PLAYS:
+        raise UsageError(
+            f"sample_weight asks for {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"
+        )
+    whole = np.floor(weights)
+    fractions = weights - whole
+    if fractions.any():  # a stream of its own: what the other generators draw does not depend on the weights
+        whole += coins.spawn(1)[0].random(len(weights)) < fractions
+    plays = np.repeat(np.arange(len(y)), whole.astype(np.int64))
+    if not len(plays):
+        raise UsageError(
+            f"sample_weight makes no round: its sum is {total:.4g}, and a row of weight w is played w times"
+        )
+    return X[plays], y[plays]
+
+
+def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
+    """Return rows in CSR form times 2^-e over `scale`, column by column."""
+    data = divided(X.data, e[X.indices] if e.any() else 0) / scale[X.indices]
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+
+
+def _row_norms(X: Any) -> tuple[Floats, Floats]:
+    """Return of the rows in CSR form the largest entries (n,) and the lengths (n,) of the rows over these."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    largest = abs(X).max(axis=1).toarray().ravel()
+    safe = np.where(largest > 0.0, largest, 1.0)
+    return largest, np.sqrt(np.bincount(rows, np.square(X.data / safe[rows]), X.shape[0]))
+
+
+def largest_norm(X: Any) -> float:
     """Return the largest row norm, or 1 if all rows are zero."""
+    if sparse.issparse(X):
+        largest, lengths = _row_norms(X)
+        return float((largest * lengths).max(initial=0.0)) or 1.0
     e = exponent(np.abs(X).max(initial=0.0))
     return float(divided(np.linalg.norm(divided(X, e), axis=1).max(), -e)) or 1.0
 
 
-def _within(X: Floats, radius: float) -> Floats:
+def within(X: Any, radius: float) -> Any:
     """Return X (n, d) with the rows whose norm lies beyond the radius, by more than rounding, shortened to it."""
+    if sparse.issparse(X):
+        largest, lengths = _row_norms(X)
+        beyond = largest * lengths > radius * (1.0 + 1e-10)
+        if not beyond.any():
+            return X
+        rows = np.repeat(beyond, np.diff(X.indptr))
+        safe = np.repeat(np.where(beyond, largest, 1.0), np.diff(X.indptr))
+        factor = np.repeat(radius / np.where(beyond, lengths, 1.0), np.diff(X.indptr))
+        return sparse.csr_matrix((np.where(rows, X.data / safe * factor, X.data), X.indices, X.indptr), shape=X.shape)
     largest = np.abs(X).max(axis=1, keepdims=True)
     directions = X / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)

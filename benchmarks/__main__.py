@@ -27,6 +27,7 @@ PARTS = {
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
     "boosters": "what boosters of 100 trees cost beside their trees",
     "conformance": "45-digit forms, a search for false certificates, hidden labels: docs/results/conformance.md",
+    "papers": "the papers' remaining rows: bounds searched, inexact roots, SMP: docs/results/papers.md",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
     "peers": "our agents and other libraries' methods on identical digits streams",

@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "engine": BASE | {"engine", "doors", "registry", "comparators", "players", "numerics", "results", "envs"},
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
     "estimator": BASE | {"numerics", "players", "registry"},
+    "regression": BASE | {"regression", "doors", "bounds", "players", "numerics", "estimator"},
     "comparison": {
         "comparison",
         "engine",

@@ -28,6 +28,7 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(("edges_squared", "absolute_edges", "clip", "best_expert", "excess", "weights"), NONNEGATIVE),
     **dict.fromkeys(("norm_bound", "margin_bound", "radius", "regularization", "curvature", "beta"), POSITIVE),
     **dict.fromkeys(("deviation", "step"), POSITIVE),
+    **dict.fromkeys(("mixability", "sharpness", "smoothness", "target_bound"), POSITIVE),
     **dict.fromkeys(("regret", "member_regret", "error_rate"), EXTENDED),
     **dict.fromkeys(("n_features", "n_learners", "nodes", "members", "samples", "size"), (1.0, LARGEST)),
     "n_classes": (2.0, LARGEST),

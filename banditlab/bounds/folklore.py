@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
@@ -72,3 +72,130 @@ def folklore_any_regularization(
     scale = c * radius**2 / lam
     log_det = (K - 1) * d * math.log1p(scale * rounds / (K * d))
     return lam * K * norm_bound**2 + (1.0 + 0.5 * scale) / (4.0 * c) * log_det
+
+
+@theorem(
+    source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with A = A_t (bound worked out here)",
+    unit="nats",
+    assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c, any lambda > 0, the fixed point solved",
+    printed="not worked out there: the better choice in terms of regret, computationally expensive",
+)
+def folklore_after(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of FOLKLORE with Lemma 7 at A_t: lambda K B^2 + (1/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
+
+    A round's instantaneous regret is then at most tr(A_t^{-1} H_t), and the sum telescopes as it stands: no condition on
+    lambda, and none of the factors that make up for A_{t-1}. NaN where c is not known to be admissible.
+    """
+    if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
+        return math.nan
+    K, d, lam, c = n_classes, n_features, regularization, curvature
+    log_det = (K - 1) * d * math.log1p(c * radius**2 * rounds / (K * d * lam))
+    return lam * K * norm_bound**2 + log_det / (4.0 * c)
+
+
+@theorem(
+    source="Agarwal, Kale and Zimmert, ALT 2022, Remark 5 (bound worked out here)",
+    unit="nats",
+    assumes="as Theorem 3 at any lambda, every forecast within `error` of the root in Euclidean norm",
+    printed="additive error poly(1/T) is said to suffice; no constant",
+)
+def folklore_inexact(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+    error: float,
+) -> float:
+    """Regret of FOLKLORE solved to an accuracy: Theorem 3's + T (sqrt 2 + c R^2/(sqrt 2 lambda)) (1 + R^2/(4 lambda)) error.
+
+    The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With rho = z - g + At
+    softmax(z), what is left of the root's equation, Lemma 7 at z gives the round's term without rho, and rho adds
+    u'rho - rho'Qc rho <= |u| |rho|, u = s - e_y + Qc (2 At e_y - diag(At)). |rho| <= (1 + R^2/(4 lambda)) |z - root|, since
+    At <= R^2/(2 lambda) and the softmax is 1/2-Lipschitz; |s - e_y| <= sqrt 2; and |Qc w| <= (c/sqrt 2) R^2/lambda: Qc <= c S
+    <= c/2, S sees the spread of w only, and that is at most 2 R^2/lambda.
+    """
+    numbers = (n_features, n_classes, norm_bound, radius, regularization, curvature)
+    theorem_3 = folklore if curvature * radius**2 <= regularization else folklore_any_regularization
+    return theorem_3(rounds, *numbers) + rounds * _sensitivity(radius, regularization, curvature) * error
+
+
+@within(beyond=0.0)
+def folklore_error(rounds: float, radius: float, regularization: float, curvature: float) -> float:
+    """Return the error of every root that costs one nat in `folklore_inexact` over so many rounds."""
+    return 1.0 / (max(rounds, 1.0) * _sensitivity(radius, regularization, curvature))
+
+
+def _sensitivity(radius: float, regularization: float, curvature: float) -> float:
+    """Return how many nats a round may lose for every unit of error in its logits."""
+    ratio = radius**2 / regularization
+    return (math.sqrt(2.0) + curvature * ratio / math.sqrt(2.0)) * (1.0 + 0.25 * ratio)
+
+
+@theorem(
+    source=_SOURCE + ", on the Frobenius ball of NeurIPS 2021, Section 4.2",
+    unit="nats",
+    assumes="||W||_F <= D, ||x|| <= R, c admissible for logits whose differences are at most sqrt(2) D R, any lambda > 0",
+    printed="for the row ball only",
+)
+def folklore_frobenius(
+    rounds: float,
+    n_features: int,
+    n_classes: int,
+    frobenius_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of FOLKLORE over the Frobenius ball: lambda D^2 + ((1 + r)/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
+
+    As `folklore_any_regularization`: r = c R^2/(2 lambda), and lambda ||W||_F^2 is at most lambda D^2, not lambda K B^2.
+    Two rows of W differ by at most sqrt(2) D, so that a ball of radius sqrt(K) B, which holds the row ball of B, needs a
+    curvature smaller by about sqrt(K/2), and a ball of radius B, within the row ball, one larger by sqrt(2).
+    NaN where c is not known to be admissible.
+    """
+    K, d, lam, c = n_classes, n_features, regularization, curvature
+    if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
+        return math.nan
+    ratio = c * radius**2 / lam
+    log_det = (K - 1) * d * math.log1p(ratio * rounds / (K * d))
+    return lam * frobenius_bound**2 + (1.0 + 0.5 * ratio) / (4.0 * c) * log_det
+
+
+@theorem(
+    source=_SOURCE + ", with the effective dimension of COLT 2020, Section 4.1 (worked out here)",
+    unit="nats",
+    assumes="||W_k|| <= B in the kernel's space, k(x, x) <= R^2, effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
+    printed="not there: the dual form takes inner products only",
+)
+def folklore_kernel(
+    rounds: float,
+    effective_dimension: float,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of kernel FOLKLORE: lambda K B^2 + ((1 + r)/(4c)) (K-1) d_eff (1 + ln(1 + r T)), r = c R^2/(2 lambda).
+
+    H_t is at most (1/2) (I - 11'/K) (x) phi phi', so that ln det(I + (c/lambda) sum H) <= (K-1) ln det(I + c G/(2 lambda)), G
+    the Gram matrix; each of its terms is ln(1 + u) <= (u/(1 + u)) (1 + ln(1 + u)), and no eigenvalue of G exceeds T R^2.
+    NaN where c is not known to be admissible.
+    """
+    if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
+        return math.nan
+    K, lam, c = n_classes, regularization, curvature
+    ratio = c * radius**2 / lam
+    log_det = (K - 1) * effective_dimension * (1.0 + math.log1p(0.5 * ratio * rounds))
+    return lam * K * norm_bound**2 + (1.0 + 0.5 * ratio) / (4.0 * c) * log_det

@@ -117,6 +117,137 @@ def gaf_sampling_high_probability(
     return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
 
 
+@theorem(
+    source=_SOURCE + ", Conclusion (worked out here)",
+    unit="nats",
+    assumes="exact expectation, ||W_k|| <= B in the kernel's space, k(x, x) <= R^2, "
+    "effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
+    printed="left to future work",
+)
+def gaf_kernel(
+    rounds: float,
+    effective_dimension: float,
+    n_classes: int,
+    norm_bound: float,
+    radius: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    """Regret of exact kernel GAF: lambda K B^2 + (kappa/(4c)) (K-1) d_eff (1 + ln(1 + c R^2 n/(2 lambda))), kappa as in `gaf`.
+
+    The argument of `gaf` bounds the regret by lambda K B^2 + (kappa/(4c)) ln det(I + (c/lambda) sum H), and
+    `folklore_kernel` says why the determinant is at most this. A round's density is looked at in K - 1 dimensions whatever
+    the space is, so that kappa does not know it. NaN where c is not known to be admissible.
+    """
+    n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
+    if not is_admissible_on_ball(c, K, B, R):
+        return math.nan
+    variance = R**2 / (2.0 * lam)
+    kappa = math.exp(math.sqrt(2.0 * (K - 1) * variance) + variance)
+    log_det = (K - 1) * effective_dimension * (1.0 + math.log1p(0.5 * c * R**2 * n / lam))
+    return lam * K * B**2 + kappa / (4.0 * c) * log_det
+
+
+@theorem(
+    source=_SOURCE + ", Theorem 1",
+    unit="the loss",
+    assumes="(A1) to (A4) with alpha, zeta, beta, gamma (mixability, sharpness, beta, smoothness here), ||theta|| <= B, "
+    "lambda >= max(4, d) zeta/alpha",
+)
+def gaf_theorem_1(
+    rounds: float,
+    n_features: int,
+    margin_bound: float,
+    mixability: float,
+    sharpness: float,
+    beta: float,
+    smoothness: float,
+    regularization: float | None = None,
+) -> float:
+    """Regret of GAF over a loss: lambda B^2 + (d/alpha) (1/2 + 2 sqrt(3)/beta) ln(1 + n beta gamma/(2 lambda)).
+
+    margin_bound is B, the bound of ||theta||; mixability is alpha, sharpness zeta, smoothness gamma. regularization None is
+    max(4, d) zeta/alpha, the least that the theorem allows; NaN below it.
+    """
+    n, d, B, alpha, zeta, gamma = rounds, n_features, margin_bound, mixability, sharpness, smoothness
+    least = max(4, d) * zeta / alpha
+    lam = least if regularization is None else regularization
+    if lam < least * (1.0 - 1e-12):
+        return math.nan
+    return lam * B**2 + d / alpha * (0.5 + 2.0 * math.sqrt(3.0) / beta) * math.log1p(n * beta * gamma / (2.0 * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Section 4.1, with the constants of Vovk 2001 (Cesa-Bianchi and Lugosi 2006, Theorem 11.8)",
+    unit="squared targets",
+    assumes="squared loss (z - y)^2, |y| <= Y, ||theta|| <= B, ||x|| <= R, any lambda > 0",
+    printed="1 + 8 Y^2 d ln(1 + 16 n B^2 R^2), of Theorem 1's constants; (A4) there with gamma = R^2 for 2 R^2",
+)
+def vovk_azoury_warmuth(
+    rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
+) -> float:
+    """Regret of Vovk, Azoury and Warmuth: lambda B^2 + Y^2 d ln(1 + n R^2/(d lambda)), B the bound of ||theta||.
+
+    The argument: surrogates are exact, so that a round costs (prediction - y)^2 - (m - y)^2/(1 + q), prediction = m/(1
+    + q), q = x'A_{t-1}^{-1}x: that is q/(1 + q) (y^2 - prediction^2 (1 + q)) <= Y^2 ln(1 + q), and the logarithms add
+    up to ln det(A_n/lambda).
+    """
+    n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
+    return lam * B**2 + Y**2 * d * math.log1p(n * R**2 / (d * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Conclusion (Huber's loss, worked out here)",
+    unit="the loss",
+    assumes="Huber's loss, u^2/2 up to a threshold >= max(2 Y, B R + Y), |y| <= Y, ||theta|| <= B, ||x|| <= R, lambda > 0",
+    printed="left to future work",
+)
+def gaf_huber(
+    rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
+) -> float:
+    """Regret of GAF on Huber's loss: lambda B^2 + (Y^2/2) d ln(1 + n R^2/(2 d lambda)), B the bound of ||theta||.
+
+    Where the implicit step z stays within the threshold of y the surrogate is u^2/2, and the mixture's loss, at most that of
+    u^2/2, exceeds what the least value grows by, (m - y)^2/(2 + q), by at most (Y^2/2) ln(1 + q/2). Where it does not, the
+    least value grows by threshold^2/2 >= 2 Y^2 at least, the largest loss a prediction in [-Y, Y] can have, and A stays.
+    """
+    n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
+    return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))
+
+
+@theorem(
+    source=_SOURCE + ", Proposition 3 with m = n^3 ln(n/delta)",
+    unit="nats",
+    assumes="with probability 1 - delta over independent samples that the label does not depend on, mu = `gaf_mu`",
+    printed="m = n^3 ln(n/delta) and no constant: K stands outside of m, and mu n for 2 mu n",
+)
+def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
+    """What sampling and smoothing add at the printed m = ceil(n^3 ln(n/delta)): about 3 K^(1/3), whatever n is.
+
+    `gaf_sampling_high_probability` at that m and mu = (K ln(n/delta)/m)^(1/3), which makes epsilon and mu one: n (epsilon +
+    2 mu) = 3 n mu <= 3 K^(1/3). Infinite where mu is above 1/2.
+    """
+    n = max(rounds, 1.0)
+    m = gaf_samples(n, probability)
+    mu = (n_classes * math.log(n / probability) / m) ** (1.0 / 3.0)
+    if mu > 0.5:
+        return math.inf
+    return rounds * (math.sqrt(n_classes * math.log(n / probability) / (mu * m)) + 2.0 * mu)
+
+
+@within(beyond=math.inf)
+def gaf_samples(rounds: float, probability: float) -> float:
+    """Return Proposition 3's number of samples a round, n^3 ln(n/delta) rounded up, 1 or more."""
+    n = max(rounds, 1.0)
+    return max(1.0, float(math.ceil(n**3 * math.log(n / probability))))
+
+
+@within(beyond=math.inf)
+def gaf_mu(rounds: float, n_classes: int, samples: float, probability: float) -> float:
+    """Return Proposition 3's mu as its proof has it, (K ln(n/delta)/m)^(1/3), at most 1/2."""
+    return min(0.5, (n_classes * math.log(max(rounds, 1.0) / probability) / samples) ** (1.0 / 3.0))
+
+
 @within(beyond=math.inf)
 def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
     """Return the lambda of Corollary 2, 32 K d R^2."""

@@ -13,14 +13,20 @@ if TYPE_CHECKING:
     from banditlab.comparators.ball import best_in_ball as best_in_ball
     from banditlab.comparators.counts import StreamCounts as StreamCounts
     from banditlab.comparators.counts import collapse as collapse
+    from banditlab.comparators.frobenius import FrobeniusComparator as FrobeniusComparator
+    from banditlab.comparators.frobenius import best_in_frobenius_ball as best_in_frobenius_ball
+    from banditlab.comparators.frobenius import project_frobenius as project_frobenius
 
 _PLACES = {
     "Comparator": "banditlab.comparators.ball",
     "ComparatorError": "banditlab.comparators.ball",
+    "FrobeniusComparator": "banditlab.comparators.frobenius",
     "StreamCounts": "banditlab.comparators.counts",
     "best_in_ball": "banditlab.comparators.ball",
+    "best_in_frobenius_ball": "banditlab.comparators.frobenius",
     "collapse": "banditlab.comparators.counts",
     "comparators_along": "banditlab.comparators.along",
+    "project_frobenius": "banditlab.comparators.frobenius",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

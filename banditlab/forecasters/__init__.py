@@ -9,13 +9,18 @@ from banditlab.doors import door, places
 if TYPE_CHECKING:
     from banditlab.forecasters.aggregating import Aggregating as Aggregating
     from banditlab.forecasters.aioli import AIOLI as AIOLI
+    from banditlab.forecasters.aioli_direct import AIOLIDirect as AIOLIDirect
     from banditlab.forecasters.folklore import FOLKLORE as FOLKLORE
+    from banditlab.forecasters.folklore_direct import FolkloreDirect as FolkloreDirect
     from banditlab.forecasters.fourier_aioli import FourierAIOLI as FourierAIOLI
+    from banditlab.forecasters.fourier_folklore import FourierFOLKLORE as FourierFOLKLORE
     from banditlab.forecasters.ftrl import FTRL as FTRL
     from banditlab.forecasters.gaf import GAF as GAF
     from banditlab.forecasters.gaf_fresh import GAFFresh as GAFFresh
     from banditlab.forecasters.grid import BGrid as BGrid
     from banditlab.forecasters.kernel_aioli import KernelAIOLI as KernelAIOLI
+    from banditlab.forecasters.kernel_folklore import KernelFOLKLORE as KernelFOLKLORE
+    from banditlab.forecasters.kernel_gaf import KernelGAF as KernelGAF
     from banditlab.forecasters.ogd import OGD as OGD
     from banditlab.forecasters.ons import ONS as ONS
     from banditlab.players.forecaster import Forecaster as Forecaster
@@ -35,6 +40,11 @@ BUILT_IN = {
         "FourierAIOLI": ("fourier-aioli", "banditlab.forecasters.fourier_aioli"),
         "GAF": ("gaf", "banditlab.forecasters.gaf"),
         "GAFFresh": ("gaf-fresh", "banditlab.forecasters.gaf_fresh"),
+        "FolkloreDirect": ("folklore-direct", "banditlab.forecasters.folklore_direct"),
+        "AIOLIDirect": ("aioli-direct", "banditlab.forecasters.aioli_direct"),
+        "KernelFOLKLORE": ("kernel-folklore", "banditlab.forecasters.kernel_folklore"),
+        "FourierFOLKLORE": ("fourier-folklore", "banditlab.forecasters.fourier_folklore"),
+        "KernelGAF": ("kernel-gaf", "banditlab.forecasters.kernel_gaf"),
     },
 }
 """By kind, for each class its id and where it stands: the registry and the listings read this, too."""

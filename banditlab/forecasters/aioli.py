@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from banditlab.bounds.aioli import aioli
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import IncompatibleError
+from banditlab.forecasters.soft_labels import as_distribution, vertex
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot, rank_one_downdate, support, symmetric_matvec_on
 from banditlab.numerics.tanh_root import aioli_root
 from banditlab.players.forecaster import KernelForecaster, Kernels
+from banditlab.players.inputs import as_context
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, resolve
 
@@ -228,6 +230,26 @@ class AIOLI(KernelForecaster):
     def margin_bound(self) -> float:
         """The bound 2 B on ||theta|| = ||W_0 - W_1||: B in the paper."""
         return 2.0 * self.norm_bound
+
+    def update_soft(self, context: Any, label: Any) -> None:
+        """Learn that the label of `context` (d,) is the distribution `label` (2,): a vertex is the class, to the last bit.
+
+        The curvature of a surrogate does not depend on the label, its gradient is linear in it; the certificate holds.
+        """
+        y, state = as_distribution(label, 2), self.state
+        hard, spent = int(np.argmax(y)), float(state.spent[0])
+        x, z = as_context(context, self.problem), np.empty(2)
+        self.kernels.update(state, x, hard, z)
+        if vertex(y) is not None:
+            return
+        q, t, c, w = float(x @ state.v), float(z[0]), state.curvature, state.virtual_weight
+        right = 1.0 / (1.0 + math.exp(-abs(t)))
+        p = right if t > 0.0 else math.exp(-abs(t)) * right  # the probability of class 0
+        kappa = c * right * math.exp(-abs(t)) * right
+        shrink = 1.0 / (1.0 + kappa * q)
+        gam, told, virtual = p - y[0], p - (1.0 if hard == 0 else 0.0), w * math.tanh(0.5 * t)
+        state.h[...] += 0.5 * (told - gam) * shrink * state.v
+        state.spent[0] = spent + 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)
 
     def bound(self, rounds: float) -> float | None:
         """Return Theorem 1's regret after `rounds` rounds, in nats; None where curvature or weight are not covered."""

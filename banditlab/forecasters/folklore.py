@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.forecasters.soft_labels import as_distribution, soften, vertex
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.joint_inverse import (
     BATCH,
@@ -33,6 +34,7 @@ from banditlab.numerics.softmax_root import (
     times_Y,
     times_Yt,
 )
+from banditlab.players.inputs import as_context
 from banditlab.problem import Problem
 from banditlab.validation import one_of, positive, resolve
 
@@ -292,6 +294,24 @@ class FOLKLORE(QuadraticForecaster):
         lam, c = self.regularization, self.curvature
         theorem = folklore if c * R**2 <= lam else folklore_any_regularization
         return theorem(rounds, d, K, self.norm_bound, R, lam, c)
+
+    def update_soft(self, context: Any, label: Any) -> None:
+        """Learn that the label of `context` (d,) is the distribution `label` (K,): a vertex is the class, to the last bit.
+
+        Bound and certificate hold as for classes: the loss is a mixture of theirs.
+        """
+        y, K = as_distribution(label, self.problem.n_classes), self.problem.n_classes
+        hard = int(np.argmax(y))
+        if vertex(y) is not None:
+            self.update(context, hard)
+            return
+        spent, z = float(self.learner.spent[0]), np.empty(K)
+        x = as_context(context, self.problem)
+        self.play_in_parts(x[None], lambda: np.ones(1, bool), lambda part: self._softly(x, z, hard, y, spent))
+
+    def _softly(self, x: Any, z: Any, hard: int, y: Any, spent: float) -> None:
+        self.kernels.update(self.state, x, hard, z)
+        soften(self.learner, self.state.span.xi if self.dual else x, z, hard, y, spent)
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""

@@ -8,13 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from banditlab.bounds.gaf import gaf, gaf_mu, gaf_samples, gaf_sampling_high_probability
+from banditlab.errors import HorizonRequiredError, IncompatibleError
 from banditlab.forecasters.gaf import GAF, needed_generator, sampled_bound, smoothing_of
-from banditlab.forecasters.primal_dual import refuse_primal
+from banditlab.forecasters.primal_dual import GIB, MOST, refuse_primal
 from banditlab.numerics.gaussian_softmax import Nodes
 from banditlab.numerics.joint_inverse import Blocks
 from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.problem import Problem
 from banditlab.validation import at_least
+
+PROBABILITY = 0.05
+"""delta of samples = "theory"."""
 
 
 class GAFFresh(Forecaster):
@@ -33,7 +38,8 @@ class GAFFresh(Forecaster):
     norm_bound, regularization, curvature, smoothing
         As for `gaf`.
     samples
-        m, the number of samples a round.
+        m, the number of samples a round; "theory" is Proposition 3's n^3 ln(n/delta) with delta = 1/20, n the horizon: a
+        million at n = 50. smoothing = "theory" is then its mu.
 
     Raises
     ------
@@ -64,11 +70,16 @@ class GAFFresh(Forecaster):
         norm_bound: float = 1.0,
         regularization: float | Literal["theory"] = "theory",
         curvature: float | Literal["simple", "tight"] = "simple",
-        samples: int = 100,
+        samples: int | Literal["theory"] = 100,
         smoothing: float | Literal["theory"] = 0.0,
     ) -> None:
         super().__init__(problem, rng)
         K = problem.n_classes
+        if samples == "theory":
+            samples = self._printed_samples()
+            smoothing = (
+                gaf_mu(float(problem.horizon or 1), K, samples, PROBABILITY) if smoothing == "theory" else smoothing
+            )
         self.samples = at_least("samples", samples, 1)
         self.smoothing = smoothing_of(smoothing, K, self.samples)
         self._draws = needed_generator(rng, "gaf-fresh").spawn(1)[0]
@@ -81,6 +92,18 @@ class GAFFresh(Forecaster):
         self.norm_bound, self.regularization = self._gaf.norm_bound, self._gaf.regularization
         self.curvature = self._gaf.curvature
         self._draw()
+
+    def _printed_samples(self) -> int:
+        """Return n^3 ln(n/delta), which must fit."""
+        n = self.problem.horizon
+        if n is None:
+            raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T: give a number")
+        m = gaf_samples(float(n), PROBABILITY)
+        if 8.0 * m * self.problem.n_classes > MOST * GIB:
+            raise IncompatibleError(
+                f"{self.id}: samples = 'theory' is n^3 ln(n/delta) = {m:.3g} at n = {n:,}, above {MOST:g} GiB: give a number"
+            )
+        return int(m)
 
     def _draw(self) -> None:
         self._draws.standard_normal(out=self._gaf.state.nodes.points)
@@ -109,6 +132,15 @@ class GAFFresh(Forecaster):
         if self.smoothing == 0.0 or math.isnan(self._gaf.certificate()):
             return None
         return sampled_bound(self, rounds, self.samples)
+
+    def bound_with_probability(self, rounds: float, probability: float) -> float:
+        """Return the regret's bound that holds but for `probability` (delta in the paper), in nats: Proposition 3.
+
+        Infinite where epsilon is above 1/2, which a small mu makes it; NaN where the exact forecaster has no bound.
+        """
+        K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
+        exact = gaf(rounds, d, K, self.norm_bound, R, self.regularization, self.curvature)
+        return exact + gaf_sampling_high_probability(rounds, K, self.samples, self.smoothing, probability)
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""

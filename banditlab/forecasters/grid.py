@@ -182,6 +182,16 @@ class BGrid(KernelForecaster):
         self._members = [cls(problem, None, norm_bound=B, **settings) for B in self.norm_bounds]
         self.state = self._stacked()
 
+    @classmethod
+    def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings whose grid reaches `norm_bound`: the defaults, longer where it lies beyond them."""
+        settings = super().settings_at(norm_bound, given)
+        if set(given) & {"norm_bound", "smallest", "ratio", "size"}:
+            return settings
+        smallest, ratio, size = (cls.own_settings()[name].default for name in ("smallest", "ratio", "size"))
+        B = positive("norm_bound", norm_bound)
+        return settings | {"size": max(size, 1 + math.ceil(math.log(B / smallest) / math.log(ratio) - 1e-9))}
+
     def _refuse_size(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
         # Bytes of a member: A^{-1} of AIOLI, or FOLKLORE's inverse.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.bounds.curvature import margin_range, tight_curvature
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.contexts import stretch
 from banditlab.numerics.gram_coordinates import Span, Spanned, extend, locate, locate_many, stands_out
@@ -105,6 +106,7 @@ class QuadraticForecaster(KernelForecaster):
 
     regularization: float
     norm_bound: float
+    curvature: float
     root_from: ClassVar[float] = ROOT_FROM
     root_kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]]
     """predict, update, predict_many on a state whose blocks are a `Root`."""
@@ -186,6 +188,20 @@ class QuadraticForecaster(KernelForecaster):
         lost = 2.0 * self.norm_bound * float(self.state.span.lost[0]) if self.dual else 0.0
         total = self.regularization * self.problem.n_classes * self.norm_bound**2 + float(learner.spent[0])
         return certified(total, float(learner.doubt[0]) + lost)
+
+    def frobenius_certificate(self, frobenius_bound: float) -> float:
+        """Return the bound on the regret so far over {W : ||W||_F <= D}, in nats; NaN where none holds.
+
+        Two rows then differ by sqrt(2) D at most, which the curvature has to be admissible for: norm_bound = D / sqrt(2) makes
+        it so. lambda ||W||_F^2 is at most lambda D^2.
+        """
+        D = positive("frobenius_bound", frobenius_bound)
+        K, R = self.problem.n_classes, self.problem.radius
+        admissible = self.curvature <= tight_curvature(margin_range(K, D / math.sqrt(2.0), R)) * (1.0 + 1e-12)
+        found = self._certified()
+        if not admissible or getattr(self, "linear_term", "corrected") != "corrected":
+            return math.nan
+        return found + self.regularization * (D**2 - K * self.norm_bound**2)
 
     # ---------------------------------------------------------------------------------------------------- dual to primal
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import UsageError
+from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.jit import bind
 from banditlab.numerics.sparse_rows import CSR, n_rows, rows_of
 from banditlab.players.inputs import as_block, as_class, as_context, as_rows
@@ -36,6 +36,11 @@ class Forecaster(Player, ABC):
         if "forecast_block" in vars(cls):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
 
+    @classmethod
+    def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that compare with the ball of `norm_bound`, those that are given as they are."""
+        return {"norm_bound": norm_bound} | dict(given)
+
     @abstractmethod
     def predict(self, context: Floats) -> Floats:
         """Return the logits (K,) for `context` (d,). The state does not change."""
@@ -47,6 +52,18 @@ class Forecaster(Player, ABC):
     @abstractmethod
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
+
+    def update_soft(self, context: Floats, label: Floats) -> None:
+        """Learn that the label of `context` (d,) is the distribution `label` (K,) over the classes.
+
+        Raises
+        ------
+        IncompatibleError
+            This forecaster takes classes only.
+        UsageError
+            No distribution; or what `update` refuses.
+        """
+        raise IncompatibleError(f"{self.id} takes classes, no distributions over them: folklore and aioli do")
 
 
 class Kernels(NamedTuple):

@@ -331,6 +331,27 @@ def kernel_aioli(c: Cell) -> Cost:
     return values.plus(Cost(gemv=n * n / 3.0, moved=n * n / 6.0, size=n * n))
 
 
+def folklore_direct(c: Cell) -> Cost:
+    """A^{-1} (I (x) x) twice, and a product of K columns with its transpose."""
+    Kd = float(c.K * c.d)
+    return Cost(gemv=2.0 * c.K * Kd * c.d + c.K * Kd * Kd, moved=2.0 * Kd * Kd, size=Kd * Kd)
+
+
+def fourier_folklore(c: Cell, features: int = 100) -> Cost:
+    """Features, then FOLKLORE's round in their dimensions."""
+    maps = Cost(gemv=features * c.d, exp=features, moved=0.5 * features * c.d, size=0.5 * features * c.d)
+    return folklore(Cell.dense(c.K, features)).plus(maps)
+
+
+def kernel_folklore(c: Cell) -> Cost:
+    """Round t: t kernel values, a triangular solve and FOLKLORE's round in t dimensions; the mean over the rounds played."""
+    n = float(c.rounds)
+    values = Cost(
+        gemv=0.5 * n * c.d + n * n / 6.0, exp=0.5 * n, moved=0.5 * n * c.d + n * n / 6.0, size=n * c.d + n * n / 2.0
+    )
+    return folklore(Cell.dense(c.K, max(2, round(n / 3.0**0.5)))).plus(values)
+
+
 def ftrl(c: Cell) -> Cost:
     """Two steps over the m distinct contexts so far (the mean over the rounds played) and a product with the factor."""
     m, Kd = 0.5 * c.rounds, float(c.K * c.d)

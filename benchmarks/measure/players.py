@@ -132,6 +132,30 @@ FORECASTERS = [
     Player(
         "fourier-aioli", "forecasters", {}, "D d + D^2", costs.fourier, lambda K, d: 1e4 + 50.0 * d, classes=2,
     ),
+    Player(
+        "folklore-direct", "forecasters", {}, "K^3 d^2", costs.folklore_direct, lambda K, d: float(K * d) ** 2,
+        note="interpreted, in numpy's products: for study",
+        rest="interpreted: rounds go one at a time through Python, a forecast by numpy's solvers in K dimensions",
+    ),
+    Player(
+        "aioli-direct", "forecasters", {}, "d^2 + T", costs.aioli, lambda K, d: float(d * d), classes=2,
+        note="interpreted: 100 gradient steps a forecast, a triangular solve",
+        rest="interpreted: rounds go one at a time through Python, with 100 gradient steps in two dimensions a forecast",
+    ),
+    Player(
+        "kernel-folklore", "forecasters", {}, "r d + r^2 + K^3 r^2", costs.kernel_folklore, lambda K, d: 0.0,
+        note="a round grows with the contexts r kept; interpreted but for folklore's own kernels",
+        rest="kernel values and coordinates go through numpy, a round at a time; folklore's kernels play in r dimensions",
+    ),
+    Player(
+        "fourier-folklore", "forecasters", {}, "D d + K^3 D^2", costs.fourier_folklore,
+        lambda K, d: joint(K, 100) + 50.0 * d,
+    ),
+    Player(
+        "kernel-gaf", "forecasters", {"norm_bound": 5.0}, "r d + r^2 + K^3 r^2", costs.kernel_folklore, lambda K, d: 0.0,
+        note="a round grows with the contexts r kept; interpreted but for gaf's own kernels",
+        rest="kernel values and coordinates go through numpy, a round at a time; gaf's kernels play in r dimensions",
+    ),
 ]  # fmt: skip
 
 PEERS = [

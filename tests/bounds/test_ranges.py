@@ -22,9 +22,11 @@ from banditlab.bounds.aggregating import quadrature_error, quadrature_nodes
 from banditlab.bounds.aioli import aioli_steps
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.exploration import theorem_9_gamma
+from banditlab.bounds.folklore import folklore_error
 from banditlab.bounds.ftrl import ftrl_regularization
-from banditlab.bounds.gaf import gaf_regularization, gaf_smoothing
+from banditlab.bounds.gaf import gaf_mu, gaf_regularization, gaf_samples, gaf_smoothing
 from banditlab.bounds.gaptron import gaptron_gamma, gaptron_step
+from banditlab.bounds.hessian_dominance import hessian_dominance
 from banditlab.bounds.obama import obama_gamma
 from banditlab.bounds.ons import exp_concavity
 from banditlab.bounds.randomized_decoding import decoding_step
@@ -38,6 +40,7 @@ USUAL: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("radius", "deviation"), (0.1, 1.0, 3.0)),
     **dict.fromkeys(("regularization",), (1e-2, 0.3, 1.0, 50.0, 1e4)),
     **dict.fromkeys(("curvature", "beta", "step"), (1e-3, 0.02, 0.1)),
+    **dict.fromkeys(("mixability", "sharpness", "smoothness", "target_bound"), (0.1, 1.0, 3.0)),
     **dict.fromkeys(("regret", "member_regret", "best_expert", "excess", "hinge_loss"), (0.0, 1.0, 30.0, 5e3)),
     **dict.fromkeys(("edges_squared", "absolute_edges", "weights", "effective_dimension"), (0.0, 0.1, 2.0, 9.0)),
     **dict.fromkeys(("n_features", "nodes"), (1, 2, 10, 300)),
@@ -62,7 +65,7 @@ EXTREME = (0, 0.0, -1, -1.0, 5e-324, -5e-324, 1e-200, -1e-200, 1e200, -1e200, 1.
 
 HELPERS: dict[str, Callable[..., float]] = {
     f.__name__: f for f in (quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, ftrl_regularization,
-                            theorem_9_gamma, gaf_regularization, gaf_smoothing, gaptron_gamma, gaptron_step, obama_gamma,
+                            theorem_9_gamma, gaf_regularization, gaf_smoothing, gaf_mu, gaf_samples, folklore_error, hessian_dominance, gaptron_gamma, gaptron_step, obama_gamma,
                             exp_concavity, decoding_step, rdue_gamma, rdue_radius, rdue_smoothness, rdue_decoded_gamma,
                             logistic_smoothness, template_gamma, template_label_step, template_step)
 }  # fmt: skip
@@ -76,6 +79,14 @@ def no_theorem(name: str, v: Values) -> bool:
     """Whether arguments that are each in range are outside the hypotheses together."""
     if name in ("aioli", "aioli_kernel") and v["curvature"] is not None:
         return bool(v["curvature"] > tight_curvature(v["margin_bound"] * v["radius"]))
+    if name == "gaf_theorem_1":
+        least = max(4, v["n_features"]) * v["sharpness"] / v["mixability"]
+        return v["regularization"] is not None and v["regularization"] < least
+    if name == "folklore_frobenius":
+        B = v["frobenius_bound"] / math.sqrt(2.0)
+        return bool(v["curvature"] > tight_curvature(margin_range(v["n_classes"], B, v["radius"])))
+    if name in ("folklore_after", "folklore_inexact", "folklore_kernel", "gaf_kernel"):
+        return bool(v["curvature"] > tight_curvature(margin_range(v["n_classes"], v["norm_bound"], v["radius"])))
     if name in ("folklore", "folklore_any_regularization", "gaf"):
         c = v["curvature"] or simple_curvature(v["n_classes"], v["norm_bound"], v["radius"])
         lam = v["regularization"] or 2.0 * v["radius"] / v["norm_bound"]
@@ -110,9 +121,12 @@ INFINITE: dict[str, Callable[[Values], bool]] = {
     ),
     "gaf_sampling": lambda v: v["smoothing"] == 0,
     "gaf_sampling_high_probability": lambda v: True,
+    "gaf_sampling_theory": lambda v: True,
+    "gaf_kernel": lambda v: v["radius"] ** 2 / v["regularization"] > 50,
     "gaf": lambda v: v["radius"] ** 2 / v["regularization"] > 50,
     "ons": lambda v: v["norm_bound"] * v["radius"] > 10,
     "quadrature_error": lambda v: True,
+    "hessian_dominance": lambda v: v["norm_bound"] * v["radius"] > 700,
 }
 """Where a bound may say nothing although its arguments are moderate."""
 

@@ -229,6 +229,22 @@ FORECASTERS: dict[str, list[Case]] = {
         ("sparse", {"form": "dual", "samples": 20}),
     ],
     "gaf-fresh": [("three", {"samples": 20}), ("five#2", {"samples": 10, "norm_bound": 3.0, "smoothing": "theory"})],
+    "folklore-direct": [
+        ("three", {}),
+        ("five#2", {"solver": "gradient", "norm_bound": 3.0}),
+        ("two", {"linear_term": "after"}),
+    ],
+    "aioli-direct": [("two", {}), ("two#2", {"steps": 10, "norm_bound": 5.0})],
+    "kernel-folklore": [
+        ("three", {}),
+        ("five#2", {"kernel": "polynomial", "curvature": "tight", "landmarks": 12}),
+        ("two", {"kernel": "linear", "norm_bound": 5.0}),
+    ],
+    "fourier-folklore": [
+        ("three", {"features": 20}),
+        ("two#2", {"features": 10, "bandwidth": 0.5, "regularization": 0.1}),
+    ],
+    "kernel-gaf": [("three", {"samples": 20}), ("five#2", {"nodes": "cubature", "landmarks": 12, "norm_bound": 3.0})],
 }
 
 BOOSTERS: dict[str, list[Case]] = {
@@ -290,6 +306,11 @@ ESTIMATORS: dict[str, list[Case]] = {
     "fourier-aioli": [("two", {"norm_bound": 5.0, "settings": {"features": 20}})],
     "gaf": [("three", {"norm_bound": 5.0}), ("five", {"norm_bound": 5.0, "settings": {"samples": 20}})],
     "gaf-fresh": [("three", {"norm_bound": 5.0, "settings": {"samples": 10}})],
+    "folklore-direct": [("three", {"norm_bound": 5.0})],
+    "aioli-direct": [("two", {"norm_bound": 5.0})],
+    "kernel-folklore": [("three", {"norm_bound": 5.0})],
+    "fourier-folklore": [("three", {"norm_bound": 5.0, "settings": {"features": 20}})],
+    "kernel-gaf": [("three", {"norm_bound": 5.0, "settings": {"samples": 20}})],
 }
 
 COMPARATORS: list[tuple[str, float]] = [

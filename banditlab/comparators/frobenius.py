@@ -1,0 +1,145 @@
+"""The best logistic model in hindsight within a Frobenius ball, the class of NeurIPS 2021, Section 4.2, with its gap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditlab.comparators._objective import Floats, Objective
+from banditlab.comparators.ball import TOLERANCE, ComparatorError
+from banditlab.errors import UsageError
+from banditlab.validation import positive
+
+MOST = 200
+"""Multipliers that are tried."""
+NEWTON, CONJUGATE = 50, 200
+"""Newton steps for a multiplier, and products with the Hessian for a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrobeniusComparator:
+    """The best multiclass logistic model found in {W : ||W||_F <= D}, for the rounds counted.
+
+    weights (K, d), read-only, of norm at most `frobenius_bound` as computed; loss in nats; gap <G, W> + D ||G||_F, by which
+    the loss is above the optimum at most; rounds, the sum of the counts.
+    """
+
+    weights: Floats
+    frobenius_bound: float
+    loss: float
+    gap: float
+    rounds: float
+
+
+def project_frobenius(W: Floats, bound: float) -> Floats:
+    """Return the nearest matrix of Frobenius norm at most `bound`: one rescaling, its norm at most that as computed."""
+    norm = float(np.linalg.norm(W))
+    projected: Floats = W if norm <= bound else W * (bound / norm)
+    while np.linalg.norm(projected) > bound:
+        projected = projected * (1.0 - 2.0**-52)
+    return projected
+
+
+def best_in_frobenius_ball(
+    U: Any, counts: Any, frobenius_bound: float, *, tolerance: float = TOLERANCE
+) -> FrobeniusComparator:
+    """Minimise sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W||_F <= D}; counts may be soft labels.
+
+    The minimiser is that of L(W) + (mu/2) ||W||_F^2 for the mu >= 0 at which its norm is D (or mu = 0): Newton's method with
+    conjugate gradients for a mu, the next mu by Hebden's step on 1/||W||, kept within what is known. The certificate is the
+    Frank-Wolfe gap, recomputed at the W returned.
+
+    Parameters
+    ----------
+    U
+        Contexts, shape (m, d).
+    counts
+        Shape (m, K): how often each label came with each context, or how much of it.
+    frobenius_bound
+        D.
+    tolerance
+        The gap asked for, as a multiple of max(1, loss in nats).
+
+    Raises
+    ------
+    ComparatorError
+        The gap did not come down to the tolerance.
+    UsageError
+        Arguments that do not fit together.
+    """
+    U, counts = np.ascontiguousarray(U, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    D, tolerance = positive("frobenius_bound", frobenius_bound), positive("tolerance", tolerance)
+    if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
+        raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
+    if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
+        raise UsageError("U must be finite and counts finite and 0 or above")
+    objective = Objective(U, counts)
+    W = np.zeros(objective.shape)
+    high = float(np.linalg.norm(objective.evaluate(W)[1])) / D  # ||W(mu)|| <= ||G(0)|| / mu
+    low, mu, best = 0.0, high, (math.inf, W, math.inf)
+    for _ in range(MOST):
+        W = _ridge(objective, W, mu) if mu > 0.0 else W
+        norm = float(np.linalg.norm(W))
+        inside = project_frobenius(W, D)
+        loss, G = objective.evaluate(inside)
+        gap = max(float(np.vdot(G, inside)) + D * float(np.linalg.norm(G)), 0.0)
+        best = min(best, (gap, inside, loss), key=lambda found: found[0])
+        if gap <= 0.9 * tolerance * max(1.0, loss):
+            inside = inside.copy()
+            inside.flags.writeable = False
+            return FrobeniusComparator(inside, D, loss, gap, float(objective.totals.sum()))
+        low, high = (mu, high) if norm > D else (low, mu)
+        mu = _next(mu, norm, D, low, high)
+    raise ComparatorError(
+        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; asked was "
+        f"{tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
+    )
+
+
+def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
+    """Return the multiplier to try: the norm goes about like a constant over mu + a constant, or the bracket is halved."""
+    guess = mu * norm / D
+    if low < guess < high and abs(math.log(norm / D)) < 1.0:
+        return guess
+    return math.sqrt(low * high) if low > 0.0 else 0.1 * high
+
+
+def _ridge(objective: Objective, W: Floats, mu: float) -> Floats:
+    """Return the minimiser of L(W) + (mu/2) ||W||_F^2, by Newton's method with step halving from W."""
+    for _ in range(NEWTON):
+        loss, S = objective.forecast(objective.logits(W))
+        G = objective.gradient(S) + mu * W
+        size = float(np.linalg.norm(G))
+        if size <= 1e-12 * (1.0 + mu * float(np.linalg.norm(W))):
+            break
+        step = _solved(objective, S, mu, G, 0.01 * size * min(1.0, size))
+        value, along = loss + 0.5 * mu * float(np.vdot(W, W)), float(np.vdot(G, step))
+        t = 1.0
+        while t > 1e-10:
+            trial = W - t * step
+            after = objective.loss(objective.logits(trial)) + 0.5 * mu * float(np.vdot(trial, trial))
+            if after <= value - 1e-4 * t * along:
+                break
+            t *= 0.5
+        else:
+            break
+        W = trial
+    return W
+
+
+def _solved(objective: Objective, S: Floats, mu: float, G: Floats, tolerance: float) -> Floats:
+    """Return about (H + mu I)^{-1} G by conjugate gradients."""
+    X, R = np.zeros_like(G), G.copy()
+    P, square = R.copy(), float(np.vdot(R, R))
+    for _ in range(CONJUGATE):
+        if math.sqrt(square) <= max(tolerance, 1e-14 * float(np.linalg.norm(G))):
+            break
+        HP = objective.hessian_action(S, P) + mu * P
+        a = square / float(np.vdot(P, HP))
+        X, R = X + a * P, R - a * HP
+        before, square = square, float(np.vdot(R, R))
+        P = R + (square / before) * P
+    return X

@@ -1,0 +1,267 @@
+"""FOLKLORE in its direct form, with the solver and the choice of A that its paper leaves open (ALT 2022)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.folklore import (
+    folklore,
+    folklore_after,
+    folklore_any_regularization,
+    folklore_error,
+    folklore_inexact,
+)
+from banditlab.errors import HorizonRequiredError
+from banditlab.forecasters.primal_dual import BEYOND, refuse_primal
+from banditlab.forecasters.soft_labels import as_distribution, softmax_hessian, surrogate_term
+from banditlab.losses import softmax
+from banditlab.numerics.descended_root import descended, descent_steps, newton_root
+from banditlab.numerics.limits import COUNT, Limits
+from banditlab.players.forecaster import Floats, Forecaster
+from banditlab.players.inputs import as_class, as_context
+from banditlab.problem import Problem
+from banditlab.validation import one_of, positive, resolve
+
+UNSOLVED = 1e-9
+"""A fixed point whose residual, relative to 1 + max |z|, is above this is counted as unsolved."""
+DIGITS = 1e6
+"""R^2 / lambda above which A^{-1}, kept as it is here, has too few digits for a certificate."""
+
+
+class State(NamedTuple):
+    """P = A^{-1} (K, d, K, d); h = A^{-1} G (K, d); spent (1,) the certificate's sum, longest (1,) the largest |x|^2 learnt.
+
+    unsolved (1,) counts fixed points that were not reached.
+    """
+
+    P: NDArray[np.float64]
+    h: NDArray[np.float64]
+    spent: NDArray[np.float64]
+    longest: NDArray[np.float64]
+    unsolved: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"unsolved": COUNT}
+
+
+class FolkloreDirect(Forecaster):
+    """FOLKLORE with A^{-1} as one matrix: gradient descent for its root, soft labels, and Lemma 7 at A_t.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
+    distributions over them.
+
+    Update rule: that of `folklore` (corrected), at whatever logits were forecast. With At = (1/2) Phi'A_{t-1}^{-1} Phi and
+    mean = -(1/2) Phi'A_{t-1}^{-1} G the forecast is the root of z = g - At softmax(z),
+
+    * linear_term = "before" (the paper's, Lemma 8): g = mean + diag(At) / 2;
+    * linear_term = "after" (Lemma 7 with A = A_t, which the paper leaves as a fixed point): g = mean + (1/2)(I + 2c At S)
+      diag(At'), At' = (I + 2c At S)^{-1} At, S the softmax's Hessian at the root itself. A fixed point exists (Brouwer: the
+      right side is bounded); Newton's method with differences looks for it from the root of "before".
+
+    solver = "gradient" is Appendix E's descent, with as many steps as leave |z - root|^2 <= accuracy (Theorem 4); the
+    surrogate is then expanded at the logits forecast.
+
+    Guarantee: the regret over the row ball is at most the certificate lambda K B^2 + sum_t T_t, whatever the logits were
+    (`surrogate_term`); T_t <= (1/4) tr(A_{t-1}^{-1} H_t) at the exact root of "before", (1/4) tr(A_t^{-1} H_t) at that of
+    "after", which telescopes for every lambda. Bounds: Theorem 3's; `folklore_after`; `folklore_inexact` for the
+    gradient's accuracy.
+
+    Cost: K^2 d^2 multiplications a forecast, K^3 d^2 an update, K^2 d^2 numbers; interpreted.
+
+    Parameters
+    ----------
+    norm_bound, regularization, curvature
+        As for `folklore`.
+    linear_term
+        "before" or "after", see above; "after" needs solver = "newton".
+    solver
+        "newton", to rounding, or "gradient".
+    accuracy
+        epsilon of Theorem 4, in squared logits; "theory" is what adds one nat to the bound over the horizon.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range.
+    HorizonRequiredError
+        accuracy = "theory" for the gradient without a horizon.
+    IncompatibleError
+        A^{-1} of more than 4 GiB.
+
+    References
+    ----------
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022, Theorem 4, Remark
+    5, Lemma 7 and Appendix E.
+    """
+
+    id = "folklore-direct"
+    group = "theory"
+    summary = "FOLKLORE as printed in matrices: gradient descent for the root, soft labels, Lemma 7 at A_t; interpreted"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Lemma 7 and Appendix E"
+    state_order = (2, 2)
+    bound_unit = "nats"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        regularization: float | Literal["theory"] = "theory",
+        curvature: float | Literal["simple", "tight"] = "simple",
+        linear_term: Literal["before", "after"] = "before",
+        solver: Literal["newton", "gradient"] = "newton",
+        accuracy: float | Literal["theory"] = 1e-6,
+    ) -> None:
+        super().__init__(problem, rng)
+        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        self.norm_bound = B = positive("norm_bound", norm_bound)
+        words = {"simple": simple_curvature(K, B, R), "tight": tight_curvature(margin_range(K, B, R))}
+        self.regularization = lam = resolve("regularization", regularization, {"theory": 2.0 * R / B})
+        self.curvature = resolve("curvature", curvature, words)
+        self.linear_term = one_of("linear_term", linear_term, ("before", "after"))
+        self.solver = one_of("solver", solver, ("newton", "gradient"))
+        if self.linear_term == "after":
+            one_of('solver with linear_term = "after"', self.solver, ("newton",))
+        self.accuracy = self._accuracy(accuracy)
+        self._largest = 0.5 * R**2 / lam
+        self._steps = descent_steps(self._largest, self.accuracy)
+        refuse_primal(
+            f"{self.id}: its inverse takes", 8.0 * (K * d) ** 2, problem, "give fewer features, or take folklore"
+        )
+        P = np.einsum("kl,ij->kilj", np.eye(K), np.eye(d) / lam)
+        P = np.ascontiguousarray(P)
+        self.state = State(P, np.zeros((K, d)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
+
+    def _accuracy(self, given: float | str) -> float:
+        """Return epsilon; "theory" is the square of the error that costs a nat over the horizon."""
+        n, R = self.problem.horizon, self.problem.radius
+        if given != "theory":
+            return positive("accuracy", given)
+        if n is None:
+            if self.solver == "newton":
+                return 0.0
+            raise HorizonRequiredError(f"{self.id}: accuracy = 'theory' needs the horizon T: give a number")
+        return folklore_error(float(n), R, self.regularization, self.curvature) ** 2
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state."""
+        return {"rng": self.rng, "state": self.state}
+
+    # ------------------------------------------------------------------------------------------------------- the root
+
+    def _at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return Phi'A^{-1}'s rows V (K, d, K), At (K, K) and the mean logits (K,) at x."""
+        V = self.state.P @ x  # V[k, i, l] = (A^{-1} (e_l (x) x))_{ki}
+        At = 0.5 * np.einsum("kil,i->kl", V, x)
+        return V, 0.5 * (At + At.T), -0.5 * (self.state.h @ x)
+
+    def _logits(self, At: Floats, mean: Floats) -> tuple[Floats, bool]:
+        """Return the forecast, and whether it was reached."""
+        g = mean + 0.5 * np.diag(At)
+        if self.solver == "gradient":
+            return descended(g, At, self._largest, self._steps), True
+        z, residual = newton_root(g, At)
+        return (z, residual <= UNSOLVED) if self.linear_term == "before" else self._fixed_point(z, At, mean)
+
+    def _off(self, z: Floats, At: Floats, mean: Floats) -> Floats:
+        """Return how far z is from what Lemma 7 with A = A_t asks for."""
+        s = softmax(z)
+        M = np.eye(len(z)) + 2.0 * self.curvature * At @ softmax_hessian(s)
+        after = np.linalg.solve(M, At)
+        off: Floats = z - mean - 0.5 * M @ np.diag(after) + At @ s
+        return off
+
+    def _fixed_point(self, z: Floats, At: Floats, mean: Floats) -> tuple[Floats, bool]:
+        """Return the root of `_off` next to z, by Newton's method with differences and step halving."""
+        K, off = len(z), self._off(z, At, mean)
+        scale = 1.0 + float(np.abs(z).max())
+        for _ in range(60):
+            if np.abs(off).max() <= 1e-13 * scale:
+                break
+            h = 1e-6 * scale
+            J = np.stack(
+                [(self._off(z + h * e, At, mean) - self._off(z - h * e, At, mean)) / (2 * h) for e in np.eye(K)]
+            )
+            step, size = np.linalg.lstsq(J.T, off, rcond=None)[0], 1.0
+            moved = self._off(z - step, At, mean)
+            while not float(moved @ moved) < float(off @ off) and size > 1e-8:
+                size *= 0.5
+                moved = self._off(z - size * step, At, mean)
+            if not float(moved @ moved) < float(off @ off):
+                break
+            z, off = z - size * step, moved
+        return z, float(np.abs(off).max()) <= UNSOLVED * scale
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the logits (K,) for `context` (d,)."""
+        _, At, mean = self._at(as_context(context, self.problem))
+        return self._logits(At, mean)[0]
+
+    # ---------------------------------------------------------------------------------------------------------- learning
+
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`."""
+        y = np.zeros(self.problem.n_classes)
+        y[as_class("the label", label, self.problem.n_classes)] = 1.0
+        self._learn(context, y)
+
+    def update_soft(self, context: Floats, label: Floats) -> None:
+        """Learn that the label of `context` (d,) is the distribution `label` (K,)."""
+        self._learn(context, as_distribution(label, self.problem.n_classes))
+
+    def _learn(self, context: Floats, y: Floats) -> None:
+        x, state, c = as_context(context, self.problem), self.state, self.curvature
+        V, At, mean = self._at(x)
+        z, reached = self._logits(At, mean)
+        s, r = softmax(z), z - mean
+        S, g = softmax_hessian(s), softmax(z) - y
+        state.spent[0] += surrogate_term(At, s, r, g, c)
+        state.unsolved[0] += not reached
+        state.longest[0] = max(state.longest[0], float(x @ x))
+        Qc = np.linalg.solve(np.eye(len(s)) + 2.0 * c * S @ At, c * S)
+        Qc = 0.5 * (Qc + Qc.T)
+        # A_t^{-1} = A^{-1} - V Qc V'; h = A_t^{-1} G_t, G_t = G_{t-1} + g (x) x - 2c (S z) (x) x
+        W = V.reshape(-1, len(s))
+        b = g - 2.0 * c * S @ z
+        u = b - Qc @ (2.0 * At @ b) + Qc @ (2.0 * mean)  # V'G = Phi'A^{-1}G = -2 mean
+        state.h[...] += (W @ u).reshape(state.h.shape)
+        n = W.shape[0]
+        state.P.reshape(n, n)[...] -= W @ Qc @ W.T
+
+    # ---------------------------------------------------------------------------------------------------------- promises
+
+    def bound(self, rounds: float) -> float | None:
+        """Return the theorem's regret after `rounds` rounds, in nats; None where the curvature is not admissible."""
+        if not self._proved():
+            return None
+        K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
+        lam, c = self.regularization, self.curvature
+        numbers = (rounds, d, K, self.norm_bound, R, lam, c)
+        if self.linear_term == "after":
+            return folklore_after(*numbers)
+        if self.solver == "gradient":
+            return folklore_inexact(*numbers, error=math.sqrt(self.accuracy))
+        return (folklore if c * R**2 <= lam else folklore_any_regularization)(*numbers)
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        R, lam = self.problem.radius, self.regularization
+        doubtful = DIGITS * lam < R**2 or not self.state.longest[0] <= (BEYOND * R) ** 2
+        if doubtful or not self._proved():
+            return math.nan
+        return lam * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many roots or fixed points were not reached; the certificate holds all the same."""
+        return {"unsolved_roots": int(self.state.unsolved[0])}
+
+    def _proved(self) -> bool:
+        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
+        return self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)

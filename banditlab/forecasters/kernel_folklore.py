@@ -1,0 +1,99 @@
+"""FOLKLORE in a reproducing kernel Hilbert space, for any K, and its Nystroem projection."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from banditlab.bounds.folklore import folklore_any_regularization
+from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.forecasters.kernel_span import KernelSpanForecaster
+from banditlab.problem import Problem
+
+
+class KernelFOLKLORE(KernelSpanForecaster):
+    """FOLKLORE on the features of a kernel, in the coordinates of the contexts learnt.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream.
+
+    Update rule: `folklore`'s with phi(x) for x, in the coordinates of the span of the features learnt; with the linear
+    kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are kept and others are seen through
+    their projection onto the span (Nystroem): a round then costs the same for ever.
+
+    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` of the
+    bounds). `space_certificate` bounds the regret against f = (f_1 ... f_K), ||f_k|| <= B, whatever was left out: each
+    context learnt adds 2 B times the length its feature has outside of the span. Linear functions of the row ball are among
+    the f for the linear kernel and, scaled by 1/sqrt(degree), the polynomial one: there `certificate` is that number and
+    `bound` Theorem 3 in the dimension of the space or the rounds, where that is less. A gaussian kernel's space holds no
+    linear function: `bound` is None and `certificate` NaN.
+
+    Cost: r kernel values, r^2 / 2 multiplications and FOLKLORE's round in r dimensions, r the contexts kept: K^3 r^2 / 2. The
+    arrays grow (their room doubles), so rounds go one at a time.
+
+    Parameters
+    ----------
+    norm_bound
+        B: the comparators are f_1 ... f_K with ||f_k|| <= B in the kernel's space.
+    kernel
+        "linear": x'y. "gaussian": exp(-||x - y||^2 / (2 bandwidth^2)). "polynomial": (1 + x'y)^degree.
+    bandwidth
+        Of the gaussian kernel, in the unit of the contexts.
+    degree
+        Of the polynomial kernel, 1 or above.
+    regularization, curvature
+        As for `folklore`, with R = sup sqrt(k(x, x)).
+    landmarks
+        m, the most contexts that are kept; 0 for all that stand out.
+    tolerance
+        The part of R by which a feature has to stand out of the span to be kept.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range.
+
+    References
+    ----------
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020, section 4.1.
+    """
+
+    id = "kernel-folklore"
+    group = "theory"
+    summary = "any K: FOLKLORE with a kernel, all contexts that stand out or a fixed number of landmarks (Nystroem)"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, with Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
+    state_order = (1, 0)
+    bound_unit = "nats"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        kernel: Literal["linear", "gaussian", "polynomial"] = "gaussian",
+        bandwidth: float = 1.0,
+        degree: int = 2,
+        regularization: float | Literal["theory"] = "theory",
+        curvature: float | Literal["simple", "tight"] = "simple",
+        landmarks: int = 0,
+        tolerance: float = 1e-6,
+    ) -> None:
+        super().__init__(problem, rng)
+        self._begin(kernel, bandwidth, degree, landmarks, tolerance)
+        own = self._own_problem()
+        inner = FOLKLORE(
+            own, None, norm_bound=norm_bound, regularization=regularization, curvature=curvature, form="primal"
+        )
+        self.curvature = inner.curvature
+        self._learn_with(inner)
+
+    def bound(self, rounds: float) -> float | None:
+        """Return the regret's bound against linear functions after `rounds` rounds, in nats; None where none holds."""
+        dimension = self._dimension(rounds)
+        if dimension is None or not self._inner._proved():  # type: ignore[attr-defined]
+            return None
+        K, R, lam, c = self.problem.n_classes, self.feature_radius, self.regularization, self.curvature
+        theorem = folklore_any_regularization(rounds, int(dimension), K, self.norm_bound, R, lam, c)
+        return theorem + self._left_out(rounds)

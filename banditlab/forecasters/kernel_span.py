@@ -1,0 +1,221 @@
+"""A learner on quadratic surrogates in the span of kernel features: K > 2 classes, exact or by a Nystroem projection.
+
+With X (r, d) the contexts kept and L L' their Gram matrix (Cholesky), phi(x) has the coordinates xi = L^{-1} k(X, x) in their
+span and one more, (k(x, x) - |xi|^2)^{1/2}, along what sets it apart. The learner's own kernels play on these coordinates: it
+sees contexts through inner products only. A context is kept where it stands out by more than `tolerance` times the largest
+norm of a feature, and while fewer than `landmarks` are kept; of another one the learner sees the projection onto the span, in
+forecast and update alike. What that leaves out of the comparators is bounded by its length, which is summed up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from banditlab.errors import UsageError
+from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.limits import Limits
+from banditlab.players.forecaster import Floats, Forecaster
+from banditlab.players.inputs import as_class, as_context, as_rows
+from banditlab.players.saved import fields_of
+from banditlab.problem import Problem
+from banditlab.validation import at_least, nonnegative, one_of, positive
+
+KERNELS = ("linear", "gaussian", "polynomial")
+FIRST = 16
+"""Coordinates there is room for at first; the room doubles."""
+
+
+class Span(NamedTuple):
+    """rank (1,) = r, below `room`: X (room, d) the contexts kept, L (room, room) their Gram matrix's factor, r rows count.
+
+    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out.
+    """
+
+    rank: NDArray[np.int64]
+    X: NDArray[np.float64]
+    L: NDArray[np.float64]
+    lost: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"rank": (0, len(self.L) - 1)}
+
+    @classmethod
+    def empty(cls, room: int, d: int) -> Span:
+        """Return the span of nothing."""
+        return cls(np.zeros(1, np.int64), np.zeros((room, d)), np.zeros((room, room)), np.zeros(1))
+
+
+class State(NamedTuple):
+    """The contexts kept, and the learner's state in their coordinates."""
+
+    span: Span
+    learner: Any
+
+
+class KernelSpanForecaster(Forecaster):
+    """What `kernel-folklore` and `kernel-gaf` share; a subclass makes the learner of a problem in `_learner`."""
+
+    norm_bound: float
+    regularization: float
+    curvature: float
+    state: State
+    excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps contexts and their Gram matrix's factor"}
+
+    def _begin(self, kernel: str, bandwidth: float, degree: int, landmarks: int, tolerance: float) -> None:
+        """Take over the kernel's settings; `_learn_with` is next."""
+        self.kernel = one_of("kernel", kernel, KERNELS)
+        self.bandwidth = positive("bandwidth", bandwidth)
+        self.degree = at_least("degree", degree, 1)
+        self.landmarks = at_least("landmarks", landmarks, 0)
+        self.tolerance = nonnegative("tolerance", tolerance)
+
+    def _learn_with(self, inner: QuadraticForecaster) -> None:
+        """Begin with a learner in FIRST coordinates that has learnt nothing."""
+        self._inner = inner
+        self.norm_bound, self.regularization = inner.norm_bound, inner.regularization
+        self.state = State(Span.empty(FIRST, self.problem.n_features), inner.state)
+        inner.state = None
+
+    def _own_problem(self) -> Problem:
+        """The learner's problem: features of norm up to `feature_radius`."""
+        return Problem(FIRST, self.problem.n_classes, self.feature_radius, self.problem.horizon)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; the learner's is part of it."""
+        return {"rng": self.rng, "state": self.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        given = fields_of(state["state"]) or {}
+        room, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
+        if room < FIRST or room > 2**20:
+            raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {room}")
+        blocks = self._inner._inverse.initial(self.problem.n_classes, room, self.regularization)
+        learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, room)))
+        self.state = State(Span.empty(room, d), learner)
+        super().set_state(state)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at first."""
+        return 8.0 * FIRST * (FIRST * problem.n_classes + problem.n_features)
+
+    # ----------------------------------------------------------------------------------------------------- coordinates
+
+    @property
+    def feature_radius(self) -> float:
+        """The largest sqrt(k(x, x)): R of the learner."""
+        R = self.problem.radius
+        return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
+
+    def gram(self, X: Floats, Y: Floats) -> Floats:
+        """Return k(x, y) for the rows of X (n, d) and Y (m, d): (n, m)."""
+        products: Floats = X @ Y.T
+        if self.kernel == "linear":
+            return products
+        if self.kernel == "polynomial":
+            power: Floats = (1.0 + products) ** self.degree
+            return power
+        squares = ((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
+        return np.exp(-0.5 * squares / self.bandwidth**2)
+
+    def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return of contexts (n, d) the coordinates (n, room), what lies outside of the span (n,), and whether it is seen."""
+        span = self.state.span
+        r, room = int(span.rank[0]), len(span.L)
+        Xi = np.zeros((len(X), room))
+        if r:
+            Xi[:, :r] = solve_triangular(span.L[:r, :r], self.gram(span.X[:r], X), lower=True).T
+        squares = np.array([self.gram(x[None], x[None])[0, 0] for x in X]) if len(X) else np.zeros(0)
+        outside = np.sqrt(np.maximum(squares - (Xi**2).sum(axis=1), 0.0))
+        seen = outside > self.tolerance * self.feature_radius
+        if self.landmarks and r >= self.landmarks:
+            seen[:] = False
+        Xi[:, r] = np.where(seen, outside, 0.0)
+        return Xi, outside, seen
+
+    def _roomy(self) -> None:
+        """Make room for one more coordinate than are taken."""
+        span, learner = self.state
+        r, room = int(span.rank[0]), len(span.L)
+        if r + 1 < room:
+            return
+        wide = Span.empty(2 * room, self.problem.n_features)
+        wide.rank[0], wide.X[:room], wide.L[:room, :room], wide.lost[0] = r, span.X, span.L, span.lost[0]
+        h = np.zeros((len(learner.h), 2 * room))
+        h[:, :room] = learner.h
+        blocks = learner.blocks.wider(2 * room, self.regularization)
+        self.state = State(wide, learner._replace(blocks=blocks, h=h))
+
+    # ------------------------------------------------------------------------------------------------------------- playing
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the logits (K,) for `context` (d,)."""
+        Xi = self._coordinates(as_context(context, self.problem)[None])[0]
+        z = np.empty(self.problem.n_classes)
+        self._inner.kernels.predict(self.state.learner, as_contexts(Xi)[0], z)
+        return z
+
+    def predict_many(self, contexts: Floats) -> Floats:
+        """Return the logits (n, K) for `contexts` (n, d), the state held fixed."""
+        Xi = self._coordinates(as_rows(contexts, self.problem))[0]
+        Z = np.empty((len(Xi), self.problem.n_classes))
+        many = self._inner.kernels.predict_many
+        if len(Xi) and many is not None:
+            many(self.state.learner, as_contexts(Xi), Z)
+        return Z
+
+    def update(self, context: Floats, label: int) -> None:
+        """Learn that `context` (d,) has the class `label`."""
+        x, y = as_context(context, self.problem), as_class("the label", label, self.problem.n_classes)
+        Xi, outside, seen = self._coordinates(x[None])
+        span = self.state.span
+        r = int(span.rank[0])
+        self._inner.kernels.update(self.state.learner, as_contexts(Xi)[0], y, np.empty(self.problem.n_classes))
+        if not seen[0]:
+            span.lost[0] += outside[0]
+            return
+        span.X[r], span.L[r] = x, Xi[0]
+        span.rank[0] = r + 1
+        self._roomy()
+
+    # ---------------------------------------------------------------------------------------------------------- promises
+
+    def space_certificate(self) -> float:
+        """Return the bound on the regret so far against K functions of norm at most B in the kernel's space, in nats, or NaN.
+
+        A loss changes by at most 2 B times what a context lacks of its feature.
+        """
+        self._inner.state = self.state.learner
+        found = self._inner.certificate()
+        self._inner.state = None
+        return found + 2.0 * self.norm_bound * float(self.state.span.lost[0])
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for the gaussian kernel."""
+        return math.nan if self.kernel == "gaussian" else self.space_certificate()
+
+    def _dimension(self, rounds: float) -> float | None:
+        """The dimensions that so many contexts can span, None where linear functions are not in the space or few are kept."""
+        if self.kernel == "gaussian" or self.landmarks:
+            return None
+        d = self.problem.n_features
+        return max(min(d if self.kernel == "linear" else math.comb(d + self.degree, self.degree), rounds), 1.0)
+
+    def _left_out(self, rounds: float) -> float:
+        """What the tolerance may cost in so many rounds."""
+        return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
+
+    def effective_dimension(self, X: Floats, scale: float) -> float:
+        """Return tr(G (G + scale I)^{-1}) for the Gram matrix G of contexts X (n, d)."""
+        rows = as_rows(X, self.problem)
+        values = np.maximum(np.linalg.eigvalsh(self.gram(rows, rows)), 0.0)
+        return float((values / (values + scale)).sum())

@@ -1,0 +1,89 @@
+"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2): y in Delta_K.
+
+The loss at y is the mixture of the K losses with the weights y, so that a surrogate stays a lower bound, its Hessian does not
+depend on y, and its gradient (s - y) (x) x is linear in y. An update with y is then the update with one class, and what
+(e_k - y) (x) x in the place of nothing does to A_t^{-1} G_t; at a vertex of the simplex nothing is left to do, and the numbers
+are those of `update` to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.numerics.joint_root import Root
+
+Floats = NDArray[np.float64]
+
+SUM = 1e-9
+"""How far from 1 the weights of a soft label may sum."""
+
+
+def as_distribution(label: Any, K: int) -> Floats:
+    """Return a soft label (K,) as float64: finite, 0 or above, of sum 1 to within 1e-9; else a UsageError."""
+    try:
+        y = np.array(label, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"a soft label must be {K} numbers, got {label!r}") from None
+    if y.shape != (K,):
+        raise UsageError(f"a soft label must be of shape ({K},), got {y.shape}")
+    if not (np.isfinite(y).all() and (y >= 0.0).all() and abs(y.sum() - 1.0) <= SUM):
+        raise UsageError(f"a soft label must be 0 or above and sum to 1, got {y.tolist()}")
+    return y
+
+
+def vertex(y: Floats) -> int | None:
+    """Return the class that y (K,) is the vertex of, None where it is none."""
+    k = int(np.argmax(y))
+    return k if y[k] == 1.0 and np.count_nonzero(y) == 1 else None
+
+
+def softmax_hessian(s: Floats) -> Floats:
+    """Return S = diag(s) - s s' (K, K)."""
+    return np.diag(s) - np.outer(s, s)
+
+
+def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> float:
+    """Return T = g'r - c r'S r + (1/2) b'At' b: the loss less what the least value of the surrogates' sum grows by.
+
+    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits that lie r (K,) from the mean; At (K, K) is
+    (1/2) Phi'A^{-1} Phi before the round, At' = (I + 2c At S)^{-1} At after it, b = g - 2c S r. True at any logits.
+    """
+    S = softmax_hessian(s)
+    after = np.linalg.solve(np.eye(len(s)) + 2.0 * c * At @ S, At)
+    b = g - 2.0 * c * (S @ r)
+    return float(g @ r - c * (r @ S @ r) + 0.5 * (b @ after @ b))
+
+
+def soften(learner: Any, x: Floats, z: Floats, hard: int, y: Floats, spent: float) -> None:
+    """Turn the update of a FOLKLORE state that was just told `hard` into the one with y (K,).
+
+    Parameters
+    ----------
+    learner
+        Its state after the update, x (n,) the context in its coordinates, z (K,) the forecast.
+    spent
+        The certificate's sum before the update.
+    """
+    c, blocks = float(learner.constants[0]), learner.blocks
+    rooted = isinstance(blocks, Root)
+    At = blocks.At
+    s = blocks.s if rooted else learner.root.s
+    mean = blocks.mean if rooted else learner.g - 0.5 * np.diag(At)
+    printed = learner.constants[1] > 0.0
+    change = -y
+    change[hard] += 1.0  # (e_k - y), in the place of nothing
+    if rooted:
+        t = np.einsum("k,kjn,j->n", change, blocks.C, x)
+        learner.h[...] += blocks.C @ t  # A_t^{-1} = C C'
+    else:
+        S = softmax_hessian(s)
+        lost = np.linalg.solve(np.eye(len(s)) + 2.0 * c * S @ At, c * S)  # A_t^{-1} = A_{t-1}^{-1} - V Qc V'
+        u = change - 2.0 * lost @ (At @ change)
+        learner.h[...] += np.einsum("l,klj->kj", u, blocks.V)
+    if not printed:
+        centred = z - z.mean() if rooted else z
+        learner.spent[0] = spent + surrogate_term(At, s, centred - mean, s - y, c)

@@ -1,0 +1,67 @@
+"""FOLKLORE's root z = g - At softmax(z) by gradient descent (Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Appendix E).
+
+With z = At^{1/2} zt the root minimises (E.1), (1/2)|zt|^2 - <zt, At^{-1/2} g> + ln sum_k exp((At^{1/2} zt)_k), which is
+1-strongly convex and (1 + lmax(At)/2)-smooth, as the Hessian of the last term is At^{1/2} S At^{1/2} and S is at most 1/2.
+Here zt is written At^{-1/2} g - v, so that no inverse is needed: z = g - At^{1/2} v, v from 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def softmax(z: Floats) -> Floats:
+    """Return exp(z_k) / sum_j exp(z_j) for z (K,)."""
+    shifted: Floats = np.exp(z - z.max())
+    return shifted / shifted.sum()
+
+
+def descent_steps(largest: float, accuracy: float) -> int:
+    """Return how many steps leave |z - root|^2 at most `accuracy`, `largest` the largest eigenvalue that At may have.
+
+    A step of 1/(1 + largest/2) takes |v - v*|^2 down by the factor 1 - 1/(1 + largest/2) at least; it begins at
+    |At^{1/2} softmax|^2 <= largest, and |z - root|^2 <= largest |v - v*|^2.
+    """
+    if largest <= 0.0 or largest**2 <= accuracy:
+        return 0
+    return math.ceil((1.0 + 0.5 * largest) * math.log(largest**2 / accuracy))
+
+
+def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
+    """Return z (K,) after `steps` steps from z = g, for At (K, K) positive semidefinite of eigenvalues at most `largest`."""
+    values, vectors = np.linalg.eigh(At)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # At^{1/2}
+    v, step = np.zeros_like(g), 1.0 / (1.0 + 0.5 * largest)
+    for _ in range(steps):
+        v += step * (root @ softmax(g - root @ v) - v)  # -gradient of (E.1) in v
+    z: Floats = g - root @ v
+    return z
+
+
+def newton_root(g: Floats, At: Floats) -> tuple[Floats, float]:
+    """Return the root z (K,) of z = g - At softmax(z) and its residual max |.| / (1 + max |g|), by damped Newton steps."""
+    K = len(g)
+    z, scale = g - At @ np.full(K, 1.0 / K), 1.0 + float(np.abs(g).max())
+    s = softmax(z)
+    off = z - g + At @ s
+    for _ in range(200):
+        if np.abs(off).max() <= 1e-13 * scale:
+            break
+        step = np.linalg.solve(np.eye(K) + At @ (np.diag(s) - np.outer(s, s)), off)
+        size, before = 1.0, float(off @ off)
+        while size > 1e-6:
+            trial = z - size * step
+            s_trial = softmax(trial)
+            moved = trial - g + At @ s_trial
+            if float(moved @ moved) < before:
+                break
+            size *= 0.5
+        if not float(moved @ moved) < before:
+            break
+        z, s, off = trial, s_trial, moved
+    return z, float(np.abs(off).max()) / scale

@@ -1,0 +1,23 @@
+"""GAF over a loss (NeurIPS 2021, Section 4.1): online regression against linear functions, and a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from banditlab.doors import door
+
+if TYPE_CHECKING:
+    from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
+    from banditlab.regression.gaf import GaussianRegression as GaussianRegression
+    from banditlab.regression.losses import Huber as Huber
+    from banditlab.regression.losses import Squared as Squared
+
+_PLACES = {
+    "GaussianRegression": "banditlab.regression.gaf",
+    "Huber": "banditlab.regression.losses",
+    "OnlineRegressor": "banditlab.regression.estimator",
+    "Squared": "banditlab.regression.losses",
+}
+
+if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+    __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -1,0 +1,194 @@
+"""GAF over a loss as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from banditlab.errors import UsageError
+from banditlab.estimator import BLOCK, ScaledContexts, generator_of, largest_norm, played, within
+from banditlab.regression.gaf import GaussianRegression
+from banditlab.validation import at_least, one_of, positive
+
+Floats = NDArray[np.float64]
+
+
+class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
+    """`GaussianRegression` run over a sample, then held still: for the squared loss the forecaster of Vovk, Azoury and Warmuth.
+
+    Problem: n examples; small expected loss on a new one, or small regret on a stream (`partial_fit`).
+
+    Predictor: what the forecaster would predict were x the next context, m/(1 + x'A^{-1}x) for the squared loss: a ridge
+    regression that is drawn towards the mean of the targets where little was seen near x.
+
+    Scale: contexts as for `OnlineClassifier`. Targets are brought to [-1, 1] by their middle and half their range in `fit`, or
+    in the first call of `partial_fit`; later ones beyond that range are cut to it, since Y is a condition of the guarantee.
+    `scaling` = "none" leaves contexts and targets as they are, and Y is the largest of them.
+
+    Guarantee: `forecaster_.certificate()` bounds the regret on the scaled stream of one pass, in the scaled loss.
+
+    Parameters
+    ----------
+    loss
+        "squared" or "huber".
+    norm_bound
+        B, the norm of the comparators, in units of Y / R.
+    regularization
+        lambda; "theory" is max(4, d)/(4 d B^2).
+    threshold
+        Huber's, in units of Y; None is the least that the theorem allows, max(2, 1 + B).
+    passes
+        How often `fit` goes through the sample, each time in a fresh order. More than one has no guarantee.
+    scaling, fit_intercept, shuffle, random_state
+        As for `OnlineClassifier`.
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    forecaster_
+        The `GaussianRegression` after the last round.
+    n_rounds_
+        Rounds so far.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range. It is a ValueError, as scikit-learn expects.
+
+    References
+    ----------
+    R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression.
+    NeurIPS 2021, section 4.1.
+    """
+
+    def __init__(
+        self,
+        loss: Literal["squared", "huber"] = "squared",
+        *,
+        norm_bound: float = 100.0,
+        regularization: float | Literal["theory"] = "theory",
+        threshold: float | None = None,
+        passes: int = 1,
+        scaling: Literal["standardize", "radius", "none"] = "standardize",
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    ) -> None:
+        self.loss = loss
+        self.norm_bound = norm_bound
+        self.regularization = regularization
+        self.threshold = threshold
+        self.passes = passes
+        self.scaling = scaling
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget what was learnt, then run over the sample X (n, d), y (n,), rows as often as they weigh."""
+        self._check_settings()
+        rows, targets = self._examples(X, y, reset=True)
+        order_of, coins = generator_of(self.random_state).spawn(2)
+        rows, targets = played(rows, targets, sample_weight, coins)
+        contexts = self._begin(rows, targets, coins)
+        scaled = self._targets(targets)
+        for _ in range(self.passes):
+            order = order_of.permutation(len(scaled)) if self.shuffle else np.arange(len(scaled))
+            self._run(contexts[order], scaled[order])
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Go on with the examples X (n, d), y (n,) in this order, once."""
+        self._check_settings()
+        first = not self.__sklearn_is_fitted__()
+        rows, targets = self._examples(X, y, reset=first)
+        coins = generator_of(self.random_state).spawn(2)[1] if first else self._coins
+        rows, targets = played(rows, targets, sample_weight, coins)
+        contexts = self._begin(rows, targets, coins) if first else self._contexts(rows)
+        self._run(contexts, self._targets(targets))
+        return self
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Return the predictions (n,) for X (n, d)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        parts = [self._dense(self._contexts(rows[i : i + BLOCK])) for i in range(0, rows.shape[0], BLOCK)]
+        scaled = np.concatenate([self.forecaster_.predict_many(part) for part in parts])
+        return self._middle + self._half * scaled
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return what scikit-learn is to know: sparse X is taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "forecaster_")
+
+    # ------------------------------------------------------------------------------------------------------------ inside
+
+    def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, Floats]:
+        return validate_data(  # type: ignore[no-any-return]
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=reset
+        )
+
+    def _check_settings(self) -> None:
+        at_least("passes", self.passes, 1)
+        one_of("loss", self.loss, ("squared", "huber"))
+        one_of("scaling", self.scaling, ("standardize", "radius", "none"))
+        positive("norm_bound", self.norm_bound)
+        if self.threshold is not None:
+            positive("threshold", self.threshold)
+
+    def _begin(self, X: Any, y: Floats, coins: np.random.Generator) -> Any:
+        """Fix the scales, make a forecaster, and return the contexts of X."""
+        self._coins = coins
+        self._fix_scale(X)
+        contexts = self._map(X)
+        low, high = float(y.min()), float(y.max())
+        plain = self.scaling == "none"
+        self._middle = 0.0 if plain else low + 0.5 * (high - low)
+        half = max(abs(low), abs(high)) if plain else 0.5 * high - 0.5 * low
+        self._half = 1.0 if plain or not half > 0.0 else half
+        bound = half if plain and half > 0.0 else 1.0
+        norm = largest_norm(contexts)
+        if not np.isfinite(half) or bound > 1e100:
+            raise UsageError(f"y must lie within 1e100 of 0, got {low:g} ... {high:g}")
+        self.forecaster_ = GaussianRegression(
+            contexts.shape[1],
+            norm,
+            loss=self.loss,
+            norm_bound=self.norm_bound,
+            target_bound=bound,
+            regularization=self.regularization,
+            threshold=self.threshold,
+        )
+        self.n_rounds_ = 0
+        return within(contexts, norm)
+
+    def _reach(self) -> float:
+        return self.forecaster_.problem.radius
+
+    def _targets(self, y: Floats) -> Floats:
+        """Return targets as the forecaster takes them, cut to [-Y, Y]."""
+        Y = self.forecaster_.target_bound
+        cut: Floats = np.clip((y - self._middle) / self._half, -Y, Y)
+        return cut
+
+    def _dense(self, contexts: Any) -> Floats:
+        found: Floats = contexts.toarray() if sparse.issparse(contexts) else contexts
+        return found
+
+    def _run(self, contexts: Any, targets: Floats) -> None:
+        for start in range(0, len(targets), BLOCK):
+            rows = self._dense(contexts[start : start + BLOCK])
+            for x, y in zip(rows, targets[start : start + BLOCK], strict=True):
+                self.forecaster_.update(x, float(y))
+        self.n_rounds_ += len(targets)

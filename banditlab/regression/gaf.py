@@ -1,0 +1,141 @@
+"""GAF over a loss (Jézéquel, Gaillard and Rudi, NeurIPS 2021, Sections 3 and 4.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.bounds.gaf import gaf_huber, vovk_azoury_warmuth
+from banditlab.errors import UsageError
+from banditlab.players.inputs import as_context, as_rows
+from banditlab.problem import Problem
+from banditlab.regression.losses import Huber, Loss, Squared
+from banditlab.validation import at_least, one_of, positive, resolve
+
+Floats = NDArray[np.float64]
+BEYOND = 1.0 + 1e-9
+"""Targets up to this times Y are within Y."""
+
+
+class GaussianRegression:
+    """Mix all linear functions with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+
+    Problem: online prediction of numbers: x_t in R^d with ||x_t|| <= R is shown, a number is predicted, y_t in [-Y, Y] is told;
+    small regret against theta'x, ||theta|| <= B; adversarial stream.
+
+    Update rule: with A and b of L~(theta) = theta'A theta + b'theta, m = -(1/2) x'A^{-1}b and q = x'A^{-1}x the margin
+    has the law N(m, q/(2 alpha)) under exp(-alpha L~), and the prediction is the loss's answer to it (4). Then
+    theta_{t+1} of (2), whose margin z minimises (z - m)^2/q + loss(z, y), and A += (beta/2) loss'' x x', b += (loss' -
+    beta loss'' z) x, at z: (3). For the squared loss the prediction is m/(1 + q), that of Vovk, Azoury and Warmuth:
+    theta'x, theta the minimiser of the past losses + lambda |theta|^2 + (theta'x)^2. (The paper prints theta'x_t for
+    its square, and lambda |theta|^2 twice: docs/errata.md.)
+
+    Guarantee: the regret is at most the certificate lambda B^2 + sum_t [loss(prediction) - loss(z) - (z - m)^2/q], whatever
+    was predicted. Bounds: `vovk_azoury_warmuth` for the squared loss, `gaf_huber` for Huber's.
+
+    Cost: 2 d^2 multiplications a round, d^2 numbers.
+
+    Parameters
+    ----------
+    n_features, radius
+        d and R.
+    loss
+        "squared" or "huber".
+    norm_bound
+        B, the norm of the comparators.
+    target_bound
+        Y.
+    regularization
+        lambda in the paper; "theory" is max(4, d)/(4 d B^2), Section 4.1's.
+    threshold
+        Huber's, at least max(2 Y, B R + Y), which None takes.
+
+    Raises
+    ------
+    UsageError
+        A setting, a context or a target out of its range.
+
+    References
+    ----------
+    R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression.
+    NeurIPS 2021.
+    V. Vovk. Competitive on-line statistics. International Statistical Review 69, 2001.
+    K. Azoury, M. Warmuth. Relative loss bounds for on-line density estimation. Machine Learning 43, 2001.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        radius: float = 1.0,
+        *,
+        loss: Literal["squared", "huber"] = "squared",
+        norm_bound: float = 1.0,
+        target_bound: float = 1.0,
+        regularization: float | Literal["theory"] = "theory",
+        threshold: float | None = None,
+    ) -> None:
+        d = at_least("n_features", n_features, 1)
+        self.problem = Problem(d, 2, radius)  # contexts are checked as those of a classifier
+        self.norm_bound = B = positive("norm_bound", norm_bound)
+        Y = positive("target_bound", target_bound)
+        self.target_bound = Y
+        self.regularization = lam = resolve("regularization", regularization, {"theory": max(4, d) / (4.0 * d * B**2)})
+        one_of("loss", loss, ("squared", "huber"))
+        least = max(2.0 * Y, B * radius + Y)
+        self.loss: Loss = Squared(Y) if loss == "squared" else Huber(Y, least if threshold is None else threshold)
+        if loss == "squared" and threshold is not None:
+            raise UsageError(f"threshold is for loss = 'huber', got {threshold!r} with 'squared'")
+        self.loss.check(B, radius)
+        self.P: Floats = np.eye(d) / lam  # A^{-1}
+        self.b: Floats = np.zeros(d)
+        self.spent = 0.0
+        self.rounds = 0
+
+    def _margin(self, x: Floats) -> tuple[float, float, Floats]:
+        """Return m, q and A^{-1}x."""
+        v = self.P @ x
+        return -0.5 * float(self.b @ v), max(float(x @ v), 0.0), v
+
+    def predict(self, context: Floats) -> float:
+        """Return the prediction at `context` (d,)."""
+        m, q, _ = self._margin(as_context(context, self.problem))
+        return self.loss.substitute(m, 0.5 * q / self.loss.mixability)
+
+    def predict_many(self, contexts: Floats) -> Floats:
+        """Return the predictions (n,) at `contexts` (n, d), the state held fixed."""
+        X = as_rows(contexts, self.problem)
+        V = X @ self.P
+        m, q = -0.5 * (V @ self.b), np.maximum((V * X).sum(axis=1), 0.0)
+        a = self.loss.mixability
+        return np.array([self.loss.substitute(float(i), 0.5 * float(j) / a) for i, j in zip(m, q, strict=True)])
+
+    def update(self, context: Floats, target: float) -> None:
+        """Learn that `context` (d,) has the target y in [-Y, Y]."""
+        x, y = as_context(context, self.problem), float(target)
+        if not abs(y) <= self.target_bound * BEYOND:
+            raise UsageError(f"the target must lie in [-{self.target_bound:g}, {self.target_bound:g}], got {y:g}")
+        m, q, v = self._margin(x)
+        loss = self.loss
+        predicted = loss.substitute(m, 0.5 * q / loss.mixability)
+        z = loss.implicit(m, q, y) if q > 0.0 else m
+        grown = loss.value(z, y) + ((z - m) ** 2 / q if q > 0.0 else 0.0)
+        self.spent += loss.value(predicted, y) - grown
+        kappa = 0.5 * loss.beta * loss.curvature(z, y)
+        self.b = self.b + (loss.slope(z, y) - 2.0 * kappa * z) * x
+        self.P = self.P - (kappa / (1.0 + kappa * q)) * np.outer(v, v)
+        self.rounds += 1
+
+    def bound(self, rounds: float) -> float:
+        """Return the theorem's regret after `rounds` rounds, in units of the loss."""
+        d, R = self.problem.n_features, self.problem.radius
+        theorem = vovk_azoury_warmuth if self.loss.name == "squared" else gaf_huber
+        return theorem(rounds, d, self.norm_bound, R, self.target_bound, self.regularization)
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far, in units of the loss; NaN where rounding is not small."""
+        if self.problem.radius**2 > 1e10 * self.regularization:
+            return math.nan
+        return self.regularization * self.norm_bound**2 + self.spent

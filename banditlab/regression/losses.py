@@ -1,0 +1,182 @@
+"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GAF's assumptions (NeurIPS 2021, Section 2).
+
+(A1) alpha: alpha-mixable over the targets of [-Y, Y]; `substitute` is the prediction that proves it for a Gaussian of margins.
+(A3) beta: the loss at a comparator, |z| <= B R, lies above the tangent elsewhere plus beta/2 times the curvature there.
+(A4) gamma: the second derivative in theta is at most gamma; as a derivative in z it is `curvature`, times R^2.
+(A2) zeta: the loss lies below its tangent plus exp(zeta |theta_1 - theta_2|^2) |theta_1 - theta_2|^2 in the Hessian's norm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from banditlab.errors import UsageError
+from banditlab.validation import positive
+
+
+class Loss(Protocol):
+    """What `GaussianRegression` asks of a loss; every number is one prediction's."""
+
+    @property
+    def name(self) -> str:
+        """The name in settings."""
+
+    @property
+    def target_bound(self) -> float:
+        """Y."""
+
+    @property
+    def mixability(self) -> float:
+        """alpha of (A1)."""
+
+    @property
+    def beta(self) -> float:
+        """beta of (A3)."""
+
+    def value(self, z: float, y: float) -> float:
+        """Return the loss."""
+
+    def slope(self, z: float, y: float) -> float:
+        """Return its derivative in z."""
+
+    def curvature(self, z: float, y: float) -> float:
+        """Return its second derivative in z."""
+
+    def implicit(self, m: float, q: float, y: float) -> float:
+        """Return the z at which (z - m)^2 / q + loss(z, y) is least, q > 0."""
+
+    def substitute(self, m: float, v: float) -> float:
+        """Return a prediction whose loss is at most -(1/alpha) ln E exp(-alpha loss(Z, y)) for every y, Z ~ N(m, v)."""
+
+    def check(self, norm_bound: float, radius: float) -> None:
+        """Raise a UsageError where the assumptions do not hold for comparators |z| <= B R."""
+
+
+@dataclass(frozen=True)
+class Squared:
+    """(z - y)^2: alpha = 1/(2 Y^2), beta = 1, any zeta, second derivative 2. Surrogates are exact.
+
+    The prediction is m/(1 + 2 alpha v): with the density exp(-alpha L), v = x'A^{-1}x/(2 alpha), and it is that of Vovk
+    (2001) and Azoury and Warmuth (2001), in which alpha has gone.
+    """
+
+    target_bound: float
+    name = "squared"
+    beta = 1.0
+
+    def __post_init__(self) -> None:
+        positive("target_bound", self.target_bound)
+
+    @property
+    def mixability(self) -> float:
+        """1/(2 Y^2)."""
+        return 0.5 / self.target_bound**2
+
+    def value(self, z: float, y: float) -> float:
+        """Return (z - y)^2."""
+        return (z - y) ** 2
+
+    def slope(self, z: float, y: float) -> float:
+        """Return 2 (z - y)."""
+        return 2.0 * (z - y)
+
+    def curvature(self, z: float, y: float) -> float:
+        """Return 2."""
+        return 2.0
+
+    def implicit(self, m: float, q: float, y: float) -> float:
+        """Return (m + q y)/(1 + q)."""
+        return m + q / (1.0 + q) * (y - m)
+
+    def substitute(self, m: float, v: float) -> float:
+        """Return m/(1 + 2 alpha v)."""
+        return m / (1.0 + 2.0 * self.mixability * v)
+
+    def check(self, norm_bound: float, radius: float) -> None:
+        """The assumptions hold for every B."""
+
+
+@dataclass(frozen=True)
+class Huber:
+    """u^2/2 for u = z - y up to `threshold`, threshold |u| - threshold^2/2 beyond: alpha = 1/Y^2, beta = 1.
+
+    So it is where threshold >= max(2 Y, B R + Y), and only such thresholds are taken. Below B R + Y (A3) fails for
+    every beta > 0: expanded just inside of the threshold, at u_2, the loss at u_1 beyond it lies above the tangent by
+    (threshold - u_2) times a length, and the quadratic by (u_1 - u_2)^2. Below 2 Y a part of the loss over [-Y, Y] is
+    that of absolute errors, which is not mixable. (A2) fails beyond the threshold, where the loss is straight, so that
+    the theorem's argument does not hold as printed: `gaf_huber` has one that does.
+
+    The prediction: margins beyond [-Y, Y] do worse than its ends whatever y is, and within it the loss is a square. With
+    g(y) = -(1/alpha) ln E exp(-alpha (clip(Z) - y)^2/2), it is (g(-Y) - g(Y))/(2 Y) (Vovk 2001).
+    """
+
+    target_bound: float
+    threshold: float
+    name = "huber"
+    beta = 1.0
+
+    def __post_init__(self) -> None:
+        positive("target_bound", self.target_bound)
+        positive("threshold", self.threshold)
+
+    @property
+    def mixability(self) -> float:
+        """1/Y^2."""
+        return 1.0 / self.target_bound**2
+
+    def value(self, z: float, y: float) -> float:
+        """Return the loss."""
+        u = abs(z - y)
+        return 0.5 * u * u if u <= self.threshold else self.threshold * (u - 0.5 * self.threshold)
+
+    def slope(self, z: float, y: float) -> float:
+        """Return z - y, cut to the threshold."""
+        return max(-self.threshold, min(self.threshold, z - y))
+
+    def curvature(self, z: float, y: float) -> float:
+        """Return 1 up to the threshold, 0 beyond."""
+        return 1.0 if abs(z - y) <= self.threshold else 0.0
+
+    def implicit(self, m: float, q: float, y: float) -> float:
+        """Return the root of 2 (z - m)/q + slope(z, y)."""
+        z = m + 0.5 * q / (1.0 + 0.5 * q) * (y - m)
+        if abs(z - y) <= self.threshold:
+            return z
+        return m - 0.5 * q * math.copysign(self.threshold, m - y)
+
+    def substitute(self, m: float, v: float) -> float:
+        """Return (g(-Y) - g(Y))/(2 Y)."""
+        Y = self.target_bound
+        return (self._generalised(m, v, -Y) - self._generalised(m, v, Y)) / (2.0 * Y)
+
+    def _generalised(self, m: float, v: float, y: float) -> float:
+        """Return g(y): what lies beyond either end, and the Gaussian within."""
+        Y, a = self.target_bound, self.mixability
+        if v <= 0.0:
+            return 0.5 * (max(-Y, min(Y, m)) - y) ** 2
+        s = math.sqrt(v)
+        inner, mean = math.sqrt(v / (1.0 + a * v)), (m + a * v * y) / (1.0 + a * v)
+        low, high = (-Y - mean) / inner, (Y - mean) / inner
+        if low > 0.0:  # by symmetry, where both are small numbers next to 1
+            low, high = -high, -low
+        within = log_ndtr(high) + math.log(max(-math.expm1(float(log_ndtr(low) - log_ndtr(high))), 1e-300))
+        parts = (
+            log_ndtr((-Y - m) / s) - 0.5 * a * (-Y - y) ** 2,
+            log_ndtr((m - Y) / s) - 0.5 * a * (Y - y) ** 2,
+            within - 0.5 * math.log1p(a * v) - 0.5 * a * (m - y) ** 2 / (1.0 + a * v),
+        )
+        return -float(logsumexp(np.array(parts))) / a
+
+    def check(self, norm_bound: float, radius: float) -> None:
+        """Raise a UsageError where the threshold is below max(2 Y, B R + Y)."""
+        least = max(2.0 * self.target_bound, norm_bound * radius + self.target_bound)
+        if self.threshold < least * (1.0 - 1e-12):
+            raise UsageError(
+                f"threshold must be at least max(2 Y, B R + Y) = {least:g} (below it GAF's assumption A3 fails), got "
+                f"{self.threshold:g}"
+            )

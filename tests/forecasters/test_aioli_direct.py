@@ -1,0 +1,67 @@
+"""Algorithm 2 of COLT 2020, mended: against AIOLI's own root, its Cholesky factor, its number of steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.bounds.aioli import aioli_steps
+from banditlab.comparators import best_in_ball
+from banditlab.errors import HorizonRequiredError, IncompatibleError
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.forecasters.aioli_direct import AIOLIDirect, cholesky_update
+from banditlab.losses import logistic_loss
+from banditlab.problem import Problem
+
+D, N = 4, 60
+
+
+def stream() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    X[5] = 0.0  # rank 0 of Lemma 2's matrix but for b
+    return X, rng.integers(0, 2, N)
+
+
+@pytest.mark.parametrize("norm_bound", [0.5, 3.0])
+def test_enough_steps_are_aioli(norm_bound: float) -> None:
+    X, y = (part[:25] for part in stream())
+    direct = AIOLIDirect(Problem(D, 2, 1.0), None, norm_bound=norm_bound, steps=1000)
+    plain = AIOLI(Problem(D, 2, 1.0), None, norm_bound=norm_bound)
+    for x, label in zip(X, y, strict=True):
+        assert direct.predict(x)[0] == pytest.approx(plain.predict(x)[0], abs=1e-10)
+        direct.update(x, int(label))
+        plain.update(x, int(label))
+    assert direct.certificate() == pytest.approx(plain.certificate(), rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5, "theory"])
+def test_the_regret_is_below_certificate_and_bound_at_any_number_of_steps(steps: int) -> None:
+    X, y = stream()
+    for B in (0.05, 2.0):
+        player, loss = AIOLIDirect(Problem(D, 2, 1.0, N), None, norm_bound=B, steps=steps), 0.0
+        for x, label in zip(X, y, strict=True):
+            loss += float(logistic_loss(player.predict(x), int(label)))
+            player.update(x, int(label))
+        regret = loss - best_in_ball(X, np.eye(2)[y], B).loss
+        assert regret <= player.certificate()
+        assert regret <= player.bound(N)
+    if steps == "theory":
+        assert player.steps == aioli_steps(float(N), 4.0, 1.0, 1.0 / 16.0)
+
+
+def test_the_factor_is_that_of_the_sum() -> None:
+    rng = np.random.default_rng(2)
+    L = np.tril(rng.standard_normal((5, 5))) + 3.0 * np.eye(5)
+    A, w = L @ L.T, rng.standard_normal(5)
+    cholesky_update(L, w)
+    np.testing.assert_allclose(L @ L.T, A + np.outer(w, w), atol=1e-12)
+    np.testing.assert_array_equal(L, np.tril(L))
+
+
+def test_settings_are_refused() -> None:
+    with pytest.raises(IncompatibleError, match="binary"):
+        AIOLIDirect(Problem(D, 3, 1.0), None)
+    with pytest.raises(HorizonRequiredError, match="steps"):
+        AIOLIDirect(Problem(D, 2, 1.0), None, steps="theory")

@@ -9,9 +9,6 @@ block row after the other, each block by columns, so that a column of a block is
 
 Diagonal blocks are kept halved. So with L the lower block triangle, A = L + L', and x'A x = 2 x'L x is one sweep. A sweep
 reads only the columns in which the context is not zero, and no block row in which it is zero throughout.
-
-Entries are float64, or float32 where memory is what a sweep waits for: then they are widened when read and rounded when
-written, and all sums are those of float64.
 """
 
 from __future__ import annotations
@@ -34,12 +31,6 @@ def width(d: int) -> int:
     return -(-d // WIDTH) * WIDTH
 
 
-def single_zeros(*shape: int) -> NDArray[np.float32]:
-    """Return `zeros` in float32."""
-    size = int(np.prod(shape))
-    return zeros(-(-size // 2)).view(np.float32)[:size].reshape(shape)
-
-
 def zeros(*shape: int) -> Floats:
     """Return zeros that start on a cache line, so that no eight numbers lie across two."""
     size = int(np.prod(shape))
@@ -51,22 +42,13 @@ def zeros(*shape: int) -> Floats:
 
 def identities(scales: Floats, d: int) -> Floats:
     """Return the matrices scales_k I of size d as P (K, S), S = D (D + 8) / 2."""
-    P = zeros(len(scales), size_of(d))
-    P[:, diagonal(d)] = 0.5 * np.asarray(scales)[:, None]
-    return P
-
-
-def size_of(d: int) -> int:
-    """Return S = D (D + 8) / 2, the entries kept of a d x d matrix."""
     D = width(d)
-    return D * (D + WIDTH) // 2
-
-
-def diagonal(d: int) -> NDArray[np.int64]:
-    """Return where the entries (j, j) of a d x d matrix are kept, (d,), halved."""
-    j = np.arange(width(d) - d, width(d))
+    j = np.arange(D - d, D)
     block_row = j // WIDTH
-    return BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH
+    P = zeros(len(scales), D * (D + WIDTH) // 2)
+    # Entry (j, j) in its diagonal block, which is kept halved.
+    P[:, BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * np.asarray(scales)[:, None]
+    return P
 
 
 def dense(P: Floats, d: int) -> Floats:

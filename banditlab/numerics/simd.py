@@ -27,7 +27,6 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 
 WIDTH = 8
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
-_SINGLE = ir.VectorType(ir.FloatType(), WIDTH)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -68,38 +67,20 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
     return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
 
 
-def _single_address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
-    """Return `_address` in an array of float32."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [i]), _SINGLE.as_pointer())
-
-
 def _eight(typingctx, A, i):
-    """Return entries i ... i + 7 of a C-contiguous array, counted flat; nothing checks that they exist.
-
-    Of a float32 array they are widened: half the memory is read, the arithmetic is that of float64.
-    """
+    """Return entries i ... i + 7 of a C-contiguous float64 array, counted flat; nothing checks that they exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = signature.args[0]
-        if kind.dtype == nbtypes.float32:
-            lanes = builder.load(_single_address(context, builder, kind, args[0], args[1]), align=4)
-            return builder.fpext(lanes, _VECTOR)
-        return builder.load(_address(context, builder, kind, args[0], args[1]), align=8)
+        return builder.load(_address(context, builder, signature.args[0], args[0], args[1]), align=8)
 
     return LANES(A, nbtypes.intp), generate
 
 
 def _put(typingctx, A, i, v):
-    """Write v into entries i ... i + 7 of A, as `eight` counts them; into a float32 array rounded to nearest."""
+    """Write v into entries i ... i + 7 of A, as `eight` counts them."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = signature.args[0]
-        if kind.dtype == nbtypes.float32:
-            rounded = builder.fptrunc(args[2], _SINGLE)
-            builder.store(rounded, _single_address(context, builder, kind, args[0], args[1]), align=4)
-        else:
-            builder.store(args[2], _address(context, builder, kind, args[0], args[1]), align=8)
+        builder.store(args[2], _address(context, builder, signature.args[0], args[0], args[1]), align=8)
         return context.get_dummy_value()
 
     return nbtypes.void(A, nbtypes.intp, LANES), generate

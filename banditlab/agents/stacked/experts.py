@@ -1,4 +1,4 @@
-"""Banks of AIOLI models: N experts of K classes each, over views of one size, P kept in single precision.
+"""Banks of AIOLI models: N experts of K classes each, over views of one size, in single precision.
 
 Expert e is `class_models` once more: P_ek = A_ek^{-1}, h_ek = P_ek b_ek. What differs is where q_k = x'P_ek x comes from: an
 expert's own matrices, or those of a neighbour whose view is of the same kind (the `scout`), so that a round reads K matrices
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.packed_symmetric import (
-    Point,
+from banditlab.numerics.packed_single import (
+    SinglePoint,
     diagonal,
     downdate,
     forms,
@@ -26,38 +26,37 @@ from banditlab.numerics.packed_symmetric import (
     product,
     rows_times,
     see,
-    single_zeros,
     size_of,
     step_along,
-    width,
     zeros,
 )
+from banditlab.numerics.packed_symmetric import width
 from banditlab.numerics.tanh_root import aioli_root
 
 
 class Bank(NamedTuple):
-    """P (N, K, S) float32 or float64, packed; H (N, K, D) the rows h, padded; start (N,), half of 1/lambda.
+    """P (N, K, S), packed, and H (N, K, D), the rows h, padded, in float32; start (N,), half of 1/lambda.
 
     places (m,): where a packed matrix keeps its diagonal. Scratch: point; v (D,), P x.
     """
 
-    P: NDArray[np.float32] | NDArray[np.float64]
-    H: NDArray[np.float64]
+    P: NDArray[np.float32]
+    H: NDArray[np.float32]
     start: NDArray[np.float64]
     places: NDArray[np.int64]
-    point: Point
-    v: NDArray[np.float64]
+    point: SinglePoint
+    v: NDArray[np.float32]
 
     def limits(self) -> Limits:
         """Return the range of every integer: the places follow from the size."""
         return {"places": constant(self.places)}
 
 
-def bank(regularizations: NDArray[np.float64], n_classes: int, m: int, *, single: bool) -> Bank:
+def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
     """Return untaught experts over views of m numbers, A_0 = lambda_e I for each class."""
     N = len(regularizations)
     made = Bank(
-        P=(single_zeros if single else zeros)(N, n_classes, size_of(m)),
+        P=zeros(N, n_classes, size_of(m)),
         H=zeros(N, n_classes, width(m)),
         start=0.5 / np.asarray(regularizations, dtype=np.float64),
         places=diagonal(m),

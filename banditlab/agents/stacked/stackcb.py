@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import inline, njit, read_only
-from banditlab.numerics.limits import COUNT, Limits
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, one_of, positive
+from banditlab.validation import at_least, nonnegative, positive
 
 MEMORY = 2048
 """Rounds that are kept for playing them again."""
@@ -67,7 +67,7 @@ class State(NamedTuple):
 
     linear: Bank
     fourier: Bank
-    W: NDArray[np.float32]
+    W: NDArray[np.float64]
     scale: Scale
     stack: Stack
     memory: Memory
@@ -256,13 +256,11 @@ class StackCB(KernelAgent):
         w, the weight of the two virtual labels.
     changes
         Whether to forget where the agent is right much more seldom than it says.
-    precision
-        "single" keeps the matrices P in four bytes an entry, "double" in eight; sums are taken in eight in both.
 
     Raises
     ------
     UsageError
-        A setting out of its range or an unknown word.
+        A setting out of its range.
 
     References
     ----------
@@ -276,7 +274,7 @@ class StackCB(KernelAgent):
 
     id = "stackcb"
     summary = "linear and Fourier experts under one online stack, inverse-gap weighting, forgets after a change"
-    reference = "this package; experts: Jezequel, Gaillard and Rudi, COLT 2020; weighting: Foster and Krishnamurthy, NeurIPS 2021"
+    reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
     act_kernel = act_kernel
@@ -287,7 +285,7 @@ class StackCB(KernelAgent):
         problem: Problem,
         rng: np.random.Generator | None,
         *,
-        sharpness: float = 6.0,
+        sharpness: float = 10.0,
         growth: float = 0.5,
         regularization: float = 0.003,
         blocks: int = 8,
@@ -296,7 +294,6 @@ class StackCB(KernelAgent):
         curvature: float = 0.25,
         virtual_weight: float = 2.0,
         changes: bool = True,
-        precision: Literal["single", "double"] = "single",
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -312,18 +309,16 @@ class StackCB(KernelAgent):
         if changes not in (True, False):
             raise UsageError(f"changes must be true or false, got {changes!r}")
         self.changes = bool(changes)
-        self.precision = one_of("precision", precision, ("single", "double"))
         K, d, E = problem.n_classes, problem.n_features, LINEAR + self.blocks
         size = size_of_views(d, self.blocks, self.features)
         self.payload_size = 1 + E + size
-        single = self.precision == "single"
         linear = np.tile([self.regularization, WEAKER * self.regularization], 2)
         fourier = np.full(self.blocks, self.fourier_regularization)
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth)
         self.state = State(
-            linear=bank(linear, K, d + 1, single=single),
-            fourier=bank(fourier, K, self.features, single=single),
+            linear=bank(linear, K, d + 1),
+            fourier=bank(fourier, K, self.features),
             W=frequencies(self.rng, d, self.blocks, self.features),
             scale=unseen(d),
             stack=stack(E, PRIOR),
@@ -340,9 +335,8 @@ class StackCB(KernelAgent):
         given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
         K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
         numbers = isinstance(blocks, int) and isinstance(F, int)
-        entry = 8.0 if given["precision"] == "double" else 4.0
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        return entry * K * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
+        return 4.0 * K * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many changes were called, and the rounds that were learnt since the last."""

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
-from banditlab.numerics.packed_symmetric import single_zeros
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 from banditlab.numerics.simd_math import cosine, sine, turned
 
@@ -69,10 +68,10 @@ BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
 """Of the pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns they read."""
 
 
-def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> NDArray[np.float32]:
+def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
     """Return W (n_blocks, size/16, d, 8): w_i of eight features at a time, in turns, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
-    W = single_zeros(n_blocks, groups, d, WIDTH)
+    W = np.zeros((n_blocks, groups, d, WIDTH))
     for block in range(n_blocks):
         bandwidth, share = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
         own = rng.standard_normal((groups, d, WIDTH)) / (bandwidth * math.tau)

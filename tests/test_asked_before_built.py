@@ -29,6 +29,7 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("fastcb", {"challenger": 0}),
     ("fastcb", {"oracle": "logistic"}),
     ("squarecb", {"oracle": "b-grid", "grid_size": 3}),
+    ("stackcb", {"blocks": 0}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 
@@ -67,7 +68,7 @@ def test_what_is_asked_before_building_holds_afterwards(id_: str, settings: dict
 @pytest.mark.parametrize(
     "id_",
     [
-        *("linucb", "lints", "confidit", "fastcb", "squarecb", "newtron", "soba", "obama-lite"),
+        *("linucb", "lints", "confidit", "fastcb", "squarecb", "stackcb", "newtron", "soba", "obama-lite"),
         *("ons", "folklore", "ftrl", "gaf-fresh"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -319,7 +320,7 @@ class StackCB(KernelAgent):
         self.state = State(
             linear=bank(linear, K, d + 1),
             fourier=bank(fourier, K, self.features),
-            W=frequencies(self.rng, d, self.blocks, self.features),
+            W=frequencies(_side_stream(self.rng), d, self.blocks, self.features),
             scale=unseen(d),
             stack=stack(E, PRIOR),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
@@ -341,3 +342,8 @@ class StackCB(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return how many changes were called, and the rounds that were learnt since the last."""
         return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
+
+
+def _side_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator that follows from the state of another, which does not move: rounds draw two uniforms each."""
+    return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))

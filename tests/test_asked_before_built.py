@@ -68,7 +68,7 @@ def test_what_is_asked_before_building_holds_afterwards(id_: str, settings: dict
 @pytest.mark.parametrize(
     "id_",
     [
-        *("linucb", "lints", "confidit", "fastcb", "squarecb", "stackcb", "newtron", "soba", "obama-lite"),
+        *("linucb", "lints", "confidit", "fastcb", "squarecb", "newtron", "soba", "obama-lite"),
         *("ons", "folklore", "ftrl", "gaf-fresh"),
     ],
 )

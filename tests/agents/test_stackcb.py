@@ -146,13 +146,13 @@ def test_equals_full_matrices(stream, K, d, chosen):
 
 
 def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
-    X, y = stream(2, 3, 220)
-    agent = make(2, 3, blocks=2, features=32)
+    X, y = stream(4, 3, 260)
+    agent = make(4, 3, blocks=2, features=32)
     slow = Slow(agent)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         decision = agent.act(x)
         np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=5e-3)
-        correct = bool(decision.action == (label if t < 120 else 1 - label))
+        correct = bool(decision.action == (label if t < 170 else (label + 1) % 4))
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
         assert agent.state.counts[ROUNDS] == len(slow.rounds)

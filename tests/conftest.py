@@ -67,6 +67,7 @@ FAMILIES = {
     "obama": "obama|gaussian_posterior",
     "newtron": "newtron|frobenius_programme",
     "inverse gap": "fastcb|squarecb",
+    "stack": "stackcb",
     "ridge": "confidit|linucb|lints|ridge",
     "gaf": "gaf|gaussian_softmax",
     "grid": "b-grid|test_grid",

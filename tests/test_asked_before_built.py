@@ -29,6 +29,7 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("fastcb", {"challenger": 0}),
     ("fastcb", {"oracle": "logistic"}),
     ("squarecb", {"oracle": "b-grid", "grid_size": 3}),
+    ("stackcb", {"blocks": 0}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from banditlab.agents.sampled import Sampled as Sampled
     from banditlab.agents.soba import SOBA as SOBA
     from banditlab.agents.soba_diag import SOBAdiag as SOBAdiag
+    from banditlab.agents.stacked.stackcb import StackCB as StackCB
     from banditlab.agents.uniform import Uniform as Uniform
     from banditlab.players.actor import Trace as Trace
     from banditlab.players.agent import Agent as Agent
@@ -57,6 +58,7 @@ BUILT_IN = {
         "ObamaLite": ("obama-lite", "banditlab.agents.obama.obama_lite"),
         "FastCB": ("fastcb", "banditlab.agents.inverse_gap.fastcb"),
         "SquareCB": ("squarecb", "banditlab.agents.inverse_gap.squarecb"),
+        "StackCB": ("stackcb", "banditlab.agents.stacked.stackcb"),
         "LinUCB": ("linucb", "banditlab.agents.ridge.linucb"),
         "LinTS": ("lints", "banditlab.agents.ridge.lints"),
         "Confidit": ("confidit", "banditlab.agents.ridge.confidit"),

@@ -1,6 +1,7 @@
 """Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked.
 
 * expm1, near_exp, exp, log, exponentials: by reduction to a short interval and a polynomial.
+* cosine, sine: of turns, by their series over half a turn to either side.
 * inverse_root, inverse: by a guess from the number's bits and two corrections.
 """
 
@@ -35,6 +36,10 @@ _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 LEAST_EXPONENT = -600.0
 """e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
+
+_COSINE = tuple((-1.0) ** n * math.tau ** (2 * n) / math.factorial(2 * n) for n in range(15))
+_SINE = tuple((-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(15))
+"""cos(2 pi t) = sum_n _COSINE[n] t^{2n}, sin(2 pi t) = t sum_n _SINE[n] t^{2n}."""
 
 _LOG = (
     6.666666666666735130e-01,
@@ -102,6 +107,30 @@ def log(v):
     # ln(1 + f) = f - (f^2/2 - s (f^2/2 + R)), R the series' rest; n ln 2 is added in two parts.
     half = f * f * 0.5
     return n * _LN2_HIGH - ((half - fma(s, half + odd + even, n * _LN2_LOW)) - f)
+
+
+@inline
+def turned(t):
+    """Return t less the integer next to it, of lanes |t| <= 2^50: the part of a turn, in [-1/2, 1/2]."""
+    return t - ((t + all_lanes(ROUNDER)) - all_lanes(ROUNDER))
+
+
+@inline
+def cosine(t):
+    """Return cos(2 pi t) of lanes |t| <= 1/2, to 1e-14 absolutely."""
+    square, sums = t * t, all_lanes(_COSINE[14])
+    for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
+        sums = fma(sums, square, _COSINE[n])
+    return sums
+
+
+@inline
+def sine(t):
+    """Return sin(2 pi t) of lanes |t| <= 1/2, to 1e-14 absolutely."""
+    square, sums = t * t, all_lanes(_SINE[14])
+    for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
+        sums = fma(sums, square, _SINE[n])
+    return sums * t
 
 
 @inline

@@ -203,6 +203,26 @@ def inverse_gap(c: Cell) -> Cost:
     return Cost().plus(per_class(more, c.K, (STEPS + 1.0) * c.K), 1.0 + c.heavy)
 
 
+BLOCKS, FEATURES, LINEAR = 8, 96, 4
+"""Of StackCB's default: Fourier experts, their features, linear experts."""
+
+
+def stacked(c: Cell) -> Cost:
+    """Four linear experts, whose views have no zeros, and Fourier ones, of which half are read for all classes."""
+    m, F = c.d + 1.0, float(FEATURES)
+    half = 0.5 * (LINEAR * m * (m + 1.0) + BLOCKS * F * (F + 1.0))
+    read = 0.5 * c.K * (LINEAR * m * (m + 1.0) + 0.5 * BLOCKS * F * (F + 1.0))
+    experts = LINEAR + BLOCKS
+    angles = Cost(gemv=BLOCKS * F * c.d, exp=BLOCKS * F, size=0.5 * BLOCKS * F * c.d)
+    forms = Cost(gemv=2.0 * read + 4.0 * half, stream=2.0 * half, exp=(STEPS + 1.0) * experts * c.K, size=F * F)
+    return angles.plus(forms).plus(Cost(gemv=2.0 * c.K * (LINEAR * m + BLOCKS * F), moved=0.5 * (read + half)))
+
+
+def stacked_state(K: int, d: int) -> float:
+    """The experts' matrices in float32, and the contexts that are kept."""
+    return 0.5 * K * (LINEAR * packed(d + 1) + BLOCKS * packed(FEATURES)) + 2048.0 * d
+
+
 def duel(player: Any) -> float:
     """Return a number that changes with every round of an open duel."""
     return float(player.state.rounds[0]) if player.state.winner[0] < 0 else -1.0

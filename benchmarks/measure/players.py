@@ -65,6 +65,11 @@ AGENTS = [
         watch=costs.duel,
     ),
     Player(
+        "stackcb", "agents", {}, "K d^2", costs.stacked, costs.stacked_state, "second",
+        rest="float32 counts as numbers of eight bytes here; scales taken anew, after which the rounds so far are learnt "
+        "again, are not counted",
+    ),
+    Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
         newtron_state, "second",
     ),

@@ -107,6 +107,12 @@ AGENTS: dict[str, list[Case]] = {
         ("five", {"oracle": "b-grid", "grid_size": 3}),
         ("large", {}),
     ],
+    "stackcb": [
+        ("three", {}),
+        ("two?", {"sharpness": 3.0, "growth": 0.4, "changes": False}),
+        ("ten", {}),
+        ("five#2", {"blocks": 2, "features": 32, "regularization": 0.1}),
+    ],
     "squarecb": [
         ("three", {}),
         ("five#2", {"norm_bound": 2.0, "virtual_weight": 1.0}),

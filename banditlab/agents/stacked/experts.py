@@ -1,0 +1,115 @@
+"""Banks of AIOLI models: N experts of K classes each, over views of one size, in single precision.
+
+Expert e is `class_models` once more: P_ek = A_ek^{-1}, h_ek = P_ek b_ek. What differs is where q_k = x'P_ek x comes from: an
+expert's own matrices, or those of a neighbour whose view is of the same kind (the `scout`), so that a round reads K matrices
+for several experts. Only the class that was played is read in all of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.inverse_gap.class_models import sigmoid
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import Limits, constant
+from banditlab.numerics.packed_single import (
+    SinglePoint,
+    diagonal,
+    downdate,
+    forms,
+    inner,
+    lay,
+    point,
+    product,
+    rows_times,
+    see,
+    size_of,
+    step_along,
+    zeros,
+)
+from banditlab.numerics.packed_symmetric import width
+from banditlab.numerics.tanh_root import aioli_root
+
+
+class Bank(NamedTuple):
+    """P (N, K, S), packed, and H (N, K, D), the rows h, padded, in float32; start (N,), half of 1/lambda.
+
+    places (m,): where a packed matrix keeps its diagonal. Scratch: point; v (D,), P x.
+    """
+
+    P: NDArray[np.float32]
+    H: NDArray[np.float32]
+    start: NDArray[np.float64]
+    places: NDArray[np.int64]
+    point: SinglePoint
+    v: NDArray[np.float32]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer: the places follow from the size."""
+        return {"places": constant(self.places)}
+
+
+def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
+    """Return untaught experts over views of m numbers, A_0 = lambda_e I for each class."""
+    N = len(regularizations)
+    made = Bank(
+        P=zeros(N, n_classes, size_of(m)),
+        H=zeros(N, n_classes, width(m)),
+        start=0.5 / np.asarray(regularizations, dtype=np.float64),
+        places=diagonal(m),
+        point=point(m),
+        v=zeros(width(m)),
+    )
+    made.P[:, :, made.places] = made.start[:, None, None]
+    return made
+
+
+@njit
+def forget(bank):
+    """Bring all models back to A_0."""
+    N, K, S = bank.P.shape
+    for e in range(N):
+        for k in range(K):
+            for s in range(S):
+                bank.P[e, k, s] = 0.0
+            for i in range(bank.places.shape[0]):
+                bank.P[e, k, bank.places[i]] = bank.start[e]
+            for j in range(bank.H.shape[2]):
+                bank.H[e, k, j] = 0.0
+
+
+@inline
+def read_expert(bank, e, view, m, q, share, scouted):
+    """Write m_k = h_k'x of expert e into m (K,), x its view, and x'P_k x into q (K,), or the scouted ones (K,)."""
+    if share:
+        lay(view, bank.point.x)
+        for k in range(q.shape[0]):
+            q[k] = scouted[k]
+    else:
+        see(bank.point, view)
+        forms(bank.P[e], bank.point, q)
+    rows_times(bank.H[e], bank.point.x, m)
+
+
+@njit
+def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings):
+    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it was taught at and its own q.
+
+    The margin is z, or where that is not known (fresh) the root at the q scouted, its own where that is below 0.
+    """
+    own, v, w, c = bank.point.x, bank.v, settings[0], settings[1]
+    lay(view, own)
+    product(bank.P[e, k], own, v)
+    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
+    if fresh:
+        z = aioli_root(m, q if scouted < 0.0 else scouted, w)
+    # As `class_models.teach`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
+    curvature = c * sigmoid(z) * sigmoid(-z)
+    g = -y * sigmoid(-y * z)
+    down = 1.0 / (1.0 + curvature * q)
+    step_along(bank.H[e, k], (curvature * z - 0.5 * g - curvature * m) * down, v)
+    downdate(bank.P[e, k], v, curvature * down)
+    return z, q

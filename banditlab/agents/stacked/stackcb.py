@@ -1,0 +1,349 @@
+"""StackCB: experts on several views of a context under one stack, played by inverse-gap weighting. Ours, not from a paper."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.inverse_gap.fastcb import inverse_gap
+from banditlab.agents.stacked.change import cusum
+from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
+from banditlab.agents.stacked.stack import PRIOR, Stack, learn_stack, reset, stack
+from banditlab.agents.stacked.views import Scale, frequencies, measure, see_views, size_of_views, unseen
+from banditlab.errors import UsageError
+from banditlab.numerics.argmax import argmax
+from banditlab.numerics.draws import draw
+from banditlab.numerics.jit import inline, njit, read_only
+from banditlab.numerics.limits import Limits
+from banditlab.numerics.packed_symmetric import width, zeros
+from banditlab.numerics.tanh_root import aioli_roots
+from banditlab.players.agent import KernelAgent
+from banditlab.problem import Problem
+from banditlab.validation import at_least, nonnegative, positive
+
+MEMORY = 2048
+"""Rounds that are kept for playing them again."""
+LAST_REBUILD = 1024
+"""The scale is taken anew at n = 2, 4, 8, ... until here."""
+KEPT = 2000
+"""Most rounds that outlive a change."""
+ALARM = 14.0
+"""G above which a change is called."""
+WEAKER = 10.0
+"""Lambda of the second expert on each linear view, in units of the first's."""
+LINEAR = 4
+"""Experts on the linear views: two on the standardised one, two on the one by range."""
+
+
+class Memory(NamedTuple):
+    """X (N, d), action (N,), hit (N,): the last rounds, written over in turn."""
+
+    X: NDArray[np.float64]
+    action: NDArray[np.int64]
+    hit: NDArray[np.bool_]
+
+
+class Room(NamedTuple):
+    """Scratch: m, q, z (E K, padded), one expert's classes after the other's; zeta (K,); margins (E,); views."""
+
+    m: NDArray[np.float64]
+    q: NDArray[np.float64]
+    z: NDArray[np.float64]
+    zeta: NDArray[np.float64]
+    margins: NDArray[np.float64]
+    views: NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """linear, fourier: the experts' banks; W, the frequencies; scale; stack; memory; room.
+
+    counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
+    G (1,), the detector's; settings (5,): w, c, sharpness (K - 1), growth, the G that calls a change.
+    """
+
+    linear: Bank
+    fourier: Bank
+    W: NDArray[np.float64]
+    scale: Scale
+    stack: Stack
+    memory: Memory
+    room: Room
+    counts: NDArray[np.int64]
+    G: NDArray[np.float64]
+    settings: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        largest = np.array([2**53, len(self.memory.X) - 1, 2**53, 2**53, 2**53])
+        return {"counts": (0, largest), "memory.action": (0, len(self.room.zeta) - 1)}
+
+
+ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
+WEIGHT, CURVATURE, SHARPNESS, GROWTH, THRESHOLD = range(5)
+
+
+@inline
+def view_of(views, e, m, size):
+    """Return the view of expert e: linear experts see m numbers, two of them each view, Fourier experts `size`."""
+    if e < LINEAR:
+        return views[(e // 2) * m : (e // 2 + 1) * m]
+    return views[2 * m + (e - LINEAR) * size : 2 * m + (e - LINEAR + 1) * size]
+
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    room, E, K, settings = state.room, state.room.margins.shape[0], p.shape[0], state.settings
+    views = payload[E + 1 :]
+    see_views(state.scale, state.W, x, views)
+    read_margins(state, views, x.shape[0] + 1, K)
+    # zeta_k = theta'(z_1k, ..., z_Ek, 1)
+    for k in range(K):
+        zeta = state.stack.theta[E]
+        for e in range(E):
+            zeta += state.stack.theta[e] * room.z[e * K + k]
+        room.zeta[k] = zeta
+    n = state.counts[ROUNDS] + 1.0
+    inverse_gap(room.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
+    at_least_once_in(K * n, argmax(room.zeta, K), p)
+    action = draw(p, u[1])
+    payload[0] = state.counts[EPOCH]
+    for e in range(E):
+        payload[1 + e] = room.z[e * K + action]
+    return action, False
+
+
+@inline
+def at_least_once_in(n, best, p):
+    """Raise every p_k to 1/n, at the best's expense."""
+    for k in range(p.shape[0]):
+        if k != best and p[k] < 1.0 / n:
+            p[best] -= 1.0 / n - p[k]
+            p[k] = 1.0 / n
+
+
+@njit
+def read_margins(state, views, m, K):
+    """Write z_ek of every expert and class into the room; Fourier experts of odd number take the q of the one before."""
+    room, size = state.room, 16 * state.W.shape[1]
+    for e in range(LINEAR):
+        row = slice(e * K, (e + 1) * K)
+        read_expert(state.linear, e, view_of(views, e, m, size), room.m[row], room.q[row], False, room.q[row])
+    for b in range(state.fourier.P.shape[0]):
+        e = LINEAR + b
+        row, before = slice(e * K, (e + 1) * K), slice((e - 1) * K, e * K)
+        view = view_of(views, e, m, size)
+        read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
+    aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    E = state.room.margins.shape[0]
+    if payload[0] == state.counts[EPOCH]:
+        said = teach(state, payload[E + 1 :], payload[1 : E + 1], action, correct, False)
+    else:  # the action was taken under another scale
+        see_views(state.scale, state.W, x, state.room.views)
+        said = teach(state, state.room.views, state.room.margins, action, correct, True)
+    remember(state, x, action, correct)
+    # Page's test, then a new scale where one is due.
+    state.G[0] = cusum(state.G[0], said, correct)
+    state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
+    n = state.counts[ROUNDS]
+    if state.G[0] > state.settings[THRESHOLD]:
+        state.counts[ROUNDS] = min(n, min(state.counts[SINCE], KEPT))
+        state.counts[CHANGES] += 1
+        state.G[0], state.counts[SINCE] = 0.0, 0
+        rebuild(state)
+    elif 2 <= n <= LAST_REBUILD and n & (n - 1) == 0:
+        rebuild(state)
+
+
+@njit
+def teach(state, views, z, action, correct, fresh):
+    """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
+    m, size, y = state.scale.v.shape[0] + 1, 16 * state.W.shape[1], 1.0 if correct else -1.0
+    settings, q = state.settings, 0.0
+    for e in range(LINEAR):
+        view = view_of(views, e, m, size)
+        z[e], q = teach_expert(state.linear, e, view, action, y, z[e], fresh, -1.0, settings)
+    for b in range(state.fourier.P.shape[0]):
+        e = LINEAR + b
+        view, scouted = view_of(views, e, m, size), q if b % 2 == 1 else -1.0
+        z[e], q = teach_expert(state.fourier, b, view, action, y, z[e], fresh, scouted, settings)
+    return learn_stack(state.stack, z, 1.0 if correct else 0.0)
+
+
+@inline
+def remember(state, x, action, correct):
+    place, memory = state.counts[PLACE], state.memory
+    for j in range(x.shape[0]):
+        memory.X[place, j] = x[j]
+    memory.action[place], memory.hit[place] = action, correct
+    state.counts[PLACE] = (place + 1) % memory.X.shape[0]
+    state.counts[ROUNDS] += 1
+
+
+@njit
+def rebuild(state):
+    """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known."""
+    memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
+    first = (state.counts[PLACE] - n) % N
+    measure(state.scale, memory.X, first, n)
+    forget(state.linear)
+    forget(state.fourier)
+    reset(state.stack)
+    for i in range(n):
+        t = (first + i) % N
+        see_views(state.scale, state.W, read_only(memory.X[t]), state.room.views)
+        teach(state, state.room.views, state.room.margins, memory.action[t], memory.hit[t], True)
+    state.counts[EPOCH] += 1
+
+
+class StackCB(KernelAgent):
+    """Play by the inverse gap of a stack of experts: linear ones and random Fourier features, none of which need be right.
+
+    Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
+
+    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 10
+    lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of
+    half of them. z_ek = m - (w/2) q tanh(z_ek/2), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q
+    of the one before. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and L_k = sigmoid(-zeta_k), for
+    k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K n)), g_n = sharpness (K - 1) n^growth, the rest
+    on best; n - 1 is the number of outcomes learnt. Then the played class's models learn the bit, and theta by online
+    Newton on the log loss (`stacked.stack`).
+
+    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 1,024
+    they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
+
+    With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
+    learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
+
+    Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for K > 2; `bound` is None. What
+    holds for every stream, adversarial ones included, is that every class is played infinitely often: p_k >= 1/(K n_t) with
+    n_t <= t, whose sum diverges (Lévy's extension of the second Borel-Cantelli lemma). That floor alone costs at most
+    1 + ln T rounds in T as long as no change is called. It does not bound how long a wrong class may be the best.
+
+    Units: a column in another unit or with another zero, x_j -> a_j x_j + b_j, a_j > 0, gives the same play, to rounding,
+    from the first rebuild on, and before it contexts count for nothing. R is not used.
+
+    Cost: with m = d + 1, F = `features`: K (2 m^2 + blocks F^2 / 4) multiplications to read the classes, 2 m^2 blocks F^2
+    for the one that was played, blocks F d / 2 for the features, (4 + blocks) K roots. A round at n = 2, 4, ..., 1,024 and
+    one that calls a change take as long as learning n rounds again. Memory: K (2 m^2 + blocks F^2 / 2) numbers of four
+    bytes, and 2,048 contexts of eight bytes an entry.
+
+    Parameters
+    ----------
+    sharpness
+        g_n / ((K - 1) n^growth), above 0: larger explores less.
+    growth
+        The power of n in g_n, 0 or above.
+    regularization
+        lambda of the first linear expert on each view, whose entries have squares of mean 1 (standardised); the second's
+        is ten times that.
+    blocks
+        Number of Fourier experts, 0 or above; bandwidths and columns take turns (`stacked.views.BANDWIDTHS`).
+    features
+        F, features of a Fourier expert, a multiple of 16.
+    fourier_regularization
+        lambda of the Fourier experts, whose views have norm 1.
+    curvature
+        c, how much an outcome adds to A.
+    virtual_weight
+        w, the weight of the two virtual labels.
+    changes
+        Whether to forget where the agent is right much more seldom than it says.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range.
+
+    References
+    ----------
+    D. Foster, A. Krishnamurthy. Efficient first-order contextual bandits: prediction, allocation, and triangular
+    discrimination. NeurIPS 2021.
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 2007.
+    D. Wolpert. Stacked generalization. Neural Networks 5, 1992.
+    E. Page. Continuous inspection schemes. Biometrika 41, 1954.
+    """
+
+    id = "stackcb"
+    summary = "linear and Fourier experts under one online stack, inverse-gap weighting, forgets after a change"
+    reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
+    explores = False
+    state_order = (1, 2)
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        sharpness: float = 10.0,
+        growth: float = 0.5,
+        regularization: float = 0.003,
+        blocks: int = 8,
+        features: int = 96,
+        fourier_regularization: float = 0.001,
+        curvature: float = 0.25,
+        virtual_weight: float = 2.0,
+        changes: bool = True,
+    ) -> None:
+        super().__init__(problem, rng)
+        self.sharpness = positive("sharpness", sharpness)
+        self.growth = nonnegative("growth", growth)
+        self.regularization = positive("regularization", regularization)
+        self.blocks = at_least("blocks", blocks, 0)
+        self.features = at_least("features", features, 16)
+        if self.features % 16 != 0:
+            raise UsageError(f"features must be a multiple of 16, got {features!r}")
+        self.fourier_regularization = positive("fourier_regularization", fourier_regularization)
+        self.curvature = positive("curvature", curvature)
+        self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
+        if changes not in (True, False):
+            raise UsageError(f"changes must be true or false, got {changes!r}")
+        self.changes = bool(changes)
+        K, d, E = problem.n_classes, problem.n_features, LINEAR + self.blocks
+        size = size_of_views(d, self.blocks, self.features)
+        self.payload_size = 1 + E + size
+        linear = np.tile([self.regularization, WEAKER * self.regularization], 2)
+        fourier = np.full(self.blocks, self.fourier_regularization)
+        threshold = ALARM if self.changes else math.inf
+        schedule = (self.sharpness * (K - 1), self.growth)
+        self.state = State(
+            linear=bank(linear, K, d + 1),
+            fourier=bank(fourier, K, self.features),
+            W=frequencies(_side_stream(self.rng), d, self.blocks, self.features),
+            scale=unseen(d),
+            stack=stack(E, PRIOR),
+            memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
+            room=Room(*(zeros(width(E * K)) for _ in range(3)), np.zeros(K), np.zeros(E), np.zeros(size)),
+            counts=np.zeros(5, np.int64),
+            G=np.zeros(1),
+            settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
+        )
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: the experts' matrices and the memory."""
+        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
+        numbers = isinstance(blocks, int) and isinstance(F, int)
+        fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
+        return 4.0 * K * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many changes were called, and the rounds that were learnt since the last."""
+        return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
+
+
+def _side_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator that follows from the state of another, which does not move: rounds draw two uniforms each."""
+    return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))

@@ -1,0 +1,325 @@
+"""StackCB against full matrices in numpy, against FastCB where its experts are all the same, and what it promises."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from banditlab.agents.inverse_gap.fastcb import FastCB
+from banditlab.agents.stacked.change import cusum
+from banditlab.agents.stacked.stackcb import CHANGES, EPOCH, LINEAR, ROUNDS, THRESHOLD, StackCB
+from banditlab.agents.stacked.views import BANDWIDTHS, measure, see_views, unseen
+from banditlab.errors import UsageError
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
+from banditlab.problem import Problem
+
+
+def make(K, d, radius=1.0, seed=7, **settings):
+    return StackCB(Problem(d, K, radius), np.random.default_rng(seed), **settings)
+
+
+def test_contract(one_bit_contract, stream):
+    X, y = stream(3, 4, 90, noise=0.3)
+    one_bit_contract(lambda: make(3, 4, sharpness=2.0), X, y)
+
+
+class Slow:
+    """The docstring in full matrices and double precision: everything is learnt afresh from the rounds since a change."""
+
+    def __init__(self, agent):
+        self.agent, self.K, self.d = agent, agent.problem.n_classes, agent.problem.n_features
+        n_blocks, groups, d, _ = agent.state.W.shape
+        self.W = agent.state.W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
+        self.regularizations = [agent.regularization, 10 * agent.regularization] * 2
+        self.regularizations += [agent.fourier_regularization] * n_blocks
+        self.rounds, self.scale, self.G, self.clean = [], None, 0.0, 0
+        self.forget()
+
+    def forget(self):
+        sizes = [self.d + 1] * LINEAR + [self.agent.features] * len(self.W)
+        self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
+        self.b = [[np.zeros(m) for _ in range(self.K)] for m in sizes]
+        E = len(sizes)
+        self.theta, self.S = np.append(np.full(E, 1 / E), 0.0), 3.0 * np.eye(E + 1)
+
+    def take_scale(self):
+        X = np.array([x for x, _, _ in self.rounds])
+        sd, spread = X.std(axis=0), np.ptp(X, axis=0)
+        varies = sd > 1e-12 * np.maximum(abs(X).max(axis=0), 1e-300)
+        per_sd, per_range = (np.where(varies, 1 / np.where(varies, s, 1.0), 0.0) for s in (sd, spread))
+        self.scale = (X.mean(axis=0), per_sd, X.min(axis=0), per_range, math.sqrt(max(1, varies.sum())))
+        half = min(len(X) // 2, 256)
+        V = np.array([self.standardised(x) for x in X[::-1]])
+        median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
+        self.median = median if median > 0 else 1.0
+
+    def standardised(self, x):
+        return np.clip((x - self.scale[0]) * self.scale[1], -3, 3)
+
+    def views(self, x):
+        v = by_range = np.zeros(self.d)
+        root, median = 1.0, 1.0
+        if self.scale is not None:
+            v, by_range = self.standardised(x), np.clip((x - self.scale[2]) * self.scale[3], -1, 2)
+            root, median = self.scale[4], self.median
+        linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root, 0.5)] * 2
+        blocks = []
+        for W in self.W:
+            turns, F = W @ v / median, len(W)
+            view = np.append(np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)) / math.sqrt(F)
+            view[-1] = 0.5
+            blocks.append(view)
+        return linear + blocks
+
+    def margins(self, views, k):
+        z, q = [], 0.0
+        for e, x in enumerate(views):
+            h, v = np.linalg.solve(self.A[e][k], self.b[e][k]), np.linalg.solve(self.A[e][k], x)
+            q = q if e >= LINEAR and (e - LINEAR) % 2 == 1 else x @ v
+            m, w = x @ h, self.agent.virtual_weight
+            z.append(brentq(lambda z, m=m, q=q, w=w: z - m + w * q / 2 * math.tanh(z / 2), -abs(m) - 1, abs(m) + 1))
+        return np.array(z)
+
+    def probabilities(self, x):
+        views, K, n = self.views(x), self.K, len(self.rounds) + 1
+        zeta = np.array([self.theta @ np.append(self.margins(views, k), 1.0) for k in range(K)])
+        wrong, best = expit(-zeta), int(np.argmax(zeta))
+        g = self.agent.sharpness * (K - 1) * n**self.agent.growth
+        p = np.maximum(wrong[best] / (K * wrong[best] + g * (wrong - wrong[best])), 1 / (K * n))
+        p[best] = 0.0
+        p[best] = 1.0 - p.sum()
+        return p
+
+    def teach(self, x, k, hit):
+        views, y = self.views(x), 1 if hit else -1
+        z = self.margins(views, k)
+        for e, view in enumerate(views):
+            g, c = -y * expit(-y * z[e]), self.agent.curvature * expit(z[e]) * expit(-z[e])
+            self.A[e][k] = self.A[e][k] + c * np.outer(view, view)
+            self.b[e][k] = self.b[e][k] + (c * z[e] - g / 2) * view
+        f = np.append(z, 1.0)
+        p = expit(self.theta @ f)
+        v, c = self.S @ f, p * (1 - p)
+        self.theta = self.theta + v * (hit - p) / (1 + c * f @ v)
+        self.S = self.S - c * np.outer(v, v) / (1 + c * f @ v)
+        return p
+
+    def learn(self, x, k, hit):
+        r = np.clip(self.teach(x, k, hit), 0.02, 0.95)
+        self.rounds.append((x, k, hit))
+        self.G = max(0.0, self.G + (math.log(0.5) if hit else math.log((1 - r / 2) / (1 - r))))
+        self.clean = self.clean + 1 if self.G > 0 else 0
+        n = len(self.rounds)
+        if self.agent.changes and self.G > 14:
+            self.rounds, self.G, self.clean = self.rounds[-self.clean :], 0.0, 0
+        elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
+            return
+        self.take_scale()
+        self.forget()
+        for past in self.rounds:
+            self.teach(*past)
+
+
+@pytest.mark.parametrize(
+    ("K", "d", "chosen"),
+    [(3, 4, {}), (2, 9, {"blocks": 3, "features": 32, "growth": 0.3, "regularization": 0.1, "virtual_weight": 1.0})],
+)
+def test_equals_full_matrices(stream, K, d, chosen):
+    """To what float32 leaves of the margins; across six new scales."""
+    X, y = stream(K, d, 90, noise=0.2)
+    agent = make(K, d, **chosen)
+    slow = Slow(agent)
+    for x, label in zip(X, y, strict=True):
+        decision = agent.act(x)
+        np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=2e-3)
+        correct = bool(decision.action == label)
+        slow.learn(x, decision.action, correct)
+        agent.learn(x, decision, correct)
+    assert agent.state.counts[EPOCH] == 6
+    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=5e-3)
+
+
+def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
+    X, y = stream(4, 3, 260)
+    agent = make(4, 3, blocks=2, features=32)
+    slow = Slow(agent)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        decision = agent.act(x)
+        np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=5e-3)
+        correct = bool(decision.action == (label if t < 170 else (label + 1) % 4))
+        slow.learn(x, decision.action, correct)
+        agent.learn(x, decision, correct)
+        assert agent.state.counts[ROUNDS] == len(slow.rounds)
+    assert agent.diagnostics()["changes"] >= 1
+
+
+def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
+    """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
+    K, d = 4, 6
+    X, y = stream(K, d, 200, noise=0.2)
+    agent = make(K, d, blocks=0, changes=False)
+    other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0)
+    state = agent.state
+    for ones in (state.scale.per_sd, state.scale.per_range):
+        ones[:] = 1.0
+    state.linear.start[:] = 0.5 / 0.003
+    state.linear.P[:, :, state.linear.places] = 0.5 / 0.003
+    state.stack.S[:] = 0.0
+    state.counts[ROUNDS] = 1024  # no new scale from here on
+    for x, label in zip(X, y, strict=True):
+        theirs = other.act(x)
+        own = agent.act(x)
+        payload = own.payload.copy()
+        payload[0] = -1.0  # margins are those of the class played, not of the one it drew
+        correct = theirs.action == label
+        agent.learn(x, own._replace(action=theirs.action, payload=payload), correct)
+        np.testing.assert_allclose(state.room.margins, theirs.payload[theirs.action], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(state.room.zeta, theirs.payload, rtol=1e-3, atol=1e-3)
+        other.learn(x, theirs, correct)
+    np.testing.assert_array_equal(state.stack.theta, [0.25] * 4 + [0.0])
+
+
+def test_units_and_zeros_of_columns_do_not_matter(stream):
+    K, d, T = 3, 5, 300
+    X, y = stream(K, d, T, noise=0.2)
+    traces = []
+    for scales, shifts in (
+        (np.ones(d), 0.0),
+        (np.array([2.0**-40, 1.0, 2.0**20, 4.0, 2.0**-7]), 0.0),
+        (np.array([1e-3, 7.0, 300.0, 1.0, 0.1]), np.array([0.3, -5.0, 0.0, 1.0, 0.0])),
+    ):
+        Z = X * scales + shifts
+        agent, trace = make(K, d, radius=float(2 * np.linalg.norm(Z, axis=1).max())), Trace.empty(T)
+        agent.play_block(Z, y, trace)
+        traces.append(trace)
+    # Powers of two to the last bit; other units to what rounding leaves, before one draw goes the other way.
+    np.testing.assert_array_equal(traces[1].action, traces[0].action)
+    np.testing.assert_array_equal(traces[1].p_true, traces[0].p_true)
+    np.testing.assert_allclose(traces[2].p_true[:100], traces[0].p_true[:100], rtol=0, atol=2e-3)
+
+
+def test_every_class_keeps_a_share(stream):
+    """p_k >= 1/(K n), n - 1 outcomes learnt: a sum that diverges."""
+    K = 4
+    X, _ = stream(K, 3, 300)
+    agent = make(K, 3, sharpness=1e9, changes=False)
+    for n, x in enumerate(X, start=1):
+        decision = agent.act(x)
+        assert decision.probabilities.min() >= (1 - 1e-12) / (K * n)
+        assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+        agent.learn(x, decision, decision.action == 1)
+    assert decision.probabilities[1] == pytest.approx(1 - (K - 1) / (K * n), abs=1e-6)
+
+
+def test_labels_that_change_are_learnt_anew(stream):
+    K, d, T = 4, 6, 800
+    X, y = stream(K, d, T)
+    y = np.where(np.arange(T) < T // 2, y, (y + 1) % K)
+    errors = {}
+    for changes in (True, False):
+        agent, trace = make(K, d, changes=changes), Trace.empty(T)
+        agent.play_block(X, y, trace)
+        errors[changes] = 1 - trace.correct[-T // 4 :].mean()
+        assert (agent.diagnostics()["changes"] > 0) == changes
+    assert errors[True] < 0.6 * errors[False]
+
+
+def test_cusum_by_hand_and_on_calibrated_rounds():
+    assert cusum(1.0, 0.5, True) == pytest.approx(1.0 - math.log(2.0))
+    assert cusum(0.0, 0.9, True) == 0.0
+    assert cusum(0.0, 0.9, False) == pytest.approx(math.log(0.55 / 0.1))
+    assert cusum(0.0, 1.0, False) == pytest.approx(math.log(0.525 / 0.05))  # clipped at .95
+    # Right as often as said: at most T e^{-h} passages of h in T rounds; h = 7 here, 14 in the agent.
+    rng, T, h, passages = np.random.default_rng(5), 40_000, 7.0, 0
+    P = rng.beta(2.0, 1.0, T)
+    G = 0.0
+    for p, hit in zip(P.tolist(), (rng.random(T) < P).tolist(), strict=True):
+        G = cusum(G, p, hit)
+        if h < G:
+            passages, G = passages + 1, 0.0
+    assert passages <= T * math.exp(-h)
+
+
+def test_feedback_that_comes_after_a_new_scale(stream):
+    """Margins and views of the old scale are not used: the decision is learnt as if it had been taken now."""
+    X, y = stream(3, 4, 8)
+    agent = make(3, 4)
+    late = agent.act(X[0])
+    for x, label in zip(X[1:], y[1:], strict=True):
+        decision = agent.act(x)
+        agent.learn(x, decision, decision.action == label)
+    assert agent.state.counts[EPOCH] == 2
+    twin = copy.deepcopy(agent)
+    fresh = late.payload.copy()
+    fresh[1:] = np.nan
+    agent.learn(X[0], late, True)
+    twin.learn(X[0], late._replace(payload=fresh), True)
+    np.testing.assert_array_equal(agent.state.linear.H, twin.state.linear.H)
+    np.testing.assert_array_equal(agent.state.stack.theta, twin.state.stack.theta)
+    assert np.isfinite(agent.state.stack.theta).all()
+
+
+@pytest.mark.parametrize("kind", ["constant", "tiny", "huge", "zero", "outlier", "copies"])
+def test_odd_columns(kind):
+    rng, T, d = np.random.default_rng(0), 70, 3
+    X = rng.uniform(-0.5, 0.5, (T, d))
+    column = {
+        "constant": 0.25,
+        "tiny": X[:, 0] * 1e-200,
+        "huge": X[:, 1],
+        "zero": 0.0,
+        "outlier": 0.0,
+        "copies": X[:, 0],
+    }
+    X[:, 1] = column[kind]
+    X[5, 1] += 0.3 * (kind == "outlier")
+    X *= 1e100 if kind == "huge" else 1.0
+    agent, trace = make(3, d, radius=1e100 if kind == "huge" else 1.0), Trace.empty(T)
+    agent.play_block(X, rng.integers(0, 3, T), trace)
+    assert np.isfinite(agent.state.room.zeta).all()
+    assert np.isfinite(agent.state.fourier.P).all()
+
+
+def test_views_by_hand():
+    X = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
+    scale, views = unseen(2), np.full(6, np.nan)
+    measure(scale, X, 0, 4)
+    see_views(scale, np.zeros((0, 2, 2, 8)), as_contexts(np.array([4.0, 6.0])), views)
+    np.testing.assert_allclose(views, [2.0 / math.sqrt(0.5), 0.0, 0.5, 1.5, 0.0, 0.5])
+    # the last two rows and the two before them: |0| and |0 - 1|/sd ... the median of {2 - 3, 2 - 1} in units of sd
+    assert 1.0 / scale.whole[1] == pytest.approx(1.0 / math.sqrt(0.5))
+
+
+def test_frequencies_read_the_share_of_columns_they_say():
+    agent = make(2, 10)
+    for block, W in enumerate(agent.state.W):
+        share = BANDWIDTHS[block // 2 % 4][1]
+        assert (abs(W).sum(axis=(0, 2)) > 0).sum() == round(10 * share)
+    assert agent.state.counts[CHANGES] == 0
+    assert make(2, 10, changes=False).state.settings[THRESHOLD] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sharpness", 0.0),
+        ("growth", -1.0),
+        ("regularization", 0.0),
+        ("blocks", -1),
+        ("features", 20),
+        ("features", 0),
+        ("fourier_regularization", math.nan),
+        ("curvature", 0.0),
+        ("virtual_weight", -1.0),
+        ("changes", "no"),
+    ],
+)
+def test_refused_settings(name, value):
+    with pytest.raises(UsageError, match=name):
+        make(3, 2, **{name: value})

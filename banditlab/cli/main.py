@@ -159,7 +159,11 @@ def compare(
         made = prepared(data, label, agents=agents, **counts, **settings)
     except FaultyTableError as error:
         more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
-        more |= {"--repetitions": None if repetitions == 10 else repetitions, "--dry-run": dry_run, "--cluster": cluster}
+        more |= {
+            "--repetitions": None if repetitions == 10 else repetitions,
+            "--dry-run": dry_run,
+            "--cluster": cluster,
+        }
         for line in fault_lines(error, str(data), more):
             typer.echo(line, err=True)
         raise typer.Exit(2) from None

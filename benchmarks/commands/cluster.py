@@ -26,7 +26,7 @@ import pandas as pd
 from banditlab.engine import Sweep
 from benchmarks.measure.rig import Rig
 
-HANG = 240.0
+HANG = 400.0
 """Seconds after which a scenario counts as hanging."""
 SPEC = """
 name = "cluster"
@@ -306,7 +306,7 @@ def _peers() -> None:
             continue
         wall = time.perf_counter() - begin
         print(
-            f"{name}: {runs} runs, {runs / wall:.1f} runs a second, {1e3 * (_cpu() - cpu) / runs:.1f} ms of processor time a run",
+            f"{name}: {runs} runs, {runs / wall:.1f} a second, {1e3 * (_cpu() - cpu) / runs:.1f} ms of processor time a run",
             flush=True,
         )
 

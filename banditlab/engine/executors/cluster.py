@@ -266,8 +266,7 @@ class Cluster(Executor):
 
     def _withdraw(self, key: str) -> None:
         flight = self.flying.pop(key)
-        with contextlib.suppress(Exception):
-            self.client.cancel([flight.future], asynchronous=True)
+        flight.future.release()  # Dask forgets it, and a worker that plays it nevertheless stops
         self._back(flight)
 
     def _free_frozen(self, busy: dict[str, Any]) -> None:
@@ -275,7 +274,7 @@ class Cluster(Executor):
         for address in self._frozen() & self.workers.keys():
             for key in [key for key in busy.get(address, ()) if key in self.flying]:
                 self._say(f"{address} has not been heard of for {FROZEN:g} s; its tasks go to others")
-                self._back(self.flying.pop(key))
+                self._withdraw(key)
 
     # ------------------------------------------------------------------------------------------------------------- sending
 

@@ -251,6 +251,25 @@ def list_of_runs(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
+def test_a_worker_with_another_package_gets_no_tasks(rig: Rig, small: Any, tmp_path: Path) -> None:
+    shutil.copytree(freight.PACKAGE, tmp_path / "other" / "banditlab", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "other" / "banditlab" / "problem.py").open("a") as file:
+        file.write("# another\n")
+    rig.environment["PYTHONPATH"] = str(tmp_path / "other")
+    rig.start(1)
+    with pytest.raises(ClusterError, match="a worker has banditlab .* of other sources than here; it gets no tasks"):
+        small().run(tmp_path / "out", cluster=rig.address)
+    rig.environment["PYTHONPATH"] = str(freight.PACKAGE.parent)
+    rig.worker("w1")
+    notices: list[str] = []
+    result = small(norm_bounds=[]).run(
+        tmp_path / "out", cluster=rig.address, watch=lambda progress: notices.__setitem__(slice(None), progress.notices)
+    )
+    assert (result.played, result.failures) == (6, [])
+    assert any("of other sources than here" in line for line in notices)
+
+
+@pytest.mark.slow
 def test_tls(rig: Rig, mixed: Any, tmp_path: Path) -> None:
     """With a certificate made here; whoever has none gets no further."""
     cert, key = certificate(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -257,7 +258,7 @@ def test_a_worker_with_another_package_gets_no_tasks(rig: Rig, small: Any, tmp_p
         file.write("# another\n")
     rig.environment["PYTHONPATH"] = str(tmp_path / "other")
     rig.start(1)
-    with pytest.raises(ClusterError, match="a worker has banditlab .* of other sources than here; it gets no tasks"):
+    with pytest.raises(ClusterError, match=r"a worker has banditlab .* of other sources than here; it gets no tasks"):
         small().run(tmp_path / "out", cluster=rig.address)
     rig.environment["PYTHONPATH"] = str(freight.PACKAGE.parent)
     rig.worker("w1")

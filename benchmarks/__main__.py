@@ -20,6 +20,7 @@ from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
     "attacks": "kills, flipped bits, replaced inputs, odd files, hostile plug-ins: docs/results/attacks.md",
+    "cluster": "a Dask cluster: milliseconds a task, faults drawn at random, namespaces, peers: docs/cluster.md",
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",

@@ -15,6 +15,9 @@ from banditlab.errors import UsageError
 from banditlab.registry import registry
 
 TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
+MANY = (
+    200  # processes from which on tasks get longer in proportion: a cluster's driver and scheduler spend 10 ms on each
+)
 TOGETHER_SECONDS, TOGETHER = 40.0, 12  # the same, and the most runs, where the runs of a long stream go side by side
 FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs in which a lab's or a plug-in's code takes part
 FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
@@ -39,6 +42,7 @@ class Tasks:
 
     def __init__(self, folder: str, balls: tuple[float, ...], limit: float | None, jobs: int) -> None:
         self.folder, self.balls, self.limit, self.jobs = folder, balls, limit, jobs
+        self.seconds = TASK_SECONDS * max(1.0, jobs / MANY)
 
     def made(self, missing: list[Run], streams: list[Run], costs: dict[str, float]) -> list[Task]:
         """Return tasks of about TASK_SECONDS, the costliest first so that the last ones are short.
@@ -62,7 +66,7 @@ class Tasks:
             if apart and self.limit is None:
                 own = replace(own, limit=FOREIGN_SECONDS)
             some, of = ([run for run in runs if foreign[pair_of(run)] is apart] for runs in (missing, streams))
-            tasks += _tasks_of(own, some, of, costs, TASKS_A_WORKER * self.jobs)
+            tasks += _tasks_of(own, some, of, costs, TASKS_A_WORKER * self.jobs, self.seconds)
         return sorted(tasks, key=lambda task: -cost_of(task, costs))
 
     def warming(self, kinds: list[Run]) -> list[Task]:
@@ -76,7 +80,9 @@ class Tasks:
         return Task(self.folder, (), (), self.balls, limit=self.limit or 0.0)
 
 
-def _tasks_of(own: Task, missing: list[Run], streams: list[Run], costs: dict[str, float], many: int) -> list[Task]:
+def _tasks_of(
+    own: Task, missing: list[Run], streams: list[Run], costs: dict[str, float], many: int, seconds: float
+) -> list[Task]:
     """Return the tasks of runs that are alike in what `own` says."""
     share = max(1, len(streams) // many)
     few = [tuple(streams[start : start + share]) for start in range(0, len(streams), share)]
@@ -90,8 +96,8 @@ def _tasks_of(own: Task, missing: list[Run], streams: list[Run], costs: dict[str
                 replace(own, runs=part, together=True) for part in _portions(runs, costs, TOGETHER_SECONDS, TOGETHER)
             ]
         else:
-            portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
-    enough = min(TASK_SECONDS, sum(seconds_of(run, costs) for run in missing) / many)
+            portions += _portions(runs, costs, seconds, len(ordered))
+    enough = min(seconds, sum(seconds_of(run, costs) for run in missing) / many)
     return tasks + [replace(own, runs=runs) for runs in _packed(portions, costs, enough)]
 
 

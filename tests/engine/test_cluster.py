@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from banditlab.engine.work import Task, execute, facts
 from banditlab.errors import ClusterError, UsageError
 from banditlab.results.incoming import DamagedError, take
 from banditlab.results.store import Store
+from benchmarks.measure.rig import Rig
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` brings it")
 
@@ -61,59 +61,6 @@ LAB = """
         def learn(self, context, decision, correct):
             pass
 """
-
-
-class Rig:
-    """A scheduler and workers in processes of their own, each worker with its own folder and temporary folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.environment, self.options = folder, dict[str, str](), list[str]()
-        self.file, self.port = folder / "scheduler.json", "0"
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self, workers: int = 2) -> Rig:
-        self.scheduler()
-        for number in range(workers):
-            self.worker(f"w{number}")
-        return self
-
-    def scheduler(self) -> None:
-        self.file.unlink(missing_ok=True)
-        place = ["--host", "127.0.0.1", "--port", self.port, "--scheduler-file", str(self.file)]
-        self._run("scheduler", *place, *self.options)
-        until = time.monotonic() + 60
-        while not self.file.exists():
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        self.port = self.address.rpartition(":")[2]
-
-    def worker(self, name: str) -> None:
-        place = self.folder / name
-        (place / "tmp").mkdir(parents=True, exist_ok=True)
-        options = ["--nworkers", "1", "--nthreads", "1", "--local-directory", str(place), "--name", name]
-        self._run("worker", self.address, *options, *self.options, name=name, TMPDIR=str(place / "tmp"))
-
-    @property
-    def address(self) -> str:
-        return str(json.loads(self.file.read_text())["address"])
-
-    def _run(self, role: str, *arguments: str, name: str = "", **more: str) -> None:
-        command = [sys.executable, "-m", "distributed.cli.dask_" + role, *arguments, "--no-dashboard"]
-        environment = os.environ | self.environment | more
-        with (self.folder / f"{name or role}.log").open("ab") as log:
-            self.processes[name or role] = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
-            )
-
-    def kill(self, name: str) -> None:
-        """Kill a process, the nanny's children included, and wait for it."""
-        process = self.processes.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-    def end(self) -> None:
-        for name in list(self.processes):
-            self.kill(name)
 
 
 @pytest.fixture
@@ -302,6 +249,25 @@ def list_of_runs(folder: Path) -> set[str]:
     from banditlab.results.reading import finished_runs
 
     return finished_runs(folder)
+
+
+@pytest.mark.slow
+def test_a_worker_with_another_package_gets_no_tasks(rig: Rig, small: Any, tmp_path: Path) -> None:
+    shutil.copytree(freight.PACKAGE, tmp_path / "other" / "banditlab", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "other" / "banditlab" / "problem.py").open("a") as file:
+        file.write("# another\n")
+    rig.environment["PYTHONPATH"] = str(tmp_path / "other")
+    rig.start(1)
+    with pytest.raises(ClusterError, match=r"a worker has banditlab .* of other sources than here; it gets no tasks"):
+        small().run(tmp_path / "out", cluster=rig.address)
+    rig.environment["PYTHONPATH"] = str(freight.PACKAGE.parent)
+    rig.worker("w1")
+    notices: list[str] = []
+    result = small(norm_bounds=[]).run(
+        tmp_path / "out", cluster=rig.address, watch=lambda progress: notices.__setitem__(slice(None), progress.notices)
+    )
+    assert (result.played, result.failures) == (6, [])
+    assert any("of other sources than here" in line for line in notices)
 
 
 @pytest.mark.slow

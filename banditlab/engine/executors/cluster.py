@@ -44,6 +44,8 @@ LOOK = 1.0
 """Seconds between two looks at the cluster; of many workers a look takes longer, and comes less often."""
 ANSWER = 10.0
 """Seconds the scheduler has for an answer before it counts as silent, for this time."""
+CONNECT = 30.0
+"""Seconds in which a scheduler must take the connection, or take it up again before another is made."""
 HELLO = 60.0
 """Seconds new workers have for importing the package and saying what they are."""
 FROZEN = 30.0
@@ -67,6 +69,8 @@ class _Flight:
     task: Task
     future: Any
     alone: bool = False
+    only: frozenset[str] = frozenset()
+    """The workers that may do it, none for any."""
 
 
 class Cluster(Executor):
@@ -184,7 +188,7 @@ class Cluster(Executor):
         if now - self.looked < self.pause:
             return
         self.client = self.link.restored()
-        found, busy = self.link.ask("identity", n_workers=-1), self.link.ask("processing")
+        found, busy = self.link.ask("identity"), self.link.ask("processing")
         self.looked = time.monotonic()
         self.pause = max(LOOK, 10 * (self.looked - now))
         if found is None or busy is None:
@@ -194,6 +198,7 @@ class Cluster(Executor):
             return
         self.heard = self.looked
         self._note_workers(found["workers"])
+        self._free_orphans()
         self._free_frozen(busy)
         self._watch(busy)
 
@@ -253,12 +258,23 @@ class Cluster(Executor):
             there = f"{len(good)} workers are there, {lost}"
             raise ClusterError(f"{self.link.name}: nothing has moved for {self.patience:g} s ({there}); {AGAIN}")
 
+    def _free_orphans(self) -> None:
+        """Take back what only workers may do that are gone."""
+        for key, flight in list(self.flying.items()):
+            if flight.only and not flight.only & self.workers.keys():
+                self._withdraw(key)
+
+    def _withdraw(self, key: str) -> None:
+        flight = self.flying.pop(key)
+        flight.future.release()  # Dask forgets it, and a worker that plays it nevertheless stops
+        self._back(flight)
+
     def _free_frozen(self, busy: dict[str, Any]) -> None:
         """Send what workers have that no longer answer to others, too."""
         for address in self._frozen() & self.workers.keys():
             for key in [key for key in busy.get(address, ()) if key in self.flying]:
                 self._say(f"{address} has not been heard of for {FROZEN:g} s; its tasks go to others")
-                self._back(self.flying.pop(key))
+                self._withdraw(key)
 
     # ------------------------------------------------------------------------------------------------------------- sending
 
@@ -275,9 +291,9 @@ class Cluster(Executor):
         parcel = self._parcel(task)
         key = f"banditlab-{self.sweep}-{self.sent}"
         self.sent += 1
-        some = good if len(good) < len(self.workers) else None  # anybody, those that are still to come as well
-        future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some, allow_other_workers=False)
-        self.flying[key] = _Flight(task, future, alone)
+        some = good if len(good) < len(self.workers) else []  # anybody, those that are still to come as well
+        future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
+        self.flying[key] = _Flight(task, future, alone, frozenset(some))
         future.add_done_callback(self.arrived.put)
 
     def _parcel(self, task: Task) -> dict[str, Any]:
@@ -477,7 +493,7 @@ class _Link:
         self.local: Any = None
         self.levels: dict[str, int] = {}  # of the loggers that are quiet meanwhile
         self.own = not isinstance(where, distributed.Client)
-        self.client: Any = self._connected(patience) if self.own else where
+        self.client: Any = self._connected(min(patience, CONNECT)) if self.own else where
         self.name = where if isinstance(where, str) else self.client.scheduler.address
 
     def _connected(self, seconds: float) -> Any:
@@ -517,13 +533,13 @@ class _Link:
                 self.client = self._connected(ANSWER)
         return self.client
 
-    def ask(self, question: str, **arguments: Any) -> Any:
+    def ask(self, question: str) -> Any:
         """Return what the scheduler answers, None where it does not in time."""
         if self.client.status != "running":
             return None
         try:
             asked = getattr(self.client.scheduler, question)
-            return self.client.sync(asked, **arguments, callback_timeout=ANSWER)
+            return self.client.sync(asked, callback_timeout=ANSWER)
         except Exception:
             return None
 
@@ -547,7 +563,7 @@ class _Link:
 
     def dashboard(self) -> str:
         """Return the address of Dask's own page, "" where there is none."""
-        found = self.ask("identity", n_workers=0)
+        found = self.ask("identity")
         return str(self.client.dashboard_link) if found and "dashboard" in found["services"] else ""
 
     def close(self) -> None:

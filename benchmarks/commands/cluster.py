@@ -1,0 +1,394 @@
+"""Sweeps on a Dask cluster: what a task costs, what faults cost, and who else plays such a grid how fast.
+
+Workers and scheduler are processes of this machine. `--empty N` sends N tasks that do nothing; `--faults N` draws N scenarios
+of one to three faults at random and compares what is stored with one machine's; `--namespaces` plays on two workers in network
+and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux); `--peers` plays one grid by this
+package, by coba's processes and by a joblib loop; `--study MINUTES --kills N` plays one sweep on one machine, on undisturbed
+workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from banditlab.engine import Sweep
+from benchmarks.measure.rig import Rig
+
+HANG = 400.0
+"""Seconds after which a scenario counts as hanging."""
+SPEC = """
+name = "cluster"
+rounds = {rounds}
+repetitions = {repetitions}
+norm_bounds = {balls}
+[[environment]]
+id = "banditlab/Logistic-v0"
+[[agent]]
+id = "banditron"
+grid = {{ gamma = [0.02, 0.05, 0.1, 0.2] }}
+[[agent]]
+id = "uniform"
+"""
+LINE = [sys.executable, "-m", "banditlab", "run", "sweep.toml", "--no-report"]
+
+
+def main(
+    *,
+    empty: int = 0,
+    faults: int = 0,
+    seed: int = 0,
+    namespaces: bool = False,
+    peers: bool = False,
+    study: float = 0.0,
+    kills: int = 20,
+) -> None:
+    """Do what was asked for."""
+    with tempfile.TemporaryDirectory(prefix="banditlab-cluster-") as folder:
+        place = Path(folder)
+        if empty:
+            _empty(place / "empty", empty)
+        if faults:
+            _faults(place / "faults", faults, seed)
+        if namespaces:
+            _namespaces(place / "namespaces")
+        if peers:
+            _peers()
+        if study:
+            _study(place / "study", study, kills)
+
+
+# ------------------------------------------------------------------------------------------------------------ overhead
+
+
+def _empty(folder: Path, n: int) -> None:
+    """Print what the driver and the scheduler spend on a task of nothing."""
+    from banditlab.engine.executors.cluster import Cluster
+    from banditlab.engine.work import Task
+    from banditlab.results.store import Store
+
+    folder.mkdir()
+    rig = Rig(folder).start(2)
+    try:
+        store = Store(folder / "out")
+        with Cluster(rig.address, store, 60.0) as cluster:
+            run = Sweep(rounds=10, environment=[{"id": "banditlab/Logistic-v0"}], agent=[{"id": "uniform"}]).plan.runs[
+                0
+            ]
+            cluster.submit(Task(str(store.folder), (), (run,), warming=True))
+            list(cluster.completed())  # processes have started
+            scheduler, driver = _seconds_of(rig.processes["scheduler"].pid), time.process_time()
+            begin = time.perf_counter()
+            for _ in range(n):
+                cluster.submit(Task(str(store.folder), (), ()))
+            back = sum(task is not None for _, task in cluster.completed())
+            wall = time.perf_counter() - begin
+            scheduler, driver = _seconds_of(rig.processes["scheduler"].pid) - scheduler, time.process_time() - driver
+        print(
+            f"{back:,} tasks of nothing on 2 workers: {1e3 * wall / n:.2f} ms a task; processor time of a task: driver "
+            f"{1e3 * driver / n:.2f} ms, scheduler {1e3 * scheduler / n:.2f} ms",
+            flush=True,
+        )
+    finally:
+        rig.end()
+
+
+def _seconds_of(process: int) -> float:
+    """Return the processor seconds of another process (Linux)."""
+    import os
+
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# -------------------------------------------------------------------------------------------------------------- faults
+
+
+class Scenario:
+    """One sweep on a rig, with what happens to it; the driver is the command line."""
+
+    def __init__(self, rig: Rig, folder: Path, rng: np.random.Generator) -> None:
+        self.rig, self.folder, self.rng = rig, folder, rng
+        self.driver = self._driver()
+
+    def _driver(self) -> subprocess.Popen[bytes]:
+        with (self.folder / "driver.log").open("ab") as log:
+            line = [*LINE, "-o", "out", "--cluster", self.rig.address, "--patience", "30"]
+            return subprocess.Popen(line, cwd=self.folder, stdout=log, stderr=log)
+
+    def worker(self) -> str:
+        there = [name for name in self.rig.processes if name != "scheduler"]
+        return str(self.rng.choice(there or ["w0"]))
+
+    def run(self, deeds: list[tuple[float, str]]) -> tuple[float, int]:
+        """Play until the command says that all is done; return (seconds, how often it was started)."""
+        begin, starts = time.monotonic(), 1
+        left = list(deeds)
+        while time.monotonic() - begin < HANG:
+            if left and time.monotonic() - begin > left[0][0]:
+                DEEDS[left.pop(0)[1]](self)
+            code = self.driver.poll()
+            if code == 0:
+                return time.monotonic() - begin, starts
+            if code is not None:
+                self.rig.mend()
+                self.driver, starts = self._driver(), starts + 1
+            time.sleep(0.05)
+        self.driver.kill()
+        self.driver.wait()
+        return float("inf"), starts
+
+
+def _kill(scene: Scenario) -> None:
+    name = scene.worker()
+    if name in scene.rig.processes:
+        scene.rig.kill(name)
+    if len(scene.rig.processes) < 2:  # a cluster without workers is another scenario
+        scene.rig.mend()
+
+
+def _kill_all(scene: Scenario) -> None:
+    for name in [name for name in scene.rig.processes if name != "scheduler"]:
+        scene.rig.kill(name)
+    time.sleep(2.0)
+    scene.rig.mend()
+
+
+def _replace(scene: Scenario) -> None:
+    _kill(scene)
+    scene.rig.mend()
+
+
+def _stop(scene: Scenario) -> None:
+    name = scene.worker()
+    if name in scene.rig.processes:
+        scene.rig.signal(name, signal.SIGSTOP)
+        time.sleep(4.0)
+        scene.rig.signal(name, signal.SIGCONT)
+
+
+def _kill_players(scene: Scenario) -> None:
+    import os
+
+    name = scene.worker()
+    for player in scene.rig.players(name) if name in scene.rig.processes else ():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(player, signal.SIGKILL)
+
+
+def _scheduler(scene: Scenario) -> None:
+    for name in list(scene.rig.processes):
+        scene.rig.kill(name)
+    scene.rig.mend()
+
+
+DEEDS: dict[str, Callable[[Scenario], None]] = {
+    "worker killed": _kill,
+    "worker replaced": _replace,
+    "all workers killed": _kill_all,
+    "worker stopped for 4 s": _stop,
+    "playing processes killed": _kill_players,
+    "scheduler replaced": _scheduler,
+    "driver killed": lambda scene: scene.driver.kill(),
+    "driver interrupted": lambda scene: scene.driver.send_signal(signal.SIGINT),
+}
+
+
+def _faults(folder: Path, n: int, seed: int) -> None:
+    """Print what n scenarios drawn at random came to."""
+    folder.mkdir()
+    rig = Rig(folder).start(2)
+    text = SPEC.format(rounds=100_000, repetitions=60, balls="[1.0]")
+    (folder / "sweep.toml").write_text(text)
+    subprocess.run([*LINE, "-o", "truth", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    hangs = lost = doubled = differ = 0
+    try:
+        for number in range(n):
+            rng = np.random.default_rng([seed, number])
+            deeds = [str(deed) for deed in rng.choice(list(DEEDS), size=int(rng.integers(1, 4)))]
+            times = sorted(float(t) for t in rng.uniform(3.0, 14.0, size=len(deeds)))
+            place = folder / f"scenario{number}"
+            place.mkdir()
+            (place / "sweep.toml").write_text(text)
+            rig.mend()
+            seconds, starts = Scenario(rig, place, rng).run(list(zip(times, deeds, strict=True)))
+            hang = not np.isfinite(seconds)
+            gone, twice, other = (0, 0, 0) if hang else compared(folder / "truth", place / "out")
+            hangs, lost, doubled, differ = hangs + hang, lost + gone, doubled + twice, differ + other
+            print(
+                f"{number}: {', '.join(deeds)}: {seconds:.0f} s, {starts} starts, {gone} lost, {twice} doubled, {other} differ",
+                flush=True,
+            )
+    finally:
+        rig.end()
+    print(f"{n} scenarios: {hangs} hangs, {lost} rows lost, {doubled} doubled, {differ} different")
+
+
+def compared(truth: Path, out: Path) -> tuple[int, int, int]:
+    """Return how many rows a folder lacks, has twice, or has with other numbers (seconds aside)."""
+    lost = doubled = differ = 0
+    for name, key in (("results", ["run_id", "round"]), ("comparators", ["stream_id", "round", "norm_bound"])):
+        if not (truth / f"{name}.parquet").exists():
+            continue
+        ours, theirs = (pd.read_parquet(folder / f"{name}.parquet").drop(columns="seconds") for folder in (out, truth))
+        doubled += int(ours.duplicated(subset=key).sum())
+        ours, theirs = (table.drop_duplicates(subset=key).set_index(key).sort_index() for table in (ours, theirs))
+        lost += len(theirs.index.difference(ours.index))
+        both = theirs.index.intersection(ours.index)
+        left, right = ours.loc[both], theirs.loc[both, list(ours)]
+        differ += int((~((left == right) | (left.isna() & right.isna())).all(axis=1)).sum())
+    return lost, doubled, differ
+
+
+# ---------------------------------------------------------------------------------------------------------- namespaces
+
+
+def _namespaces(folder: Path) -> None:
+    """Print whether two workers that share nothing but TCP play what one machine plays, also with a cable cut for 40 s."""
+    folder.mkdir()
+    text = SPEC.format(rounds=100_000, repetitions=60, balls="[1.0]")
+    (folder / "sweep.toml").write_text(text)
+    subprocess.run([*LINE, "-o", "truth", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    logs = folder.with_name("logs")
+    logs.mkdir()
+    rig = Rig(logs, apart=True, hidden=folder)
+    try:
+        rig.start(2)
+        for name, cut in (("undisturbed", False), ("cut", True)):
+            begin = time.monotonic()
+            line = [*LINE, "-o", name, "--cluster", rig.address, "--patience", "120"]
+            driver = subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL)
+            if cut:
+                time.sleep(6.0)
+                rig.cut("w0", off=True)
+                time.sleep(40.0)
+                rig.cut("w0", off=False)
+            code = driver.wait(HANG)
+            lost, doubled, differ = compared(folder / "truth", folder / name)
+            print(
+                f"namespaces, {name}: exit code {code} after {time.monotonic() - begin:.0f} s, {lost} rows lost, {doubled} "
+                f"doubled, {differ} different",
+                flush=True,
+            )
+    finally:
+        rig.end()
+
+
+# --------------------------------------------------------------------------------------------------------------- peers
+
+ROUNDS, SEEDS, RATES = 1_000, 20, [0.02, 0.05, 0.1, 0.2, 0.3]
+
+
+def _peers() -> None:
+    """Print runs a second of one grid, 5 exploration rates x 20 streams of 1,000 rounds, on two processes each."""
+    for name, play in (
+        ("banditlab, -j 2", _ours),
+        ("a joblib loop over banditlab.play", _joblib),
+        ("coba, 2 processes", _coba),
+    ):
+        cpu = _cpu()
+        begin = time.perf_counter()
+        try:
+            runs = play()
+        except ImportError as error:
+            print(f"{name}: not installed ({error})")
+            continue
+        wall = time.perf_counter() - begin
+        print(
+            f"{name}: {runs} runs, {runs / wall:.1f} a second, {1e3 * (_cpu() - cpu) / runs:.1f} ms of processor time a run",
+            flush=True,
+        )
+
+
+def _cpu() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def _ours() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = [{"id": "banditlab/Logistic-v0", "n_features": 4, "n_classes": 3}]
+        agent = [{"id": "banditron", "grid": {"gamma": RATES}}]
+        keys: dict[str, Any] = {"rounds": ROUNDS, "repetitions": SEEDS, "norm_bounds": []}
+        return Sweep(**keys, environment=environment, agent=agent).run(folder, jobs=2).played
+
+
+def _one(gamma: float, seed: int) -> int:
+    from banditlab import make_agent, make_env, play
+
+    env = make_env("banditlab/Logistic-v0", rounds=ROUNDS, n_features=4, n_classes=3)
+    return int(play(env, make_agent("banditron", env.problem, seed=seed, gamma=gamma), seed=seed).mistakes[-1])
+
+
+def _joblib() -> int:
+    from joblib import Parallel, delayed
+
+    return len(Parallel(n_jobs=2)(delayed(_one)(gamma, seed) for gamma in RATES for seed in range(SEEDS)))
+
+
+def _coba() -> int:
+    import coba as cb
+
+    shape: dict[str, Any] = {"n_actions": 3, "n_context_features": 4, "n_action_features": 0}
+    made = cb.Environments.from_linear_synthetic(ROUNDS, **shape, seed=list(range(SEEDS)))
+    learners = [cb.BanditEpsilonLearner(rate) for rate in RATES]
+    cb.CobaContext.logger = cb.NullLogger()
+    result = cb.Experiment(made, learners).config(processes=2).run()
+    return len(result.interactions.to_pandas().groupby(["environment_id", "learner_id"]))
+
+
+# --------------------------------------------------------------------------------------------------------------- study
+
+
+def _study(folder: Path, minutes: float, kills: int) -> None:
+    """Print how much of the speed of undisturbed workers is left with so many of them killed."""
+    folder.mkdir()
+    rig = Rig(folder).start(2)
+    try:
+        few = 200
+        (folder / "sweep.toml").write_text(SPEC.format(rounds=20_000, repetitions=few, balls="[]"))
+        begin = time.monotonic()
+        subprocess.run([*LINE, "-o", "few", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        many = int(few * 60 * minutes / max(time.monotonic() - begin - 4.0, 1.0))
+        (folder / "sweep.toml").write_text(SPEC.format(rounds=20_000, repetitions=many, balls="[]"))
+        took = {}
+        for name, options in (("machine", ["-j", "2"]), ("undisturbed", []), ("killed", [])):
+            begin = time.monotonic()
+            options = options or ["--cluster", rig.address]
+            driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=subprocess.DEVNULL)
+            done = 0
+            while driver.poll() is None:
+                time.sleep(0.1)
+                if (
+                    name == "killed"
+                    and done < kills
+                    and time.monotonic() - begin > (done + 1) * took["undisturbed"] / (kills + 1)
+                ):
+                    rig.kill(f"w{done % 2}")
+                    rig.mend()
+                    done += 1
+            took[name] = time.monotonic() - begin
+            print(f"{name}: exit code {driver.returncode}, {took[name]:.0f} s for {5 * many:,} runs", flush=True)
+        for name in ("undisturbed", "killed"):
+            print(f"{name}: lost, doubled, different rows: {compared(folder / 'machine', folder / name)}")
+        print(
+            f"{kills} kills: {took['undisturbed'] / took['killed']:.0%} of the speed of undisturbed workers, "
+            f"{took['machine'] / took['killed']:.0%} of that of -j 2"
+        )
+    finally:
+        rig.end()
+
+
+if __name__ == "__main__":
+    main()

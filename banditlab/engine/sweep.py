@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 from banditlab.engine import crew, pool
 from banditlab.engine.comparing import stored_pairs
+from banditlab.engine.estimating import seconds_beside_rounds, seconds_of_comparators, seconds_of_rounds
 from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.processes import LostError, ask
 from banditlab.engine.runner import play
@@ -171,12 +174,33 @@ class Sweep:
         return Result(Path(folder), self.plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
-        """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
+        """Return measured costs: each (environment, player) plays a while once its kernels are compiled.
+
+        Where a run ends sooner than a tenth of a second, that is all of it; what it takes beside its rounds is measured, too.
+        """
         costs = warm_up(self.plan.runs, None, lambda _: None, uncompiled=True)
         groups: dict[tuple[str, str], list[float]] = {}
-        for run in self.plan.runs:
-            groups.setdefault((run.environment_label, run.label), []).append(_seconds(run, costs))
+        beside: dict[str, float] = {}
+        for variant, runs in _variants(self.plan.runs).items():
+            seconds, place = costs[variant], runs[0].environment_label
+            if not runs[0].foreign:
+                with suppress(Exception, SystemExit):  # what fails here fails in its run, where it is recorded
+                    seconds = seconds_of_rounds(runs[0])
+                    if place not in beside:
+                        beside[place] = seconds_beside_rounds(runs, seconds)
+            of_pair = groups.setdefault(_pair(runs[0]), [])
+            of_pair += [seconds + beside.get(place, FIXED_SECONDS)] * len(runs)
         return [Estimate(env, label, len(each), sum(each) / len(each)) for (env, label), each in groups.items()]
+
+    def estimate_comparators(self) -> float:
+        """Return about how many core-seconds the comparators of all streams take; NaN where they come with the runs."""
+        streams: dict[str, list[Run]] = {}
+        for run in self.plan.streams().values():
+            streams.setdefault(run.environment_label, []).append(run)
+        if any(run.adaptive for runs in streams.values() for run in runs) and self.balls:
+            return math.nan
+        some = [(runs[0], len(runs)) for runs in streams.values() if not runs[0].foreign]
+        return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, store: Store, missing: set[str]) -> list[Run]:
         """Return one run of each stream that lacks comparators; a run of an adaptive environment brings its own along."""
@@ -225,6 +249,14 @@ def _tasks_of(own: Task, missing: list[Run], streams: list[Run], costs: dict[str
             portions += _portions(runs, costs, TASK_SECONDS, len(ordered))
     enough = min(TASK_SECONDS, sum(_seconds(run, costs) for run in missing) / many)
     return tasks + [replace(own, runs=runs) for runs in _packed(portions, costs, enough)]
+
+
+def _variants(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs by variant: repetitions of one player on one environment."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(_variant(run), []).append(run)
+    return found
 
 
 def _pair(run: Run) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""What a sweep will take, measured: each kind of run is played for a while, one stream's comparators computed for a while."""
+"""What a sweep will take, measured: each kind of run is played for a while, one stream's comparators computed for a while.
+
+Core-seconds of this process are counted, with one thread, as workers have: another program's load is no part of them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+
+from threadpoolctl import threadpool_limits
 
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import play
@@ -28,8 +33,11 @@ def seconds_of_rounds(run: Run) -> float:
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2))
     rounds = min(run.rounds, FEW_ROUNDS)
     while True:
-        played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
-        seconds = float(played.seconds[-1])
+        player = run.build_player(env)
+        with threadpool_limits(limits=1):
+            begin = time.process_time()
+            play(env, player, seed=run.environment_seed(), rounds=rounds)
+            seconds = time.process_time() - begin
         if seconds >= LONG_ENOUGH or rounds == run.rounds:
             return seconds / rounds * run.rounds
         rounds = min(run.rounds, 2 * rounds)
@@ -39,9 +47,10 @@ def seconds_beside_rounds(runs: Sequence[Run], seconds: float) -> float:
     """Return what a run takes beside its rounds: building, orders, storing. `runs` are repetitions of `seconds` each."""
     few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.perf_counter()
+        execute(Task(folder, (), few[:1]))  # what is done once in a process is done here
+        begin = time.process_time()
         execute(Task(folder, (), few))
-        return max(0.0, (time.perf_counter() - begin) / len(few) - seconds)
+        return max(0.0, (time.process_time() - begin) / len(few) - seconds)
 
 
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
@@ -55,9 +64,9 @@ def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
     while True:
         part = replace(run, rounds=upto, checkpoints=tuple(at for at in run.checkpoints if at <= upto))
         with tempfile.TemporaryDirectory() as folder:
-            begin = time.perf_counter()
+            begin, began = time.process_time(), time.perf_counter()
             execute(Task(folder, (), (part,), tuple(balls), comparators=True))
-            seconds = time.perf_counter() - begin
+            seconds, slowed = time.process_time() - begin, time.perf_counter() - began
             table = read_comparator(Store(folder).comparator_files(part.stream_id)[0])
         later = [at for at in run.checkpoints if at > upto]
         if table is None or not later:  # what failed fails in the sweep, where it is recorded
@@ -65,7 +74,8 @@ def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
         if seconds < 2 * LONG_ENOUGH:
             upto = next((at for at in later if at >= 2 * upto), later[-1])
             continue
-        each = table.to_pydict()
-        last = sum(s for at, s in zip(each["round"], each["seconds"], strict=True) if at == upto)
-        beside = max(0.0, seconds - sum(each["seconds"]))
-        return sum(each["seconds"]) + sum(last * at / upto for at in later) + beside * run.rounds / upto
+        solves = [
+            (at, s * seconds / slowed) for at, s in zip(*map(table.to_pydict().get, ("round", "seconds")), strict=True)
+        ]
+        solved, last = sum(s for _, s in solves), sum(s for at, s in solves if at == upto)
+        return solved + sum(last * at / upto for at in later) + max(0.0, seconds - solved) * run.rounds / upto

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
+WORKERS_START = 2.0  # seconds until processes of workers have imported what they need
 WIDE = 100  # columns of a terminal whose progress line has room for a rate
 
 
@@ -281,7 +282,8 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
             escape(f"{done.total():,} of {_many(len(sweep.plan.runs), 'run')} done already in {folder}"), soft_wrap=True
         )
     table = Table()
-    for name in ("environment", "player"):
+    several = len({run.environment_label for run in sweep.plan.runs}) > 1
+    for name in (*(["environment"] if several else []), "player"):
         table.add_column(name)
     for name in ("runs", *(["done"] if finished else []), "s/run", "core-min"):
         table.add_column(name, justify="right")
@@ -291,15 +293,34 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
         seconds = (row.runs - n_done) * row.seconds_per_run
         total += seconds
         counts = (f"{row.runs:,}", f"{n_done:,}") if finished else (f"{row.runs:,}",)
-        cells = (row.environment, row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
-        table.add_row(*map(escape, cells))
+        cells = (row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
+        table.add_row(*map(escape, ((row.environment,) if several else ()) + cells))
     console.out.print(table)
+    _print_estimate(console.out, sweep, total, jobs, whole=not finished)
+
+
+def _print_estimate(out: rich.console.Console, sweep: Sweep, play: float, jobs: int, whole: bool) -> None:
+    """Print what is left of the play (core-seconds), the comparators, and both with so many jobs."""
     n = len(sweep.plan.streams()) * len(sweep.balls) * len(sweep.spec.checkpoint_rounds())
-    console.out.print(
-        f"estimate: {_minutes(total)} core-minutes of play ({_minutes(total / jobs)} minutes with -j {jobs}), "
-        f"and {_many(n, 'comparator')} (one for each stream, norm bound and checkpoint), not estimated",
+    compared = sweep.estimate_comparators() if n else 0.0
+    parts = [f"{_long(play)} of play"]
+    if n:
+        known = f"{_long(compared)} for " if not math.isnan(compared) else "what is not estimated for "
+        parts.append(f"{known}{_many(n, 'comparator')} (one for each stream, norm bound and checkpoint)")
+    both = (play + (0.0 if math.isnan(compared) else compared)) / jobs + (WORKERS_START if jobs > 1 else 0.0)
+    out.print(
+        f"estimate: {' and '.join(parts)} on one core; about {_long(both)} with -j {jobs}"
+        + ("" if whole or not n else ", comparators that are done counted in")
+        + "; compiling, the first time only, and the report are not in it",
         soft_wrap=True,
     )
+
+
+def _long(seconds: float) -> str:
+    """Return "0.4 s", "12 s", "3.5 minutes", "2.1 hours"."""
+    if seconds < 120.0:
+        return f"{seconds:.0f} s" if seconds >= 10.0 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} minutes" if seconds < 7200.0 else f"{seconds / 3600:.1f} hours"
 
 
 def _minutes(seconds: float) -> str:

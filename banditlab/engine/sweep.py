@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from banditlab.engine.comparing import stored_pairs
+from banditlab.engine.estimating import seconds_beside_rounds, seconds_of_comparators, seconds_of_rounds
 from banditlab.engine.executors.executor import Executor
 from banditlab.engine.executors.local import Local
 from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.progress import Progress
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
-from banditlab.engine.tasks import Tasks, asked, long_streams, seconds_of
+from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pair_of, seconds_of
 from banditlab.engine.warming import is_cold, kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
@@ -129,12 +132,36 @@ class Sweep:
         return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
-        """Return measured costs: each (environment, player) plays a few rounds once its kernels are compiled."""
+        """Return measured costs: each (environment, player) plays a while once its kernels are compiled.
+
+        Where a run ends sooner than a tenth of a second, that is all of it; what it takes beside its rounds is measured, too.
+        """
         costs = warm_up(self.plan.runs, None, lambda _: None, uncompiled=True)
         groups: dict[tuple[str, str], list[float]] = {}
+        beside: dict[str, float] = {}
+        kinds: dict[str, list[Run]] = {}
         for run in self.plan.runs:
-            groups.setdefault((run.environment_label, run.label), []).append(seconds_of(run, costs))
+            kinds.setdefault(kind_of_run(run), []).append(run)
+        for kind, runs in kinds.items():
+            seconds, place = costs[kind], runs[0].environment_label
+            if not runs[0].foreign:
+                with suppress(Exception, SystemExit):  # what fails here fails in its run, where it is recorded
+                    seconds = seconds_of_rounds(runs[0])
+                    if place not in beside:
+                        beside[place] = seconds_beside_rounds(runs, seconds)
+            of_pair = groups.setdefault(pair_of(runs[0]), [])
+            of_pair += [seconds + beside.get(place, FIXED_SECONDS)] * len(runs)
         return [Estimate(env, label, len(each), sum(each) / len(each)) for (env, label), each in groups.items()]
+
+    def estimate_comparators(self) -> float:
+        """Return about how many core-seconds the comparators of all streams take; NaN where they come with the runs."""
+        streams: dict[str, list[Run]] = {}
+        for run in self.plan.streams().values():
+            streams.setdefault(run.environment_label, []).append(run)
+        if any(run.adaptive for runs in streams.values() for run in runs) and self.balls:
+            return math.nan
+        some = [(runs[0], len(runs)) for runs in streams.values() if not runs[0].foreign]
+        return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
         """Return one run of each stream that lacks comparators; a run of an adaptive environment brings its own along."""

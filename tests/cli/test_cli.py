@@ -181,7 +181,9 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
 def test_dry_run_estimates_and_stores_nothing(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "--dry-run", "-j", 2)
     assert code == 0
-    assert "core-minutes" in text
+    assert "estimate: " in text
+    assert " of play and " in text
+    assert "on one core; about " in text
     assert "<0.01" in text
     assert "done" not in text
     assert not (here / "results").exists()

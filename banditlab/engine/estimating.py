@@ -1,0 +1,81 @@
+"""What a sweep will take, measured: each kind of run is played for a while, one stream's comparators computed for a while.
+
+Core-seconds of this process are counted, with one thread, as workers have: another program's load is no part of them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from threadpoolctl import threadpool_limits
+
+from banditlab.engine.plan import Run
+from banditlab.engine.runner import play
+from banditlab.engine.work import Task, execute
+from banditlab.results.reading import read_comparator
+from banditlab.results.store import Store
+
+FEW_ROUNDS = 64
+LONG_ENOUGH = 0.15
+"""Seconds of play from which the rest of a run is taken to be in proportion."""
+MOST_TOGETHER = 8
+"""Repetitions that are played as a sweep plays them, for what a run takes beside its rounds."""
+FIRST_CHECKPOINT = 500
+"""Comparators are computed up to the first checkpoint of so many rounds, and further as long as that is quick."""
+
+
+def seconds_of_rounds(run: Run) -> float:
+    """Return about how long a run's rounds take once its kernels are compiled; twice as many are played until it is told."""
+    env = run.build_environment()
+    play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2))
+    rounds = min(run.rounds, FEW_ROUNDS)
+    while True:
+        player = run.build_player(env)
+        with threadpool_limits(limits=1):
+            begin = time.process_time()
+            play(env, player, seed=run.environment_seed(), rounds=rounds)
+            seconds = time.process_time() - begin
+        if seconds >= LONG_ENOUGH or rounds == run.rounds:
+            return seconds / rounds * run.rounds
+        rounds = min(run.rounds, 2 * rounds)
+
+
+def seconds_beside_rounds(runs: Sequence[Run], seconds: float) -> float:
+    """Return what a run takes beside its rounds: building, orders, storing. `runs` are repetitions of `seconds` each."""
+    few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
+    with tempfile.TemporaryDirectory() as folder:
+        execute(Task(folder, (), few[:1]))  # what is done once in a process is done here
+        begin = time.process_time()
+        execute(Task(folder, (), few))
+        return max(0.0, (time.process_time() - begin) / len(few) - seconds)
+
+
+def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
+    """Return about how long the comparators of a run's stream take, one for each checkpoint and norm bound.
+
+    They are computed up to a checkpoint; what a later one takes is in proportion to its rounds, and so is reading the rows.
+    """
+    if not balls:
+        return 0.0
+    upto = next((at for at in run.checkpoints if at >= FIRST_CHECKPOINT), run.checkpoints[-1])
+    while True:
+        part = replace(run, rounds=upto, checkpoints=tuple(at for at in run.checkpoints if at <= upto))
+        with tempfile.TemporaryDirectory() as folder:
+            begin, began = time.process_time(), time.perf_counter()
+            execute(Task(folder, (), (part,), tuple(balls), comparators=True))
+            seconds, slowed = time.process_time() - begin, time.perf_counter() - began
+            table = read_comparator(Store(folder).comparator_files(part.stream_id)[0])
+        later = [at for at in run.checkpoints if at > upto]
+        if table is None or not later:  # what failed fails in the sweep, where it is recorded
+            return seconds
+        if seconds < 2 * LONG_ENOUGH:
+            upto = next((at for at in later if at >= 2 * upto), later[-1])
+            continue
+        solves = [
+            (at, s * seconds / slowed) for at, s in zip(*map(table.to_pydict().get, ("round", "seconds")), strict=True)
+        ]
+        solved, last = sum(s for _, s in solves), sum(s for at, s in solves if at == upto)
+        return solved + sum(last * at / upto for at in later) + max(0.0, seconds - solved) * run.rounds / upto

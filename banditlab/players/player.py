@@ -247,7 +247,7 @@ class Player:
         if not file.is_file():
             raise UsageError(f"{file}: no such file")
         try:
-            opened = open(file, "rb")
+            opened = open(file, "rb")  # noqa: SIM115 -- only opening it is tried here
         except OSError as error:
             raise UsageError(f"{file}: not a saved player: {error.strerror}") from error
         with opened:

@@ -27,7 +27,7 @@ from banditlab.registry import registry
 from banditlab.results.seal import BLANK, is_whole, sealed
 from banditlab.results.system import keep_entry, make_readable
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 HEAD, ENCODER, AGENT, OPEN = "policy.json", "encoder", "agent.npz", "open.npz"
 MOST_HEAD = 2**24
 """Bytes of `policy.json`: the names of a million classes."""

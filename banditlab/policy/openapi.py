@@ -21,7 +21,7 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
             "scores": {"type": "object", "additionalProperties": {"type": "number"}},
         },
     }
-    answer = {
+    answer: dict[str, Any] = {
         "type": "object",
         "required": ["id", "correct"],
         "properties": {"id": {"type": "string"}, "correct": {"type": "boolean"}},

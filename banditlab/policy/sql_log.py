@@ -63,7 +63,7 @@ class SQLLog(ABC):
     def close(self) -> None:
         """Close it and let another writer in."""
 
-    def refresh(self) -> None:
+    def refresh(self) -> None:  # noqa: B027 -- most need not
         """Make good a connection that was lost, where that can happen."""
 
     def make_tables(self) -> None:

@@ -128,8 +128,8 @@ class LogStatus:
             return "drift: none shown"
         before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
         return (
-            f"warning: drift: mistakes rose about answer {self.drift:,}, from {before:.1%} before to {after:.1%} since; a false "
-            "alarm, ever, has a probability of 5 % at most"
+            f"warning: drift: mistakes rose about answer {self.drift:,}, from {before:.1%} before to {after:.1%} since; "
+            "a false alarm, ever, has a probability of 5 % at most"
         )
 
     def _dishonest(self) -> Iterator[str]:

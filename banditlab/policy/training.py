@@ -116,7 +116,7 @@ def trained(
         "label": label,
         "rows": rows,
         "agent": agent,
-        "settings": {name: value for name, value in player.params().items()},
+        "settings": dict(player.params()),
         "seed": seed,
         "mistakes": played.mistakes[-1],
         "expected_mistakes": played.expected_mistakes[-1],
@@ -189,7 +189,8 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy is for one table")
     names = [str(name) for name in last.columns if str(name).startswith("setting.")]
     groups = last.fillna(dict.fromkeys(names, "")).groupby(["player", *names], sort=True)["ranked"].mean()
-    player, *values = groups.idxmin() if names else (groups.idxmin()[0],)
+    best: Any = groups.idxmin()
+    player, *values = best
     written = {name.removeprefix("setting."): value for name, value in zip(names, values, strict=True) if value != ""}
     return str(player), {name: _value(text) for name, text in written.items()}
 

@@ -51,7 +51,7 @@ def first_lost(data: bytes) -> int | None:
     if s != tuple(sums):
         return 0
     for at in range(HEAD, len(data) - size + 1, size):
-        _, commit, a, b, x, y = struct.unpack(">6I", data[at : at + FRAME])
+        _, _, a, b, x, y = struct.unpack(">6I", data[at : at + FRAME])
         s = _sum(data[at + FRAME : at + size], order, _sum(data[at : at + 8], order, s))
         if (a, b, x, y) != (salt1, salt2, *s):
             return at if _commits(data, at, size, (salt1, salt2)) else None

@@ -231,7 +231,7 @@ def merge(
 
 @app.command()
 def train(
-    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet or LIBSVM, gzipped or not.")],
+    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
     agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
@@ -240,6 +240,13 @@ def train(
         Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
+    roles: Annotated[
+        list[str] | None,
+        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
+    ] = None,
     format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
     separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
     decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
@@ -267,6 +274,8 @@ def train(
         "max_categories": max_categories,
         "missing": missing,
         "scaling": scaling,
+        "roles": _roles(roles) if roles else None,
+        "header": None if header is None else "yes" if header else "no",
     }
     train_(data, label, out, agent, settings or [], best_of, seed, table)
 

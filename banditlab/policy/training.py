@@ -6,6 +6,7 @@ import ast
 import math
 import os
 import platform
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,6 +18,7 @@ import numpy as np
 from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
 from banditlab.engine.runner import play
 from banditlab.engine.seeding import generator_for
+from banditlab.envs.files import stored_table
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
 from banditlab.policy.container import Parts, class_names, packed, write_whole
@@ -32,7 +34,7 @@ AGENT = "fastcb"
 
 
 def train(
-    data: str | os.PathLike[str],
+    data: Any,
     label: str = "",
     *,
     out: str | os.PathLike[str] | None = None,
@@ -50,7 +52,7 @@ def train(
     Parameters
     ----------
     data, label
-        The file and the column to predict.
+        The file, or a table in memory as `banditlab.compare` takes it, and the column to predict.
     out
         Where to write the policy.
     agent, settings
@@ -80,7 +82,7 @@ def train(
 
 
 def trained(
-    data: str | os.PathLike[str],
+    data: Any,
     label: str = "",
     *,
     agent: str = "",
@@ -90,6 +92,10 @@ def trained(
     **table: Any,
 ) -> Parts:
     """Return the parts of a trained policy; see `train`."""
+    if not isinstance(data, str | os.PathLike):
+        with tempfile.TemporaryDirectory() as folder:
+            file = stored_table(data, Path(folder))
+            return trained(file, label, agent=agent, settings=settings, best_of=best_of, seed=seed, **table)
     at_least("seed", seed, 0)
     if best_of is not None:
         if agent or settings:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 from banditlab import Policy, Problem, make_agent
@@ -398,5 +399,34 @@ def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
     assert trained["mistakes"] < trained["constant_mistakes"]
     again = Policy.train(table, "offer")
     assert again._core.agent.to_bytes() == policy._core.agent.to_bytes()
+    frame = Policy.train(pandas.read_csv(table), "offer")
+    assert frame._core.agent.to_bytes() == policy._core.agent.to_bytes()
     other = Policy.train(table, "offer", seed=1)
     assert other._core.agent.to_bytes() != policy._core.agent.to_bytes()
+
+
+@pytest.fixture(scope="module")
+def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from banditlab import Sweep, make_spec
+
+    agents = [{"id": "linucb", "grid": {"confidence": [0.1, 50.0]}}, {"id": "uniform"}]
+    environment = {"id": "banditlab/Table-v0", "path": str(table), "label": "offer"}
+    spec = {
+        "name": "t",
+        "rounds": 150,
+        "repetitions": 2,
+        "norm_bounds": [],
+        "environment": [environment],
+        "agent": agents,
+    }
+    folder = tmp_path_factory.mktemp("results")
+    Sweep(make_spec(spec, "t")).run(folder, jobs=1)
+    return folder
+
+
+def test_the_best_of_a_comparison_is_trained(table: Path, results: Path) -> None:
+    policy = Policy.train(table, "offer", best_of=results)
+    told = policy.describe()
+    assert (told["agent"], told["settings"]["confidence"]) == ("linucb", 0.1)
+    with pytest.raises(UsageError, match="none"):
+        Policy.train(table, "offer", best_of=results / "none")

@@ -1,0 +1,68 @@
+"""`banditlab train`, `serve`, `status` of a log: what they print, and what they refuse in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from banditlab import Policy
+from banditlab.cli.main import app
+from banditlab.errors import UsageError
+from tests.policy.customers import new_rows, write_table
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_table(tmp_path_factory.mktemp("table") / "my.csv")
+
+
+def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: Path) -> None:
+    policy, log = tmp_path / "my.policy", tmp_path / "events.db"
+    told = run("train", table, "--label", "offer", "-o", policy, "--set", "sharpness=50", "--agent", "fastcb")
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith("fastcb on my.csv: 200 rows played once, ")
+    assert f"banditlab serve {policy} --log events.db" in told.output
+    with Policy.open(policy, log) as opened:
+        assert opened.describe()["settings"]["sharpness"] == 50.0
+        choice = opened.decide(new_rows(1)[0])
+        opened.feedback(choice.id, True)
+    told = run("status", log, "--picture", tmp_path / "log.png")
+    assert told.exit_code == 0
+    assert "1 decision" in told.output
+    assert (tmp_path / "log.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "none.csv", "--label", "offer"), "there is no file"),
+        (("train", "TABLE", "--label", "ofer"), "no column 'ofer'"),
+        (("train", "TABLE", "--label", "offer", "--set", "sharpness"), "key=value"),
+        (("train", "TABLE", "--label", "offer", "--set", "sharp=1"), "unknown setting 'sharp'"),
+        (("train", "TABLE", "--label", "offer", "-o", "no/where"), "no folder"),
+        (("serve", "none.policy"), "cannot be read"),
+        (("serve", "TABLE", "--token-file", "none"), "--token-file none"),
+        (("status", "TABLE"), "not a database"),
+        (("status", ".", "--picture", "x.svg"), "no policy's log"),
+    ],
+)
+def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], message: str) -> None:
+    told = run(*(str(table) if word == "TABLE" else word for word in arguments))
+    assert told.exit_code != 0
+    assert message in str(told.exception)
+    assert "\n" not in str(told.exception)
+
+
+def test_serve_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from banditlab.cli import policies
+
+    monkeypatch.setattr(policies, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'banditlab\[serve\]'"):
+        policies.serve(Path("p"), "", "127.0.0.1", 0, None)

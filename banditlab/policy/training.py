@@ -196,7 +196,7 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
     names = [str(name) for name in last.columns if str(name).startswith("setting.")]
     groups = last.fillna(dict.fromkeys(names, "")).groupby(["player", *names], sort=True)["ranked"].mean()
     best: Any = groups.idxmin()
-    player, *values = best
+    player, *values = best if isinstance(best, tuple) else (best,)
     written = {name.removeprefix("setting."): value for name, value in zip(names, values, strict=True) if value != ""}
     return str(player), {name: _value(text) for name, text in written.items()}
 

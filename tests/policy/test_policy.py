@@ -20,6 +20,7 @@ from banditlab.errors import HorizonRequiredError, UnknownDecisionError, UsageEr
 from banditlab.policy.container import read
 from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core
 from banditlab.policy.growing import GROWING, grown
+from banditlab.policy.training import best_setting
 from banditlab.results.seal import BLANK, sealed
 from tests.policy.customers import new_rows
 
@@ -405,28 +406,20 @@ def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
     assert other._core.agent.to_bytes() != policy._core.agent.to_bytes()
 
 
-@pytest.fixture(scope="module")
-def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def played(table: Path, folder: Path, *agents: dict[str, Any]) -> Path:
     from banditlab import Sweep, make_spec
 
-    agents = [{"id": "linucb", "grid": {"confidence": [0.1, 50.0]}}, {"id": "uniform"}]
     environment = {"id": "banditlab/Table-v0", "path": str(table), "label": "offer"}
-    spec = {
-        "name": "t",
-        "rounds": 150,
-        "repetitions": 2,
-        "norm_bounds": [],
-        "environment": [environment],
-        "agent": agents,
-    }
-    folder = tmp_path_factory.mktemp("results")
-    Sweep(make_spec(spec, "t")).run(folder, jobs=1)
+    spec = {"name": "t", "rounds": 150, "norm_bounds": [], "environment": [environment], "agent": list(agents)}
+    Sweep(make_spec({**spec, "repetitions": 2}, "t")).run(folder, jobs=1)
     return folder
 
 
-def test_the_best_of_a_comparison_is_trained(table: Path, results: Path) -> None:
-    policy = Policy.train(table, "offer", best_of=results)
-    told = policy.describe()
+def test_the_best_of_a_comparison_is_trained(table: Path, tmp_path: Path) -> None:
+    plain = played(table, tmp_path / "plain", {"id": "linucb"}, {"id": "uniform"})
+    assert best_setting(plain) == ("linucb", {})
+    grid = played(table, tmp_path / "grid", {"id": "linucb", "grid": {"confidence": [0.1, 50.0]}}, {"id": "uniform"})
+    told = Policy.train(table, "offer", best_of=grid).describe()
     assert (told["agent"], told["settings"]["confidence"]) == ("linucb", 0.1)
     with pytest.raises(UsageError, match="none"):
-        Policy.train(table, "offer", best_of=results / "none")
+        Policy.train(table, "offer", best_of=tmp_path / "none")

@@ -48,7 +48,7 @@ def test_the_commands_run(tmp_path: Path) -> None:
     path = {"PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     here = tmp_path / "here"
     here.mkdir()
-    stop = "trap 'kill $(cat server.pid 2>/dev/null) 2>/dev/null' EXIT\n"
+    stop = "trap 'kill $(cat server.pid 2>/dev/null) 2>/dev/null || true' EXIT\n"
     script = "set -euo pipefail\n" + stop + "\n".join(blocks()).replace("8080", port)
     done = subprocess.run(
         ["bash", "-c", script], cwd=here, env=os.environ | path, capture_output=True, text=True, timeout=300

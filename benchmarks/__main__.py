@@ -32,6 +32,7 @@ PARTS = {
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
     "peers": "our agents and other libraries' methods on identical digits streams",
+    "policy": "a policy that decides: microseconds, requests/s by wrk, kills: docs/results/policy.md",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",
     "mutants": "random wrong lines in the package, and whether the tests notice them: docs/results/mutants.md",

@@ -322,7 +322,8 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
         raise UsageError(f"a token is {LEAST_TOKEN} printable characters of ASCII or more")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as opened:
+    # Named as TCP, so that asyncio sends at once: without it an answer waits 40 ms for the client's receipt of its head.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((host, port))

@@ -324,7 +324,7 @@ class StackCB(KernelAgent):
             scale=unseen(d),
             stack=stack(E, PRIOR),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            room=Room(*(zeros(width(E * K)) for _ in range(3)), np.zeros(K), np.zeros(E), np.zeros(size)),
+            room=_room(K, E, size),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
@@ -347,3 +347,8 @@ class StackCB(KernelAgent):
 def _side_stream(rng: np.random.Generator) -> np.random.Generator:
     """Return a generator that follows from the state of another, which does not move: rounds draw two uniforms each."""
     return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
+
+
+def _room(n_classes: int, n_experts: int, size_of_views: int) -> Room:
+    m, q, z = (zeros(width(n_experts * n_classes)) for _ in range(3))
+    return Room(m, q, z, np.zeros(n_classes), np.zeros(n_experts), np.zeros(size_of_views))

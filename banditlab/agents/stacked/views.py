@@ -61,7 +61,8 @@ NORM, PER_MEDIAN = 0, 1
 
 def unseen(d: int) -> Scale:
     """Return the scale of a memory with no contexts: every column is taken for constant."""
-    return Scale(*(np.zeros(d) for _ in range(4)), np.ones(2), np.zeros(d), np.zeros(PAIRS))
+    mean, per_sd, low, per_range, v = (np.zeros(d) for _ in range(5))
+    return Scale(mean, per_sd, low, per_range, whole=np.ones(2), v=v, distances=np.zeros(PAIRS))
 
 
 BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
@@ -126,10 +127,20 @@ def median_distance(scale, X, first, n):
         for j in range(d):
             square += (standardised(scale, X[a, j], j) - standardised(scale, X[b, j], j)) ** 2
         scale.distances[i] = math.sqrt(square)
-    ordered = scale.distances[:half]
-    ordered.sort()
-    median = 0.5 * (ordered[(half - 1) // 2] + ordered[half // 2])
+    sort(scale.distances, half)
+    median = 0.5 * (scale.distances[(half - 1) // 2] + scale.distances[half // 2])
     return max(LEAST_MEDIAN, median) if median > 0.0 else 1.0
+
+
+@inline
+def sort(values, n):
+    """Sort values_0 ... values_{n-1} by insertion: numpy's sort allocates."""
+    for i in range(1, n):
+        value, j = values[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
 
 
 @inline

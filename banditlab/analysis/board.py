@@ -183,7 +183,7 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
     table = curves.pivot_table(index=KEYS, columns="round", values="share", aggfunc="mean", sort=False).reindex(
         found.index
     )
-    best = set(found.groupby(level=KEYS[:3], sort=False)["mean"].idxmin().dropna())
+    best = set(found["mean"].dropna().groupby(level=KEYS[:3], sort=False).idxmin())
     firsts = final.drop_duplicates(KEYS).set_index(KEYS).reindex(found.index)
     made = calls(firsts)
     rows = []

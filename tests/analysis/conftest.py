@@ -182,6 +182,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.driver.get("about:blank")
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
         self.driver.get(file.as_uri() if isinstance(file, Path) else file)

@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.plugin_probe import probe
 
+MARK = "lab.toml"
+"""The file that says a folder is a lab."""
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
 _FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "banditlab.envs")
@@ -175,6 +178,31 @@ class Registry:
             ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[room] else file.name]
             return [Entry(id_, room, None, str(file), source, reason) for id_ in ids]
         return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
+
+
+def lab_around(folder: str | Path = ".") -> Path | None:
+    """Return the nearest folder, this one or one it lies in, that says it is a lab (`lab.toml`); None where there is none.
+
+    A lab is code that is run. One that belongs to another user is not taken without being asked for.
+
+    Raises
+    ------
+    UsageError
+        The nearest lab belongs to another user.
+    """
+    try:
+        here = Path(folder).resolve()
+    except OSError:  # the folder was removed
+        return None
+    for place in (here, *here.parents):
+        mark = place / MARK
+        if mark.is_file():
+            if hasattr(os, "getuid") and mark.stat().st_uid not in (os.getuid(), 0):
+                raise UsageError(
+                    f"{place}: is a lab of another user, whose code is not run unasked; --lab {place} loads it"
+                )
+            return place
+    return None
 
 
 def _distribution(point: Any) -> str:

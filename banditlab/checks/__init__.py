@@ -36,8 +36,11 @@ __all__ = [
     "check_agent",
     "check_env",
     "check_file",
+    "check_file_one_by_one",
     "check_forecaster",
+    "check_gymnasium",
     "check_id",
+    "check_id_one_by_one",
     "run_checks",
 ]
 
@@ -70,6 +73,21 @@ def check_env(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[An
 _BY_KIND = {"agents": check_agent, "boosters": check_agent, "forecasters": check_forecaster, "envs": check_env}
 
 
+def check_gymnasium(name: str, **settings: Any) -> Iterator[CheckResult]:
+    """Yield the results of checking an environment of Gymnasium, one at a time: can it be played here, and what does it lack?
+
+    Parameters
+    ----------
+    name
+        As `gymnasium.make` takes it, for instance "buffalo_gym:ContextualBandit-v0".
+    settings
+        Of `banditlab.envs.GymnasiumEnv`: options, label_key, right_above.
+    """
+    from banditlab.checks._gymnasium import FOREIGN, foreign_probe
+
+    return (check.result() for check in bound_checks(FOREIGN, foreign_probe(name, settings)))
+
+
 def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings: Any) -> list[CheckResult]:
     """Run every check that concerns the subject and return the results.
 
@@ -82,6 +100,11 @@ def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings:
     settings
         Constructor settings to check it at, for instance those without a default.
     """
+    return list(_one_by_one(subject, kind, settings))
+
+
+def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[str, Any]) -> Iterator[CheckResult]:
+    """Yield the results of a subject's checks, each when it is asked for."""
     from banditlab.registry import kind_of
 
     cls = subject.func if isinstance(subject, partial) else subject
@@ -94,13 +117,16 @@ def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings:
     name = getattr(cls, "id", "") or getattr(cls, "__name__", "factory")
     needed = sorted(_without_default(cls) - set(settings) - set(getattr(subject, "keywords", {})))
     if needed:
-        return [CheckResult(name, "construction", "excluded", f"needs settings without a default: {', '.join(needed)}")]
+        yield CheckResult(name, "construction", "excluded", f"needs settings without a default: {', '.join(needed)}")
+        return
     try:
         checks = list(_BY_KIND[kind](subject, **settings))
     except Exception as error:  # whatever a constructor raises at its defaults is the finding
         reason = str(error) if isinstance(error, CheckFailed) else f"cannot be built: {one_line(error)}"
-        return [CheckResult(name, "construction", "failed", reason)]
-    return [check.result() for check in checks]
+        yield CheckResult(name, "construction", "failed", reason)
+        return
+    for check in checks:
+        yield check.result()
 
 
 def _without_default(cls: Any) -> set[str]:
@@ -120,6 +146,11 @@ def check_file(path: str | Path) -> list[CheckResult]:
     UsageError
         No such file, it fails to import, or it defines nothing with an `id`.
     """
+    return list(check_file_one_by_one(path))
+
+
+def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
+    """Yield what `check_file` returns, each check run when its result is asked for; errors as there, at once."""
     from banditlab.registry import classes_of, load_file
 
     file = Path(path)
@@ -134,7 +165,7 @@ def check_file(path: str | Path) -> list[CheckResult]:
     found = classes_of(module)
     if not found:
         raise UsageError(f"{path}: defines no agent, forecaster or environment with an id")
-    return [result for kind, cls in found for result in run_checks(cls, kind)]
+    return (result for kind, cls in found for result in _one_by_one(cls, kind, {}))
 
 
 def check_id(id_: str, **settings: Any) -> list[CheckResult]:
@@ -145,9 +176,14 @@ def check_id(id_: str, **settings: Any) -> list[CheckResult]:
     UsageError
         An unknown id (the nearest right one is named), or a plug-in that cannot be loaded.
     """
+    return list(check_id_one_by_one(id_, **settings))
+
+
+def check_id_one_by_one(id_: str, **settings: Any) -> Iterator[CheckResult]:
+    """Yield what `check_id` returns, each check run when its result is asked for; errors as there, at once."""
     from banditlab.registry import KINDS, registry
 
     known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
     if id_ not in known:
         raise UsageError(f"nothing is called {id_!r}{nearest(id_, known)}")
-    return run_checks(known[id_].load(), known[id_].kind, **settings)
+    return _one_by_one(known[id_].load(), known[id_].kind, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from banditlab.errors import BanditlabError
@@ -28,6 +28,8 @@ class CheckResult:
     name: str
     status: Status
     reason: str = ""
+    contract: str = field(default="", compare=False)
+    """What the check demands, in one sentence."""
 
     def __str__(self) -> str:
         return f"{self.status:8}  {self.subject}: {self.name}" + (f" ({self.reason})" if self.reason else "")
@@ -55,6 +57,11 @@ class Check(Generic[P]):
     def name(self) -> str:
         return self.function.__name__
 
+    @property
+    def contract(self) -> str:
+        """What is demanded: the first sentence of the check's own docstring."""
+        return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
+
     def __call__(self) -> None:
         reason = self.probe.exclusions.get(self.name)
         if reason is not None:
@@ -68,9 +75,9 @@ class Check(Generic[P]):
         except CheckExcluded as error:
             return CheckResult(self.probe.name, self.name, "excluded", str(error))
         except CheckFailed as error:
-            return CheckResult(self.probe.name, self.name, "failed", str(error))
+            return CheckResult(self.probe.name, self.name, "failed", str(error), self.contract)
         except Exception as error:  # a subject may raise anything: that is a finding, not an accident
-            return CheckResult(self.probe.name, self.name, "failed", f"raised {one_line(error)}")
+            return CheckResult(self.probe.name, self.name, "failed", f"raised {one_line(error)}", self.contract)
         return CheckResult(self.probe.name, self.name, "passed", self.probe.note)
 
 

@@ -62,11 +62,20 @@ def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
     for action in actions:
         contexts.append(np.array(x))
         x, reward, terminated, truncated, info = env.step(int(action))
-        labels.append(env.unwrapped.label())
+        labels.append(env.unwrapped.label() if _labelled(env) else -1)
         rewards.append(reward)
         infos.append(info)
         ends.append((terminated, truncated))
     return Episode(np.stack(contexts), np.array(labels), rewards, infos, ends)
+
+
+def _labelled(env: Any) -> bool:
+    return bool(getattr(env.unwrapped, "labelled", True))
+
+
+def _refuse_unlabelled(env: Any) -> None:
+    if not _labelled(env):
+        raise CheckExcluded("it has no labels: mistakes are counted by the bit")
 
 
 def _actions(env: Any, seed: int = 0, horizon: int = HORIZON) -> Any:
@@ -172,7 +181,7 @@ def one_bit(probe: EnvProbe) -> None:
     actions = _actions(env)
     played = episode(env, actions)
     for t, (action, label, reward) in enumerate(zip(actions, played.labels, played.rewards, strict=True)):
-        expected = 1.0 if action == label else 0.0
+        expected = 1.0 if action == label or (not _labelled(env) and reward == 1.0) else 0.0
         if not isinstance(reward, float) or reward != expected:
             fail(f"the reward at round {t} is {reward!r} for action {action} and label {label}: it must be {expected}")
     for t, (terminated, truncated) in enumerate(played.ends):
@@ -185,6 +194,9 @@ def hidden_label(probe: EnvProbe) -> None:
     """info never holds the label, under whatever name."""
     env = probe.make()
     played = episode(env, _actions(env))
+    if not _labelled(env):
+        _refuse_infos(played)
+        return
     ahead, behind = played.infos[:-1], played.infos[1:]  # info as the context is shown, and with the reward
     for infos in (ahead, behind):
         for name in infos[-1]:
@@ -195,9 +207,17 @@ def hidden_label(probe: EnvProbe) -> None:
                 fail(f"info[{name!r}] tells the label: info must not hold it")
 
 
+def _refuse_infos(played: Episode) -> None:
+    """Without labels nothing can be compared: info must say nothing at all."""
+    for info in played.infos:
+        if info:
+            fail(f"info holds {', '.join(map(repr, info))}: an environment without labels must leave it empty")
+
+
 def label_guards(probe: EnvProbe) -> None:
     """label() raises before the first step; labels() raises until the episode has ended and then gives them all."""
     env = probe.make()
+    _refuse_unlabelled(env)
     bare = env.unwrapped
     env.reset(seed=SEED)
     _must_raise(bare.label, "label() answered before the first step: it must raise")
@@ -231,7 +251,8 @@ def env_seeds(probe: EnvProbe) -> None:
         one = episode(env, actions)
         np.random.seed(2)  # noqa: NPY002
         for other, which in ((episode(probe.make(), actions), "fresh"), (episode(env, actions), "used")):
-            if not (np.array_equal(one.contexts, other.contexts) and np.array_equal(one.labels, other.labels)):
+            same = np.array_equal(one.contexts, other.contexts) and one.rewards == other.rewards
+            if not (same and np.array_equal(one.labels, other.labels)):
                 fail(f"two episodes from one seed differ (a {which} object): all randomness must come from the seed")
     finally:
         np.random.set_state(before)  # noqa: NPY002

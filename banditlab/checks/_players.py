@@ -71,6 +71,8 @@ def _plain(value: Any) -> bool:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         return False
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _plain(inside) for name, inside in value.items())
     return value is None or isinstance(value, bool | int | float | str)
 
 

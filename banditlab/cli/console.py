@@ -409,17 +409,3 @@ def print_merge(parts: Sequence[Path], folder: Path) -> int:
     if whole:
         out.print(escape(f"all {merged.of} parts are there; `banditlab report {folder}` writes the report"))
     return 0 if whole else 1
-
-
-def print_checks(subject: str) -> int:
-    """Run the conformance checks of an id or a file, print each; return 1 if one failed."""
-    from banditlab.checks import check_file, check_id
-
-    is_file = subject.endswith(".py") or Path(subject).is_file()
-    results = check_file(subject) if is_file else check_id(subject)
-    out = rich.console.Console(highlight=False, soft_wrap=True)
-    for r in results:
-        out.print(escape(f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else "")))
-    failed = sum(r.status == "failed" for r in results)
-    out.print(f"{len(results) - failed} passed or excluded with a reason, {failed} failed")
-    return 1 if failed else 0

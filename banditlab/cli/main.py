@@ -25,7 +25,12 @@ app = typer.Typer(
 new = typer.Typer(help="Make a lab folder, a first agent or environment.", no_args_is_help=True)
 app.add_typer(new, name="new")
 
-Lab = Annotated[list[str] | None, typer.Option("--lab", help="Lab folder whose agents/ and envs/ are loaded.")]
+Lab = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lab", help="Lab folder whose agents/ and envs/ are loaded; by default the one you are in (lab.toml)."
+    ),
+]
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
@@ -379,7 +384,9 @@ def list_(
 
 @app.command()
 def describe(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an agent, environment, forecaster or bound.")],
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", help="The id of an agent, forecaster, booster, environment or bound.")
+    ],
     lab: Lab = None,
 ) -> None:
     """Describe one thing: rule, guarantee, cost, settings."""
@@ -391,29 +398,60 @@ def describe(
 
 @app.command()
 def check(
-    subject: Annotated[str, typer.Argument(metavar="ID|FILE", help="A registered id, or a lab file.")], lab: Lab = None
+    subject: Annotated[
+        str, typer.Argument(metavar="ID|FILE|MODULE:ENV", help="An id, a lab file, or an environment of Gymnasium.")
+    ],
+    every: Annotated[bool, typer.Option("--all", help="Go on behind the first broken contract.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting to check it at: key=value (TOML); repeatable.")
+    ] = None,
+    lab: Lab = None,
 ) -> None:
-    """Check a player or environment against its contract."""
+    """Check a player or environment against its contract; stop at the first one that is broken."""
     _open_labs(lab)
-    from banditlab.cli.console import print_checks
+    from banditlab.cli.checking import print_checks
 
-    raise typer.Exit(print_checks(subject))
+    raise typer.Exit(print_checks(subject, every=every, settings=settings or []))
+
+
+@app.command()
+def notebook(
+    name: Annotated[str, typer.Argument(help="Which: quickstart.")] = "quickstart",
+    folder: Annotated[
+        Path, typer.Option("-o", "--out", help="Where it is written; by default the folder you are in.")
+    ] = Path(),
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it when it has been executed.")] = True,
+) -> None:
+    """Write a notebook, execute it, and open it (extra: notebooks)."""
+    from banditlab.cli.notebooks import make_notebook, open_file
+
+    made = make_notebook(name, folder)
+    typer.echo(f"made {made}")
+    if open_ and not open_file(made):
+        typer.echo(f"nothing here opens notebooks; jupyter lab {made} does")
 
 
 @new.command("lab")
 def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Make a lab: agents/, envs/, runs/ and analysis/ with a first example of each."""
     from banditlab.cli.scaffold import new_lab as make
+    from banditlab.cli.scaffold import next_steps
 
     _print_made(make(folder))
+    typer.echo(next_steps(folder))
 
 
 @new.command("agent")
-def new_agent(name: str) -> None:
+def new_agent(
+    name: str,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="Made of compiled kernels instead of plain Python.")
+    ] = False,
+) -> None:
     """Make a first agent in one file."""
     from banditlab.cli.scaffold import new_agent as make
 
-    _print_made(make(name))
+    _print_made(make(name, compiled=compiled))
 
 
 @new.command("env")
@@ -430,11 +468,12 @@ def _print_made(made: Any) -> None:
 
 
 def _open_labs(folders: list[str] | None) -> None:
-    if folders:
-        from banditlab.registry import registry
+    """Open the labs that were named, or else the one the working folder lies in."""
+    from banditlab.registry import lab_around, registry
 
-        for folder in folders:
-            registry().open_lab(folder)
+    around = None if folders else lab_around()
+    for folder in folders or ([] if around is None else [around]):
+        registry().open_lab(folder)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import keyword
 import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 from banditlab.errors import UsageError
-from banditlab.registry import registry
+from banditlab.registry import MARK, registry
 
-FIRST_AGENT = "greedy-logistic"
+FIRST_AGENT = "greedy-plain"
+COMPILED_AGENT = "greedy-logistic"
 FIRST_ENV = "clusters"
+
+
+def next_steps(folder: str | Path) -> str:
+    """Return what to do with a new lab, as commands with what they are for."""
+    steps = [
+        (f"cd {shlex.quote(str(folder))}", "the lab is found from here and from every folder in it"),
+        (f"banditlab check agents/{FIRST_AGENT}.py", "does it keep the contract? Change it, and check again"),
+        ("banditlab run runs/first.toml --dry-run", "what the first sweep would do"),
+        ("banditlab run runs/first.toml", "play it: a ranked table, and a report to open in a browser"),
+        ("banditlab new agent NAME", "an agent of your own; --compiled for kernels, many times faster"),
+    ]
+    width = max(len(command) for command, _ in steps)
+    return "\n".join(["", "Next:", *(f"  {command:{width}}  # {why}" for command, why in steps)])
 
 
 def new_lab(folder: str | Path) -> list[Path]:
     """Make agents/, envs/, runs/ and analysis/ in `folder`, each with a README and a first example; return the files.
+
+    The first agent is plain Python, the second the same one compiled. `lab.toml` says that the folder is a lab.
 
     Raises
     ------
@@ -24,11 +41,14 @@ def new_lab(folder: str | Path) -> list[Path]:
         One of the files is there already (nothing is written then), or the folder cannot be written to.
     """
     lab = Path(folder)
-    agent, env = _agent_names(FIRST_AGENT), _env_names(FIRST_ENV)
+    agent, compiled, env = _agent_names(FIRST_AGENT), _agent_names(COMPILED_AGENT), _env_names(FIRST_ENV)
     names = {"agent_id": agent["id"], "agent_file": f"{FIRST_AGENT}.py"}
+    names |= {"compiled_id": compiled["id"], "compiled_file": f"{COMPILED_AGENT}.py"}
     names |= {"env_id": env["id"], "env_file": f"{FIRST_ENV}.py"}
     texts = {
-        lab / "agents" / f"{FIRST_AGENT}.py": _filled("agent.py", agent),
+        lab / MARK: _filled("lab.toml", {}),
+        lab / "agents" / f"{FIRST_AGENT}.py": _filled("plain_agent.py", agent),
+        lab / "agents" / f"{COMPILED_AGENT}.py": _filled("agent.py", compiled),
         lab / "envs" / f"{FIRST_ENV}.py": _filled("env.py", env),
         lab / "runs" / "first.toml": _filled("first.toml", names),
         lab / "runs" / ".gitignore": "results/\n",
@@ -38,15 +58,18 @@ def new_lab(folder: str | Path) -> list[Path]:
     return _write(texts)
 
 
-def new_agent(name: str, folder: str | Path = ".") -> Path:
+def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) -> Path:
     """Write an agent that works as it stands to agents/NAME.py, or to NAME.py where there is no folder agents/.
+
+    It is plain Python, or made of compiled kernels.
 
     Raises
     ------
     UsageError
         The name is no identifier (dashes allowed), is taken, or the file is there already.
     """
-    return _write({_place(folder, "agents", name): _filled("agent.py", _agent_names(name))})[0]
+    template = "agent.py" if compiled else "plain_agent.py"
+    return _write({_place(folder, "agents", name): _filled(template, _agent_names(name))})[0]
 
 
 def new_env(name: str, folder: str | Path = ".") -> Path:

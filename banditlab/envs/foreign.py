@@ -17,7 +17,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
+from banditlab.envs._adaptive import AdaptiveEnv
+from banditlab.envs._base import Floats, Labels, Streams
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
 from banditlab.validation import at_least
@@ -28,7 +29,7 @@ SLACK = 1e-6
 """By how much an observation may lie outside its Box, relative to the bound: rounding to float32."""
 
 
-class GymnasiumEnv(BanditEnv):
+class GymnasiumEnv(AdaptiveEnv):
     """Any environment registered with Gymnasium that has finitely many actions, its reward read as one bit.
 
     Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and the
@@ -78,7 +79,6 @@ class GymnasiumEnv(BanditEnv):
     id = "banditlab/Gymnasium-v0"
     summary = "any environment of Gymnasium with finitely many actions, its reward read as one bit"
     reference = "Towers et al.: Gymnasium, a standard interface for reinforcement learning environments, NeurIPS 2025"
-    oblivious: ClassVar[bool] = False
     foreign: ClassVar[bool] = True
 
     def __init__(
@@ -151,6 +151,24 @@ class GymnasiumEnv(BanditEnv):
         self._refuse_without_labels()
         return super().labels()
 
+    def peek(self, rounds: int, seed: int) -> list[tuple[int, float | None, dict[str, Any]]]:
+        """Return what uniform actions show of the environment inside, unread: (action, reward, info) of each step.
+
+        A reward that is no finite number is None; actions, and labels in `info`, count from 0. For checks; no player sees it.
+        """
+        self.reset(seed=seed)
+        rng, found = np.random.default_rng(seed), []
+        for _ in range(rounds):
+            action = int(rng.integers(self.problem.n_classes))
+            with self._draws:
+                _, reward, ended, cut, info = self.inside.step(self._first_action + action)
+            numbers = {str(name): _as_number(value) for name, value in info.items()}
+            shifted = {name: None if value is None else value - self._first_action for name, value in numbers.items()}
+            found.append((action, _as_number(reward), shifted))
+            if ended or cut:
+                self._first_context()
+        return found
+
     def close(self) -> None:
         """Close the environment inside."""
         self.inside.close()
@@ -161,6 +179,9 @@ class GymnasiumEnv(BanditEnv):
 
     def _next(self) -> tuple[Floats, int]:  # the base's loop is not used: the label is known after the action only
         raise UsageError(f"{self.name}: rounds are played by step")
+
+    def _played(self, context: Floats, action: int, label: int) -> None:
+        """Take note of nothing: the environment inside has seen the action."""
 
     def _first_context(self) -> Floats:
         with self._draws:
@@ -249,7 +270,8 @@ def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
             warnings.simplefilter("ignore")  # that a later version exists, that it renders: not what is asked here
             return cast("gymnasium.Env[Any, Any]", gymnasium.make(name, disable_env_checker=True, **options))
     except ModuleNotFoundError as error:
-        raise UsageError(f"{name}: no module is called {error.name!r}; install the package that has it") from error
+        missing = error.name or name.partition(":")[0]
+        raise UsageError(f"{name}: no module is called {missing!r}; install the package that has it") from error
     except Exception as error:  # a foreign constructor may raise anything
         told = " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"{name}: Gymnasium cannot make it: {told}") from error

@@ -1,4 +1,4 @@
-"""A page for each agent, forecaster, booster, weak learner and environment, made from its docstring and the committed tables."""
+"""A page for each agent, forecaster, booster, weak learner and environment, from its docstring and the committed tables."""
 
 from __future__ import annotations
 
@@ -155,4 +155,5 @@ def _bound(cls: Any) -> str:
     left = "\\text{log loss}" if hasattr(player, "predict") else "\\mathbb{E}[\\text{mistakes}]"
     vacuous = " That is vacuous: not below $T$." if value >= T and not hasattr(player, "predict") else ""
     number = f"{value:,.1f}".replace(",", "{,}")
-    return f"{at}, for every $U$ of the ball,\n\n$$\n{left} \\le L(U) + {number},\n$$\n\nwith $L(U)$ in {player.bound_unit}.{vacuous}"
+    display = f"$$\n{left} \\le L(U) + {number},\n$$"
+    return f"{at}, for every $U$ of the ball,\n\n{display}\n\nwith $L(U)$ in {player.bound_unit}.{vacuous}"

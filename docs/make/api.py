@@ -110,7 +110,8 @@ def _entry(door: str, name: str, thing: Any) -> str:
             body += _members(thing)
         return f"{head}\n\n{body}\n````"
     if callable(thing):
-        return f"## {name}\n\n````{{py:function}} {door}.{name}{signature(getattr(thing, 'py_func', thing))}\n\n{_said(thing)}\n````"
+        call = f"{door}.{name}{signature(getattr(thing, 'py_func', thing))}"
+        return f"## {name}\n\n````{{py:function}} {call}\n\n{_said(thing)}\n````"
     return f"## {name}\n\n````{{py:data}} {door}.{name}\n\nA value of type `{type(thing).__name__}`.\n````"
 
 

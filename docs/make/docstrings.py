@@ -77,12 +77,14 @@ def _block(block: str, level: int) -> str:
     if head is None:
         return inline(block)
     rest = block[head.end() :].lstrip(":. \n")
-    return f"{'#' * level} {head.group(1)}\n\n{inline(rest[:1].upper() + rest[1:] if rest[:1].isalpha() and _is_word(rest) else rest)}"
+    if _is_word(rest):
+        rest = rest[0].upper() + rest[1:]
+    return f"{'#' * level} {head.group(1)}\n\n{inline(rest)}"
 
 
 def _is_word(text: str) -> bool:
     """Return whether a text begins with a word of prose, whose first letter may be made a capital."""
-    first = text.split()[0]
+    first = text.split()[0] if text else ""
     return len(first) > 2 and first.isalpha()
 
 

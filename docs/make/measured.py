@@ -157,14 +157,16 @@ def _boosting(id_: str) -> str:
         f"Errors of {id_} ({method} in the tables) on the last fifth of each stream, in per cent; the bar is a single "
         "Hoeffding tree. From docs/results/boosting-tables.csv."
     )
-    return f"{figure(dots(chart, 'errors, %', f'Errors of {id_}'), caption)}\n\nMore: [the boosting tables](../../results/boosting-tables.md)."
+    svg = dots(chart, "errors, %", f"Errors of {id_}")
+    return f"{figure(svg, caption)}\n\nMore: [the boosting tables](../../results/boosting-tables.md)."
 
 
 def _picture(id_: str) -> str:
     if id_ not in PICTURES:
         return ""
     file, caption, page = PICTURES[id_]
-    return f"![{caption}](../../images/{file})\n\n{caption} More: [{page.rpartition('/')[2].removesuffix('.md')}](../../{page})."
+    more = f"[{page.rpartition('/')[2].removesuffix('.md')}](../../{page})"
+    return f"![{caption}](../../images/{file})\n\n{caption} More: {more}."
 
 
 def _speed(id_: str) -> str:
@@ -186,7 +188,8 @@ def _speed(id_: str) -> str:
     told = ""
     if digits and math.isfinite(_number(digits["mistakes"])):
         share, rounds = 100 * float(digits["mistakes"]), f"{int(digits['rounds']):,}"
-        told = f" On the digits{said} it made {share:.1f} % mistakes in {rounds} rounds, at {float(digits['nanoseconds']) / 1000:.3g} microseconds a round."
+        time = f"{float(digits['nanoseconds']) / 1000:.3g} microseconds a round"
+        told = f" On the digits{said} it made {share:.1f} % mistakes in {rounds} rounds, at {time}."
     if not drawn:
         return told.strip()
     caption = f"Microseconds a round of {id_}{said} against d, on one core.{told} From docs/results/speed.csv."

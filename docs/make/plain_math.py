@@ -89,7 +89,7 @@ def _prose(text: str) -> list[Piece]:
                 found.append(("text", word))
         elif _may_be_math(word, run):
             run += word
-            ends = word[-1] in ",;:." and not word.endswith("...") or bool(_LARGE.match(word))
+            ends = (word[-1] in ",;:." and not word.endswith("...")) or bool(_LARGE.match(word))
             if ends and not _open(run):
                 found, run = found + _run(run), ""
         else:
@@ -117,13 +117,13 @@ def _may_be_math(word: str, run: str) -> bool:
         return bool(run) and _open(run)
     if not _WEAK.match(word) or core in ("i.e", "e.g", "a"):
         return False
-    if core in ("A", "I", "At") and not run or core.endswith("'s"):
+    if (core in ("A", "I", "At") and not run) or core.endswith("'s"):
         return False
     bare = re.sub(r"[_^]\{?[A-Za-z]+", "_", core)  # what stands below or above may be any word
     letters = re.findall(r"[A-Za-z]+", bare)
     if letters:
         return all(_is_symbol(part) for part in letters)
-    return bool(run) or core[0].isdigit() or core[0] in "-(" and len(core) > 1
+    return bool(run) or core[0].isdigit() or (core[0] in "-(" and len(core) > 1)
 
 
 def _is_symbol(part: str) -> bool:
@@ -198,7 +198,7 @@ def _row(tokens: _Tokens, until: str) -> str:
     """Return items up to a closing bracket (or, inside a norm, the bars that end it)."""
     items = []
     while True:
-        kind, word = tokens.peek()
+        kind, _ = tokens.peek()
         if kind == "end" or (kind == "close" and until and until != "||") or (until == "||" and kind == "norm"):
             return "".join(items)
         items.append(_scripted(tokens))

@@ -12,7 +12,7 @@ from banditlab.checks import CheckFailed, CheckResult, check_agent, check_file, 
 from banditlab.errors import UsageError
 from banditlab.registry import Registry, registry
 
-NEEDS = {"banditlab/Table-v0": ["path"], "banditlab/OpenML-v0": ["data_id"]}
+NEEDS = {"banditlab/Table-v0": ["path"], "banditlab/OpenML-v0": ["data_id"], "banditlab/Gymnasium-v0": ["name"]}
 
 MAY_BE_EXCLUDED = {
     "bad_settings": {"has neither a gamma nor a norm_bound"},

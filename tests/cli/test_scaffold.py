@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from banditlab.checks import check_file
-from banditlab.cli.scaffold import new_agent, new_env, new_lab
+from banditlab.cli.scaffold import new_agent, new_env, new_lab, next_steps
 from banditlab.errors import UsageError
+from banditlab.registry import lab_around
 
 
 def failures(file: Path) -> list[str]:
@@ -33,10 +34,12 @@ def test_a_new_lab_has_four_rooms_with_a_readme_each(tmp_path: Path) -> None:
     assert files == [
         "agents/README.md",
         "agents/greedy-logistic.py",
+        "agents/greedy-plain.py",
         "analysis/README.md",
         "analysis/first.py",
         "envs/README.md",
         "envs/clusters.py",
+        "lab.toml",
         "runs/.gitignore",
         "runs/README.md",
         "runs/first.toml",
@@ -46,6 +49,7 @@ def test_a_new_lab_has_four_rooms_with_a_readme_each(tmp_path: Path) -> None:
 
 
 def test_the_first_agent_and_environment_pass_their_checks(lab: Path) -> None:
+    assert failures(lab / "agents" / "greedy-plain.py") == []
     assert failures(lab / "agents" / "greedy-logistic.py") == []
     assert failures(lab / "envs" / "clusters.py") == []
 
@@ -58,7 +62,7 @@ def test_the_first_sweep_is_a_valid_one(lab: Path) -> None:
     )
     # Another process: this one's registry is not to know the lab.
     out = subprocess.run([sys.executable, "-c", code], cwd=lab, capture_output=True, text=True, check=True)
-    assert out.stdout.split() == [str(2 * 7 * 3), "0"]
+    assert out.stdout.split() == [str(2 * 8 * 3), "0"]
 
 
 def test_the_readmes_speak_of_files_that_are_there(lab: Path) -> None:
@@ -83,9 +87,11 @@ def test_new_agent_goes_to_the_labs_folder(lab: Path, monkeypatch: pytest.Monkey
     file = new_agent("my-agent2")
     assert file == Path("agents/my-agent2.py")
     text = file.read_text()
-    assert "class MyAgent2(KernelAgent):" in text
+    assert "class MyAgent2(Agent):" in text
     assert 'id = "my-agent2"' in text
     assert failures(file) == []
+    compiled = new_agent("my-agent3", compiled=True)
+    assert "class MyAgent3(KernelAgent):" in compiled.read_text()
 
 
 def test_new_env_goes_to_the_labs_folder(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +136,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError) as caught:
         new_lab(tmp_path / "file")
-    assert str(caught.value).endswith("greedy-logistic.py: cannot be written (Not a directory)")
+    assert str(caught.value).endswith("lab.toml: cannot be written (File exists)")
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "../x", "a/b", "-a", "a-", "a--b", "a.py", "$x", "é"])
@@ -158,3 +164,31 @@ def test_a_name_that_python_keeps_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["class", "import"])
 def test_a_keyword_makes_a_file_that_parses(tmp_path: Path, name: str) -> None:
     ast.parse(new_agent(name, tmp_path).read_text())
+
+
+def test_the_lab_is_found_from_the_folder_one_stands_in(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert lab_around(lab) == lab.resolve()
+    assert lab_around(lab / "runs") == lab.resolve()
+    assert lab_around(tmp_path) is None
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    (lab / "lab.toml").touch()
+    if (lab / "lab.toml").stat().st_uid == 0:  # what root wrote is taken for the system's
+        assert lab_around(lab) == lab.resolve()
+    else:
+        with pytest.raises(UsageError, match="is a lab of another user, whose code is not run unasked; --lab "):
+            lab_around(lab)
+
+
+def test_next_steps_are_commands_that_name_files_of_the_lab(lab: Path) -> None:
+    commands = [line.partition("#")[0].split() for line in next_steps(lab).splitlines() if line.startswith("  ")]
+    assert [words[:2] for words in commands][1:] == [
+        ["banditlab", "check"],
+        ["banditlab", "run"],
+        ["banditlab", "run"],
+        ["banditlab", "new"],
+    ]
+    named = [word for words in commands for word in words if word.endswith((".py", ".toml"))]
+    assert len(named) == 3
+    assert all((lab / word).is_file() for word in named)

@@ -21,7 +21,8 @@ SETTINGS = {
 }
 NEEDS_FILES = {"banditlab/Table-v0", "banditlab/OpenML-v0"}
 ENVIRONMENTS = [getattr(envs, name) for name in BUILT_IN["envs"]]
-ALL = [cls for cls in ENVIRONMENTS if cls.id != "banditlab/OpenML-v0"]  # OpenML: test_openml.py, the same base class
+ELSEWHERE = {"banditlab/OpenML-v0", "banditlab/Gymnasium-v0"}  # test_openml.py, the same base class; test_foreign.py
+ALL = [cls for cls in ENVIRONMENTS if cls.id not in ELSEWHERE]
 STREAMS = [cls for cls in ALL if cls.oblivious]
 
 

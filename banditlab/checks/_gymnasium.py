@@ -1,0 +1,168 @@
+"""Checks of an environment that others wrote for Gymnasium: can it be played here, and what does it lack?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from banditlab.checks._core import CheckExcluded, fail
+from banditlab.errors import EnvironmentContractError, UsageError
+from banditlab.registry import registry
+
+ROUNDS = 400
+SEED = 7
+
+
+@dataclass
+class ForeignProbe:
+    """An environment's name and the settings it is to be played at."""
+
+    cls: Any
+    """`GymnasiumEnv`, which the registry knows."""
+    name: str
+    settings: dict[str, Any]
+    note: str = ""
+    exclusions: dict[str, str] = field(default_factory=dict)
+
+    def make(self) -> Any:
+        """Return the environment; a UsageError where it cannot be made."""
+        return self.cls(name=self.name, horizon=ROUNDS, **self.settings)
+
+    @cached_property
+    def env(self) -> Any:
+        """The environment, made once."""
+        return self.make()
+
+    @cached_property
+    def shown(self) -> list[tuple[int, float | None, dict[str, Any]]]:
+        """What rounds of uniform actions show of it: (action, reward, info) of each."""
+        return list(self.env.peek(ROUNDS, SEED))
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards that are numbers."""
+        return [reward for _, reward, _ in self.shown if reward is not None]
+
+
+def foreign_probe(name: str, settings: dict[str, Any]) -> ForeignProbe:
+    """Return the probe of an environment at settings of `GymnasiumEnv`; unknown ones are refused."""
+    cls = registry().load("envs", "banditlab/Gymnasium-v0")
+    known = set(cls.own_settings()) - {"name"}
+    for setting in settings:
+        if setting not in known:
+            raise UsageError(f"--set {setting}: must be one of {', '.join(sorted(known))}")
+    return ForeignProbe(cls, name, settings)
+
+
+def can_be_made(probe: ForeignProbe) -> None:
+    """Gymnasium makes it, its actions are Discrete(K) with K of at least 2, its observations can be flattened to numbers."""
+    try:
+        problem = probe.env.problem
+    except UsageError as error:
+        fail(str(error))
+    probe.note = f"K = {problem.n_classes}, d = {problem.n_features}, the constant included"
+
+
+def one_bit(probe: ForeignProbe) -> None:
+    """Rewards are 0 and 1, or right_above says which ones are right, or label_key which entry of info is the label."""
+    probe.note = ""
+    if probe.env.labelled:
+        raise CheckExcluded("an action is right if it is the label, whatever the reward")
+    if len(probe.rewards) < len(probe.shown):
+        fail("a reward is no finite number: rewards must be")
+    found = sorted(set(probe.rewards))
+    told = ", ".join(f"{value:g}" for value in found[:5]) + (" ..." if len(found) > 5 else "")
+    if probe.env.right_above is None and not set(found) <= {0.0, 1.0}:
+        fail(
+            f"rewards are {told}: they must be 0 and 1; set right_above to a number, for instance "
+            f"--set right_above={_between(found):g}, and rewards above it are right"
+        )
+
+
+def _between(found: list[float]) -> float:
+    """Return a number that parts the rewards seen where the gap is widest."""
+    gaps = np.diff(found)
+    if not len(gaps):
+        return found[0] - 1.0
+    at = int(np.argmax(gaps))
+    return float(f"{(found[at] + found[at + 1]) / 2.0:.3g}")
+
+
+def something_to_learn(probe: ForeignProbe) -> None:
+    """Uniform actions are right in some rounds and wrong in others."""
+    if probe.env.labelled:
+        raise CheckExcluded("it has labels")
+    above = probe.env.right_above
+    bits = {reward > (0.5 if above is None else above) for reward in probe.rewards}
+    if len(bits) == 1:
+        which = "right" if bits == {True} else "wrong"
+        values = sorted({f"{reward:g}" for reward in probe.rewards})
+        fail(
+            f"every one of {ROUNDS} uniform actions was {which} (rewards {', '.join(values[:5])}): nothing tells actions apart "
+            "in one step; an environment whose rewards come late, as CartPole's, is no bandit"
+        )
+
+
+def labels(probe: ForeignProbe) -> None:
+    """label_key names an entry of info that is an action after every step."""
+    if probe.env.labelled:
+        _, error = _played(probe)
+        if error:
+            fail(error)
+        return
+    found = _looks_like_labels(probe)
+    hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
+    raise CheckExcluded(f"no label: no comparator (norm_bounds = []), no players that are told it{hint}")
+
+
+def _looks_like_labels(probe: ForeignProbe) -> str:
+    """Return an entry of info that is always an action, and the one played whenever the reward was the largest."""
+    K = probe.env.problem.n_classes
+    best = max(probe.rewards, default=0.0)
+    for name in probe.shown[0][2]:
+        found = [(action, reward, info.get(name)) for action, reward, info in probe.shown]
+        if any(value is None or value not in range(K) for _, _, value in found):
+            continue
+        agree = [value == action for action, reward, value in found if reward == best]
+        if all(agree) and len({value for _, _, value in found}) > 1:
+            return str(name)
+    return ""
+
+
+def _played(probe: ForeignProbe) -> tuple[list[Any], str]:
+    """Return contexts and bits of an episode of uniform actions as the package plays it, and why it ended early, if it did."""
+    rng, found = np.random.default_rng(SEED), []
+    env = probe.make()
+    try:
+        context, _ = env.reset(seed=SEED)
+        for _ in range(ROUNDS):
+            following, bit, *_ = env.step(int(rng.integers(env.problem.n_classes)))
+            found.append((context, bit))
+            context = following
+    except EnvironmentContractError as error:
+        return found, str(error)
+    return found, ""
+
+
+def plays(probe: ForeignProbe) -> None:
+    """An episode can be played: observations lie in their space, rewards are bits, episodes follow one another."""
+    _, error = _played(probe)
+    if error:
+        fail(error)
+
+
+def repeatable(probe: ForeignProbe) -> None:
+    """The same seed gives the same episode."""
+    one, other = _played(probe)[0], _played(probe)[0]
+    for t, ((x, bit), (x_other, bit_other)) in enumerate(zip(one, other, strict=True)):
+        if bit != bit_other or not np.array_equal(x, x_other):
+            fail(
+                f"two episodes from one seed differ at round {t}: it draws from somewhere else than its own generator, NumPy's "
+                "or Python's global one; its runs cannot be played again"
+            )
+
+
+FOREIGN = (can_be_made, one_bit, something_to_learn, labels, plays, repeatable)

@@ -1,0 +1,62 @@
+"""What `banditlab check` prints: a line each, up to the first broken contract, and how to mend it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import rich.console
+from rich.markup import escape
+
+from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
+from banditlab.errors import UsageError
+
+
+def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> int:
+    """Run the conformance checks of an id, a file or an environment of Gymnasium, print each; return 1 if one failed.
+
+    The first one that fails is the last one run, unless `every` is wanted: what is behind it often fails of the same.
+    """
+    out = rich.console.Console(highlight=False, soft_wrap=True)
+    passed = failed = 0
+    for r in _results(subject, _read(settings)):
+        out.print(escape(f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else "")))
+        if r.status == "failed":
+            failed += 1
+            if r.contract:
+                out.print(escape(f"          the contract: {r.contract}"))
+            if not every:
+                out.print(
+                    f"{passed} passed or excluded with a reason, then this; mend it and check again (--all goes on)"
+                )
+                return 1
+        else:
+            passed += 1
+    out.print(f"{passed} passed or excluded with a reason, {failed} failed")
+    return 1 if failed else 0
+
+
+def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:
+    if subject.endswith(".py") or Path(subject).is_file():
+        if settings:
+            raise UsageError("--set: a file is checked at its defaults; check the id of one of its classes instead")
+        return check_file_one_by_one(subject)
+    if ":" in subject:
+        return check_gymnasium(subject, **settings)
+    return check_id_one_by_one(subject, **settings)
+
+
+def _read(settings: list[str]) -> dict[str, Any]:
+    """Return settings written key=value, values as TOML or, where they are none, as text."""
+    found = {}
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        if not sign or not key.strip():
+            raise UsageError(f"--set {setting}: must be key=value")
+        try:
+            found[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[key.strip()] = value.strip()
+    return found

@@ -1,0 +1,71 @@
+"""`banditlab notebook`: a notebook written, executed and opened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from banditlab.errors import UsageError, nearest
+
+NAMES = {"quickstart": "a sweep on the digits, its ranking and its curves"}
+NEEDS = 'pip install "banditlab[notebooks]"'
+SECONDS = 600
+"""How long a cell may take."""
+
+
+def make_notebook(name: str, folder: str | Path = ".") -> Path:
+    """Write NAME.ipynb with its outputs to a folder and return it. Nothing is overwritten.
+
+    Raises
+    ------
+    UsageError
+        An unknown name, a file that is there already or cannot be written, a missing extra, or a cell that fails.
+    """
+    if name not in NAMES:
+        raise UsageError(f"no notebook is called {name!r}{nearest(name, NAMES)}")
+    file = Path(folder) / f"{name}.ipynb"
+    if file.exists():
+        raise UsageError(f"{file}: is there already; nothing was written")
+    if not file.parent.is_dir():
+        raise UsageError(f"{file.parent}: no such folder")
+    try:
+        import jupytext
+        import nbformat
+        from nbclient import NotebookClient
+        from nbclient.exceptions import CellExecutionError
+    except ModuleNotFoundError as error:
+        raise UsageError(f"notebooks need {error.name}: {NEEDS}") from error
+    text = files("banditlab.cli").joinpath("templates", f"{name}_notebook.py.txt").read_text(encoding="utf-8")
+    book = jupytext.reads(text, fmt="py:percent")
+    book.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(file.parent.resolve())}})
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise UsageError(f"{name}: a cell failed: {error.ename}: {error.evalue}") from error
+    for cell in book.cells:  # when it was run is of no interest, and would change the file each time
+        cell.metadata.pop("execution", None)
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        fresh.write_text(nbformat.writes(book), encoding="utf-8")
+        os.replace(fresh, file)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written ({error.strerror})") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return file
+
+
+def open_file(file: Path) -> bool:
+    """Hand a notebook to JupyterLab or Notebook, else to the system's own program; return whether there was one."""
+    for server in ("jupyter-lab", "jupyter-notebook"):
+        if shutil.which(server):
+            return subprocess.run([server, str(file)], check=False).returncode == 0
+    opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
+    if not shutil.which(opener) or (opener == "xdg-open" and not os.environ.get("DISPLAY")):
+        return False
+    return subprocess.run([opener, str(file)], check=False).returncode == 0

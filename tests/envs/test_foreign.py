@@ -1,0 +1,301 @@
+"""Environments that others wrote for Gymnasium: played by the bit, without labels or with, and what they break is named."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from banditlab import Sweep, load, make_agent, make_spec, play
+from banditlab.checks import check_gymnasium, run_checks
+from banditlab.cli.checking import print_checks
+from banditlab.envs import GymnasiumEnv
+from banditlab.errors import EnvironmentContractError, IncompatibleError, UsageError
+
+HERE = __name__
+
+
+class Signs(gymnasium.Env[Any, Any]):
+    """Which coordinate is the largest? Rewards as asked for; info tells the answer; draws from where it is told to."""
+
+    def __init__(self, reward: Any = (0.0, 1.0), source: str = "own", start: int = 0, space: Any = None) -> None:
+        self.reward, self.source = reward, source
+        self.observation_space = space or spaces.Box(-2.0, 2.0, (3,), np.float32)
+        self.action_space = spaces.Discrete(3, start=start)
+        self.first = start
+
+    def _draw(self) -> Any:
+        if self.source == "numpy":
+            x = np.random.uniform(-2, 2, 3)  # noqa: NPY002 - what foreign code does
+        elif self.source == "python":
+            x = np.array([random.uniform(-2, 2) for _ in range(3)])
+        elif self.source == "nowhere":
+            x = np.random.default_rng().uniform(-2, 2, 3)
+        else:
+            x = self.np_random.uniform(-2, 2, 3)
+        self.answer, self.t = int(np.argmax(x)) + self.first, self.t + 1
+        return x.astype(np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.t = 0
+        return self._draw(), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action)
+        answer = self.answer
+        reward = self.reward[int(action == answer)]
+        return self._draw(), reward, self.t > 20, False, {"answer": answer, "t": self.t}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Any:
+    gymnasium.register("tests/Signs-v0", entry_point=Signs)
+    yield
+    del gymnasium.registry["tests/Signs-v0"]
+
+
+def signs(**settings: Any) -> GymnasiumEnv:
+    return GymnasiumEnv(**{"name": "tests/Signs-v0", "horizon": 300} | settings)
+
+
+@pytest.mark.parametrize("source", ["own", "numpy", "python"])
+def test_the_same_seed_gives_the_same_run_wherever_it_draws_from(source: str) -> None:
+    runs = []
+    for _ in range(2):
+        before = np.random.get_state()[1][:5].tolist(), random.getstate()  # noqa: NPY002
+        env = signs(options={"source": source})
+        played = play(env, make_agent("epsilon-greedy-direct", env.problem, seed=1), seed=3, keep_trace=True)
+        assert (np.random.get_state()[1][:5].tolist(), random.getstate()) == before  # noqa: NPY002
+        runs.append(played)
+    assert np.array_equal(runs[0].trace.action, runs[1].trace.action)
+    assert runs[0].mistakes == runs[1].mistakes
+
+
+def test_without_labels_the_bit_is_all_that_is_counted() -> None:
+    env = signs()
+    agent = make_agent("epsilon-greedy-direct", env.problem, seed=1)
+    played = play(env, agent, seed=3, checkpoints=[100])
+    assert played.rounds == [100, 300]
+    assert played.expected_mistakes == played.mistakes
+    assert played.first_sight_mistakes == played.mistakes
+    assert played.first_sight_rounds == [100, 300]
+    assert played.constant_mistakes == [None, None]
+    assert all(map(math.isnan, [*played.log_loss, *played.mistakes_variance]))
+    assert 0 < played.mistakes[-1] < 150  # uniform play would make 200
+    with pytest.raises(UsageError, match="tests/Signs-v0 has no labels: label_key names none"):
+        env.label()
+
+
+def test_with_labels_it_counts_as_any_environment_does() -> None:
+    env = signs(label_key="answer", options={"start": 5})
+    agent = make_agent("epsilon-greedy-direct", env.problem, seed=1)
+    labelled = play(env, agent, seed=3)
+    bits = play(signs(options={"start": 5}), make_agent("epsilon-greedy-direct", env.problem, seed=1), seed=3)
+    assert labelled.mistakes == bits.mistakes
+    assert labelled.constant_mistakes[0] is not None
+    assert math.isfinite(labelled.log_loss[0])
+    assert set(env.labels()) <= {0, 1, 2}
+    play(env, make_agent("perceptron", env.problem, seed=1), seed=3)
+
+
+def test_who_is_told_labels_cannot_play_without() -> None:
+    env = signs()
+    with pytest.raises(IncompatibleError, match="it is told the label, and the environment has none"):
+        play(env, make_agent("perceptron", env.problem, seed=1), seed=3)
+
+
+def test_contexts_have_norm_at_most_one_and_info_stays_inside() -> None:
+    env = signs()
+    x, info = env.reset(seed=1)
+    for t in range(60):
+        assert np.linalg.norm(x) <= 1.0 + 1e-12
+        assert x[-1] == 0.5  # the constant, over the largest norm
+        assert info == {}
+        x, bit, *_, info = env.step(t % 3)
+        assert bit in (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "d"),
+    [
+        (spaces.Discrete(4, start=2), 3, 5),
+        (
+            spaces.Tuple((spaces.Discrete(3), spaces.Box(0, 255, (2, 2), np.uint8))),
+            (1, np.full((2, 2), 255, np.uint8)),
+            8,
+        ),
+        (spaces.Dict({"a": spaces.MultiBinary(2), "b": spaces.MultiDiscrete([2, 3])}), {"a": [1, 0], "b": [1, 2]}, 8),
+        (spaces.Box(-np.inf, np.inf, (2,)), np.array([1e38, -3.0], np.float32), 3),
+        (spaces.Box(0.0, 0.0, (1,)), np.zeros(1, np.float32), 2),
+    ],
+)
+def test_observations_are_flattened(monkeypatch: pytest.MonkeyPatch, space: Any, observation: Any, d: int) -> None:
+    monkeypatch.setattr(Signs, "_draw", lambda self: setattr(self, "answer", 0) or observation)
+    monkeypatch.setattr(Signs, "step", lambda self, action: (self._draw(), 1.0, False, False, {}))
+    env = signs(options={"space": space})
+    x, _ = env.reset(seed=1)
+    assert x.shape == (d,)
+    assert env.problem.n_features == d
+    assert 0.0 < np.linalg.norm(x) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"name": "nothing_at_all:X-v0"}, "no module is called 'nothing_at_all'; install the package that has it"),
+        ({"name": "tests/Sings-v0"}, "tests/Sings-v0: Gymnasium cannot make it: NameNotFound"),
+        ({"name": "Pendulum-v1"}, "Pendulum-v1: actions are Box"),
+        ({"options": {"colour": 3}}, "tests/Signs-v0: Gymnasium cannot make it: TypeError"),
+        ({"options": {"space": spaces.Sequence(spaces.Discrete(3))}}, "which cannot be flattened to numbers"),
+        ({"horizon": 0}, "horizon must be at least 1"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_in_one_line(settings: Any, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        signs(**settings)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"options": {"reward": (-1.0, 1.0)}}, "is -1.0, which is neither 0 nor 1; set right_above to a number"),
+        ({"options": {"reward": (math.nan, math.nan)}}, "is nan, which is no number"),
+        ({"options": {"reward": ("no", "yes")}}, "which is no number"),
+        ({"options": {"reward": (None, None)}, "right_above": 0.0}, "is None, which is no number"),
+        ({"label_key": "label"}, "info has no 'label' after round 1 (it has 'answer', 't')"),
+        ({"label_key": "t"}, "info['t'] after round 2 is 3, which is none of the 3 actions"),
+        ({"options": {"space": spaces.Box(-0.5, 0.5, (3,))}}, "lies outside its observation space"),
+        ({"options": {"space": spaces.Box(-2, 2, (4,))}}, "is of shape (3,) when flattened"),
+    ],
+)
+def test_what_breaks_the_contract_is_named(settings: Any, message: str) -> None:
+    env = signs(**settings)
+    with pytest.raises(EnvironmentContractError) as caught:
+        play(env, make_agent("uniform", env.problem, seed=1), seed=3)
+    assert message in str(caught.value)
+
+
+def test_rewards_above_a_number_are_right() -> None:
+    same = [
+        play(env, make_agent("uniform", env.problem, seed=1), seed=3).mistakes
+        for env in (signs(), signs(options={"reward": (-3.0, 1e-200)}, right_above=0.0))
+    ]
+    assert same[0] == same[1]
+
+
+def test_it_keeps_the_contract_of_environments() -> None:
+    for settings in ({"label_key": "answer"}, {}):
+        results = run_checks(GymnasiumEnv, "envs", name="tests/Signs-v0", **settings)
+        assert [str(r) for r in results if r.status == "failed"] == []
+        assert sum(r.status == "passed" for r in results) >= 7
+
+
+# ------------------------------------------------------------------------------------------------------------------- sweeps
+
+
+def spec(tmp_path: Any, **more: Any) -> Any:
+    blocks = {"environment": [{"id": "banditlab/Gymnasium-v0", "name": "Blackjack-v1", "right_above": 0.0}]}
+    agents = [{"id": "uniform"}, {"id": "epsilon-greedy-direct"}, {"id": "perceptron"}]
+    return make_spec({"name": "foreign", "rounds": 60, "repetitions": 2, "agent": agents} | blocks | more, "foreign")
+
+
+@pytest.mark.slow
+def test_a_sweep_plays_it_without_comparators_and_skips_who_is_told_labels(tmp_path: Any) -> None:
+    sweep = Sweep(spec(tmp_path))
+    assert [(s["player"], s["reason"]) for s in sweep.plan.skipped] == [
+        ("perceptron", "it is told the label, and the environment has none")
+    ]
+    assert list(sweep.plan.uncompared.values()) == ["no labels to be computed from"]
+    assert all(run.foreign for run in sweep.plan.runs)
+    done = sweep.run(tmp_path / "out", jobs=1)
+    assert (done.played, done.failures) == (4, [])
+    runs = load(tmp_path / "out").runs
+    assert runs["constant_mistakes"].isna().all()
+    assert (runs["mistakes"] == runs["expected_mistakes"]).all()
+    from banditlab import write_report
+
+    assert "Blackjack" in write_report(tmp_path / "out").read_text()
+
+
+def test_a_comparator_on_it_is_refused(tmp_path: Any) -> None:
+    with pytest.raises(UsageError, match=r"norm_bounds: the comparator on .* has no labels .*; set norm_bounds = \[\]"):
+        Sweep(spec(tmp_path, norm_bounds=[1.0]))
+
+
+def test_another_version_of_the_package_is_another_environment() -> None:
+    assert GymnasiumEnv.identity({"name": "Blackjack-v1"})["made_by"] == f"gymnasium {gymnasium.__version__}"
+    assert GymnasiumEnv.identity({"name": "nothing_at_all:X-v0"})["made_by"] == "nothing_at_all, not found"
+
+
+# ------------------------------------------------------------------------------------------------------------------- checks
+
+
+def checked(name: str, **settings: Any) -> dict[str, tuple[str, str]]:
+    return {r.name: (r.status, r.reason) for r in check_gymnasium(name, **settings)}
+
+
+def test_check_says_what_an_environment_lacks() -> None:
+    found = checked("tests/Signs-v0")
+    assert found["can_be_made"] == ("passed", "K = 3, d = 4, the constant included")
+    assert found["labels"][1].endswith("info['answer'] may be one: --set label_key=answer")
+    assert {status for status, _ in found.values()} == {"passed", "excluded"}
+    assert checked("tests/Signs-v0", label_key="answer")["labels"] == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "check", "message"),
+    [
+        (
+            "tests/Signs-v0",
+            {"options": {"reward": (-1.0, 4.0)}},
+            "one_bit",
+            "rewards are -1, 4: they must be 0 and 1; set ",
+        ),
+        ("CartPole-v1", {}, "something_to_learn", "every one of 400 uniform actions was right (rewards 1)"),
+        ("Pendulum-v1", {}, "can_be_made", "a bandit needs finitely many, Discrete(K)"),
+        (
+            "tests/Signs-v0",
+            {"options": {"source": "nowhere"}},
+            "repeatable",
+            "two episodes from one seed differ at round 0",
+        ),
+        ("tests/Signs-v0", {"label_key": "t"}, "labels", "which is none of the 3 actions"),
+    ],
+)
+def test_check_names_the_first_broken_contract(name: str, settings: Any, check: str, message: str) -> None:
+    first = next(r for r in check_gymnasium(name, **settings) if r.status == "failed")
+    assert (first.name, message in first.reason) == (check, True), first
+
+
+def test_the_command_stops_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert print_checks("gymnasium:CartPole-v1", settings=[]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["passed", "passed", "failed", "the", "2"]
+    with pytest.raises(UsageError, match="--set colour: must be one of label_key, options, right_above"):
+        print_checks("gymnasium:CartPole-v1", settings=["colour=1"])
+
+
+# ----------------------------------------------------------------------------------------------- packages of others, from PyPI
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "settings", "most"),
+    [
+        ("buffalo_gym", "buffalo_gym:ContextualBandit-v0", {"right_above": 7.5, "options": {"arms": 4}}, 0.3),
+        ("popgym", "popgym:popgym-HigherLowerEasy-v0", {"right_above": 0.0}, 0.45),
+        ("gymnasium", "Blackjack-v1", {"right_above": 0.0}, 0.75),
+    ],
+)
+def test_a_built_in_agent_learns_in_a_foreign_package(module: str, name: str, settings: Any, most: float) -> None:
+    pytest.importorskip(module, reason=f"{module} is missing: pip install {module.replace('_', '-')}")
+    env = GymnasiumEnv(name=name, horizon=600, **settings)
+    played = play(env, make_agent("epsilon-greedy-direct", env.problem, seed=0), seed=0)
+    assert played.mistakes[-1] < most * 600

@@ -164,8 +164,15 @@ def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
         raise UsageError(f"{path}: cannot be imported: {one_line(error)}") from error
     found = classes_of(module)
     if not found:
-        raise UsageError(f"{path}: defines no agent, forecaster or environment with an id")
+        raise UsageError(f"{path}: defines no agent, forecaster or environment with an id{_without_id(module)}")
     return (result for kind, cls in found for result in _one_by_one(cls, kind, {}))
+
+
+def _without_id(module: Any) -> str:
+    """Return which classes of a file seem to be meant and lack an id, or ""."""
+    own = [cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__]
+    meant = [cls.__name__ for cls in own if any(hasattr(cls, verb) for verb in ("act", "predict", "step"))]
+    return f'; {", ".join(meant)} has none: id = "..."' if meant else ""
 
 
 def check_id(id_: str, **settings: Any) -> list[CheckResult]:

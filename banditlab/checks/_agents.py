@@ -117,11 +117,13 @@ def true_probabilities(probe: PlayerProbe) -> None:
 def decisions_are_kept(probe: PlayerProbe) -> None:
     """A decision stays as it was while the agent goes on: feedback may come late."""
     agent = probe.make()
-    X, _ = _stream(probe)
-    old = agent.act(read_only(X[0]))
-    before = clone(old)
-    agent.act(read_only(X[1]))
-    if not _same_decision(old, before):
+    X, y = _stream(probe)
+    kept = []
+    for t in range(ROUNDS):
+        decision = agent.act(read_only(X[t]))
+        kept.append((decision, clone(decision)))
+        tell(agent, read_only(X[t]), clone(decision), y[t])  # another one: what learn does to it is the next check's
+    if not all(_same_decision(old, before) for old, before in kept):
         fail("the next act rewrote an earlier decision: probabilities and payload must be arrays of their own")
 
 

@@ -77,7 +77,9 @@ class Check(Generic[P]):
         except CheckFailed as error:
             return CheckResult(self.probe.name, self.name, "failed", str(error), self.contract)
         except Exception as error:  # a subject may raise anything: that is a finding, not an accident
-            return CheckResult(self.probe.name, self.name, "failed", f"raised {one_line(error)}", self.contract)
+            return CheckResult(
+                self.probe.name, self.name, "failed", f"raised {one_line(error)}{_mend(error)}", self.contract
+            )
         return CheckResult(self.probe.name, self.name, "passed", self.probe.note)
 
 
@@ -90,6 +92,13 @@ def bound_checks(functions: tuple[Callable[[P], None], ...], probe: P) -> Iterat
 def fail(message: str) -> NoReturn:
     """Say what was wrong and what the contract demands."""
     raise CheckFailed(message)
+
+
+def _mend(error: Exception) -> str:
+    """Return what to do about an error of Python's own whose text does not say it."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return " (an array that is handed in must not be written to: copy it first)"
+    return ""
 
 
 def one_line(error: BaseException) -> str:

@@ -50,6 +50,8 @@ class Episode:
 
 def env_probe(subject: Callable[..., Any], checks: tuple[Callable[..., None], ...]) -> EnvProbe:
     """Return the probe for a class or factory."""
+    if inspect.isclass(subject) and "horizon" not in inspect.signature(subject).parameters:
+        fail("the constructor takes no horizon: the number of rounds must be a keyword-only argument")
     env = subject(horizon=HORIZON)
     cls = type(env)
     return EnvProbe(subject, getattr(cls, "id", "") or cls.__name__, "", declared_exclusions(cls, checks))
@@ -315,13 +317,13 @@ def _oblivious(probe: EnvProbe, horizon: int = HORIZON) -> Any:
 ENV = (
     env_metadata,
     env_settings,
-    gymnasium_check,
     spaces,
     contexts,
     one_bit,
     hidden_label,
     label_guards,
     env_seeds,
+    gymnasium_check,
     actions_do_not_matter,
     steps_are_blocks,
     block_sizes,

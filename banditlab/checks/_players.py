@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,16 @@ def _unchanged(x: Any, original: Any, verb: str, t: int) -> None:
 
 def pickling(probe: PlayerProbe) -> None:
     """A pickled player continues identically: parallel workers send players that way."""
-    _continues(probe, clone, "pickled and unpickled")
+
+    def pickled(player: Any) -> Any:
+        try:
+            return clone(player)
+        except (AttributeError, TypeError, pickle.PicklingError) as error:
+            fail(
+                f"it cannot be pickled ({one_line(error)}): attributes are numbers, arrays and texts, no functions or files"
+            )
+
+    _continues(probe, pickled, "pickled and unpickled")
 
 
 def saving(probe: PlayerProbe) -> None:
@@ -154,7 +164,15 @@ def saving(probe: PlayerProbe) -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "player.npz"
             player.save(file)
-            return type(player).load(file)
+            try:
+                return type(player).load(file)
+            except UsageError:
+                later = sorted(set(vars(player)) - set(vars(probe.make())))
+                if later:
+                    fail(
+                        f"{', '.join(later)}: made after the constructor; all of the state must be there from the start"
+                    )
+                raise
 
     _continues(probe, through_a_file, "saved and loaded")
 

@@ -115,6 +115,8 @@ def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
     decisions = []
     for x, y in zip(contexts, labels, strict=True):
         decision = agent.act(read_only(x))
+        if not isinstance(decision, Decision):
+            fail(f"act returned a {type(decision).__name__}: it must return a Decision(action, probabilities)")
         # A copy: what an agent does to its own arrays later must not rewrite what it answered.
         decisions.append(decision._replace(probabilities=np.array(decision.probabilities)))
         tell(agent, read_only(x), decision, y)

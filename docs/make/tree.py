@@ -20,7 +20,7 @@ PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 def make_tree(tree: Path = BUILD / "tree") -> Path:
     """Return the folder Sphinx reads, its files written where they differ from what is there."""
-    from docs.make import algorithms, api, gallery
+    from docs.make import algorithms, api, gallery, slips
 
     docs = tree / "docs"
     wanted: dict[Path, bytes] = {}
@@ -30,6 +30,8 @@ def make_tree(tree: Path = BUILD / "tree") -> Path:
             wanted[inside] = file.read_bytes()
     for name, page in PAGES.items():
         wanted[Path(page)] = _from_top((ROOT / name).read_text(encoding="utf-8")).encode()
+    guide = Path("how-to/mend-a-plug-in.md")
+    wanted[guide] = wanted[guide].replace(b"<!-- slips -->", slips.table().encode())
     for made in (algorithms.pages(), api.pages(), gallery.pages()):
         wanted |= {Path(name): text.encode() for name, text in made.items()}
     for page, content in wanted.items():

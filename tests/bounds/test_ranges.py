@@ -65,7 +65,8 @@ EXTREME = (0, 0.0, -1, -1.0, 5e-324, -5e-324, 1e-200, -1e-200, 1e200, -1e200, 1.
 
 HELPERS: dict[str, Callable[..., float]] = {
     f.__name__: f for f in (quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, ftrl_regularization,
-                            theorem_9_gamma, gaf_regularization, gaf_smoothing, gaf_mu, gaf_samples, folklore_error, hessian_dominance, gaptron_gamma, gaptron_step, obama_gamma,
+                            theorem_9_gamma, gaf_regularization, gaf_smoothing, gaf_mu, gaf_samples, folklore_error,
+                            hessian_dominance, gaptron_gamma, gaptron_step, obama_gamma,
                             exp_concavity, decoding_step, rdue_gamma, rdue_radius, rdue_smoothness, rdue_decoded_gamma,
                             logistic_smoothness, template_gamma, template_label_step, template_step)
 }  # fmt: skip

@@ -33,10 +33,16 @@ NO_KERNELS = {
 GROWS = {
     "ftrl": "the leader is defined by all distinct contexts seen so far",
     "kernel-aioli": "keeps every context and their Gram matrix's factor",
+    "kernel-folklore": "keeps contexts and their Gram matrix's factor",
+    "kernel-gaf": "keeps contexts and their Gram matrix's factor",
 }
-WITHOUT_KERNELS = {"aggregating", "ftrl", "gaf-fresh", "kernel-aioli"}
+WITHOUT_KERNELS = {
+    "aggregating", "aioli-direct", "folklore-direct", "ftrl", "gaf-fresh", "kernel-aioli", "kernel-folklore", "kernel-gaf",
+}  # fmt: skip
 """Forecasters whose state grows, or that draw or solve in Python: no compiled loop can hold them."""
-WITHOUT_BOUND = {"aggregating", "fourier-aioli", "gaf", "gaf-fresh", "kernel-aioli"}
+WITHOUT_BOUND = {
+    "aggregating", "fourier-aioli", "fourier-folklore", "gaf", "gaf-fresh", "kernel-aioli", "kernel-folklore", "kernel-gaf",
+}  # fmt: skip
 """Forecasters without a proved bound at their defaults: gamma = "theory" is refused around them."""
 
 

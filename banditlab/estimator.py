@@ -88,8 +88,9 @@ class ScaledContexts:
             off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
             largest = abs(X).max(axis=0).toarray().ravel()
             deviation = np.sqrt(off / n)
-            # A feature that varies by rounding errors only is constant, as for dense rows.
-            self._scale = np.where(deviation <= 10.0 * np.finfo(np.float64).eps * largest, 1.0, deviation)
+            # A feature that varies by rounding errors only is constant, as for dense rows; not subtracted, it becomes 1.
+            constant = deviation <= 10.0 * np.finfo(np.float64).eps * largest
+            self._scale = np.where(constant, np.where(largest > 0.0, largest, 1.0), deviation)
             X = _rescaled(X, np.zeros(d, np.int64), self._scale)
         self._bring_to_one(largest_norm(X))
 
@@ -462,8 +463,6 @@ def played(
         return X, y
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     total = float(weights.sum())
-    if not total > 0.0:
-        raise UsageError("Sample weights must not be all zero: sample_weight must have a sum above 0")
     if total > MOST_PLAYS:
         raise UsageError(
             f"sample_weight asks for {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from banditlab.errors import IncompatibleError, UsageError, nearest
 from banditlab.numerics.exponents import divided, exponent
+from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Problem
 from banditlab.registry import registry
@@ -61,7 +62,7 @@ class ScaledContexts:
         self._constant = np.ones(1 if self.fit_intercept else 0)
         if self.scaling == "none":
             return
-        if sparse.issparse(X):
+        if is_sparse(X):
             self._fix_sparse_scale(X)
             return
         # Nothing that is squared below is then too large or too small for it.
@@ -107,7 +108,7 @@ class ScaledContexts:
 
     def _map(self, X: Any) -> Any:
         """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
-        if sparse.issparse(X):
+        if is_sparse(X):
             return self._map_sparse(X)
         with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
             scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
@@ -362,7 +363,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
     def _taken(self, contexts: Any) -> Any:
         """Return contexts as the forecaster takes a block of them: dense, unless it has kernels for sparse ones."""
-        return contexts.toarray() if sparse.issparse(contexts) and not self.forecaster_.sparse else contexts
+        return contexts.toarray() if is_sparse(contexts) and not self.forecaster_.sparse else contexts
 
     def _run(self, contexts: Any, labels: NDArray[np.int64]) -> None:
         """Play the rounds, block by block."""
@@ -410,7 +411,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         """Return the logarithms of the probabilities (n, K) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        if not sparse.issparse(rows):
+        if not is_sparse(rows):
             return self._logs(self._contexts(rows))
         parts = [rows[start : start + BLOCK] for start in range(0, rows.shape[0], BLOCK)]
         return np.concatenate([self._logs(self._contexts(part)) for part in parts])
@@ -495,7 +496,7 @@ def _row_norms(X: Any) -> tuple[Floats, Floats]:
 
 def largest_norm(X: Any) -> float:
     """Return the largest row norm, or 1 if all rows are zero."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         largest, lengths = _row_norms(X)
         return float((largest * lengths).max(initial=0.0)) or 1.0
     e = exponent(np.abs(X).max(initial=0.0))
@@ -504,7 +505,7 @@ def largest_norm(X: Any) -> float:
 
 def within(X: Any, radius: float) -> Any:
     """Return X (n, d) with the rows whose norm lies beyond the radius, by more than rounding, shortened to it."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         largest, lengths = _row_norms(X)
         beyond = largest * lengths > radius * (1.0 + 1e-10)
         if not beyond.any():

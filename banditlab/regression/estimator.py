@@ -6,13 +6,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from banditlab.errors import UsageError
 from banditlab.estimator import BLOCK, ScaledContexts, generator_of, largest_norm, played, within
+from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.regression.gaf import GaussianRegression
 from banditlab.validation import at_least, one_of, positive
 
@@ -135,9 +135,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------------------ inside
 
     def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, Floats]:
-        return validate_data(  # type: ignore[no-any-return]
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=reset
-        )
+        return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=reset)
 
     def _check_settings(self) -> None:
         at_least("passes", self.passes, 1)
@@ -183,7 +181,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         return cut
 
     def _dense(self, contexts: Any) -> Floats:
-        found: Floats = contexts.toarray() if sparse.issparse(contexts) else contexts
+        found: Floats = contexts.toarray() if is_sparse(contexts) else contexts
         return found
 
     def _run(self, contexts: Any, targets: Floats) -> None:

@@ -542,5 +542,6 @@ def main(*, random: int = 200, climbs: int = 6, steps: int = 10, repetitions: in
         "smp": smp_rows(repetitions, tests),
     }
     command = f"python -m benchmarks papers --random {random} --climbs {climbs} --steps {steps}"
+    command += f" --repetitions {repetitions} --tests {tests}"
     PAGE.write_text(page(searches, parts, time.perf_counter() - began, command), encoding="utf-8")
     print(f"written: {PAGE.relative_to(PAGE.parents[2])}")

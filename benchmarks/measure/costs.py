@@ -363,13 +363,11 @@ def fourier_folklore(c: Cell, features: int = 100) -> Cost:
     return folklore(Cell.dense(c.K, features)).plus(maps)
 
 
-def kernel_folklore(c: Cell) -> Cost:
-    """Round t: t kernel values, a triangular solve and FOLKLORE's round in t dimensions; the mean over the rounds played."""
-    n = float(c.rounds)
-    values = Cost(
-        gemv=0.5 * n * c.d + n * n / 6.0, exp=0.5 * n, moved=0.5 * n * c.d + n * n / 6.0, size=n * c.d + n * n / 2.0
-    )
-    return folklore(Cell.dense(c.K, max(2, round(n / 3.0**0.5)))).plus(values)
+def kernel_folklore(c: Cell, landmarks: int = 50) -> Cost:
+    """Kernel values, a triangular solve and FOLKLORE's round in as many dimensions as contexts are kept."""
+    m = float(landmarks)
+    values = Cost(gemv=2.0 * m * c.d + m * m, exp=m, moved=m * c.d + 0.5 * m * m, size=m * c.d + 0.5 * m * m)
+    return folklore(Cell.dense(c.K, landmarks)).plus(values)
 
 
 def ftrl(c: Cell) -> Cost:

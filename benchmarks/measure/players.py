@@ -148,18 +148,18 @@ FORECASTERS = [
         rest="interpreted: rounds go one at a time through Python, with 100 gradient steps in two dimensions a forecast",
     ),
     Player(
-        "kernel-folklore", "forecasters", {}, "r d + r^2 + K^3 r^2", costs.kernel_folklore, lambda K, d: 0.0,
-        note="a round grows with the contexts r kept; interpreted but for folklore's own kernels",
-        rest="kernel values and coordinates go through numpy, a round at a time; folklore's kernels play in r dimensions",
+        "kernel-folklore", "forecasters", {"landmarks": 50}, "m d + K^3 m^2", costs.kernel_folklore,
+        lambda K, d: joint(K, 64) + 64.0 * (d + 64.0), note="m contexts kept; interpreted but for folklore's own kernels",
+        rest="kernel values and coordinates go through numpy, a round at a time; folklore's kernels play in m dimensions",
     ),
     Player(
         "fourier-folklore", "forecasters", {}, "D d + K^3 D^2", costs.fourier_folklore,
         lambda K, d: joint(K, 100) + 50.0 * d,
     ),
     Player(
-        "kernel-gaf", "forecasters", {"norm_bound": 5.0}, "r d + r^2 + K^3 r^2", costs.kernel_folklore, lambda K, d: 0.0,
-        note="a round grows with the contexts r kept; interpreted but for gaf's own kernels",
-        rest="kernel values and coordinates go through numpy, a round at a time; gaf's kernels play in r dimensions",
+        "kernel-gaf", "forecasters", {"landmarks": 50}, "m d + K^3 m^2", costs.kernel_folklore,
+        lambda K, d: joint(K, 64) + 64.0 * (d + 64.0), note="m contexts kept; interpreted but for gaf's own kernels",
+        rest="kernel values and coordinates go through numpy, a round at a time; gaf's kernels play in m dimensions",
     ),
 ]  # fmt: skip
 

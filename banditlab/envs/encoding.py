@@ -397,6 +397,11 @@ def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> 
     """Raise a UsageError for the first column with missing entries."""
     for column in columns:
         gaps = column.gaps
+        if len(gaps) and gaps.all():
+            raise FaultError(
+                f"{source}: column {column.name!r} has no finite entry at all; leave it out with drop_columns (--drop-column)",
+                *("--drop-column", column.name),
+            )
         if gaps.any():
             raise FaultError(
                 f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "

@@ -150,7 +150,9 @@ def read_csv(
             header="infer" if header else None,
         )
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); is it a CSV file?") from None
+        raise UsageError(
+            f"{path}: not UTF-8 text (byte {error.start}); is it a CSV file? One in another encoding is to be saved as UTF-8"
+        ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
     if header:

@@ -80,7 +80,9 @@ def survey(
     for name in drop:
         _collect(faults, refuse_columns, [name], names, source)
     _collect(faults, check_roles, roles, names, source)
-    left = [n for n in names if n != label and n not in drop and roles.get(n) != "drop"]
+    meant = label if label in names else likeliest(label, names)
+    # Without a label any column may be it: what is wrong with one that is to be predicted is not what is wrong with a feature.
+    left = [n for n in names if n != meant and n not in drop and roles.get(n) != "drop"] if label else []
     rows = frame if y is None else frame[y >= 0]
     known = None if y is None else y[y >= 0]
     is_sorted = known is not None and _is_sorted(known)
@@ -94,7 +96,7 @@ def survey(
             _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
         look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
         notes.append(note_of(column, rows[name], look, is_sorted, asked=name in roles))
-    if not left:
+    if label and not left:
         faults.append(FaultError(f"{source}: no feature column is left"))
     if is_sorted:
         sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")
@@ -120,11 +122,13 @@ def _labels(
     """Return the labels, (N,) in 0 ... K-1, -1 where missing; None where there are none."""
     if label not in names:
         hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
-        close = re.search(r"did you mean '(.*?)'\?", hint)
+        meant = likeliest(label, names)
+        if meant and "did you mean" not in hint:
+            hint = f"; did you mean {meant!r}?{hint}"
         said = (
             f"label (--label): there is no column {label!r}" if label else "give label (--label), the column to predict"
         )
-        faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", close.group(1)) if close and label else ())))
+        faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", meant) if meant else ())))
         return None
     found = _collect(faults, classes_of, frame[label], f"{source}: label column {label!r}", missing == "drop_rows")
     if found is None:  # missing labels are one fault, and what else is wrong is looked for in the other rows
@@ -136,6 +140,13 @@ def _labels(
         y[known] = found[0]
         return y
     return np.asarray(found[0])
+
+
+def likeliest(label: str, names: list[str]) -> str:
+    """Return the column that a label which does not exist must mean: the same but for case and blanks, or close; or ""."""
+    same = [name for name in names if name.strip().casefold() == label.strip().casefold() != ""]
+    close = re.search(r"did you mean '(.*?)'\?", nearest(label, names[:SHOWN_COLUMNS])) if label else None
+    return same[0] if same else close.group(1) if close else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- one column
@@ -216,6 +227,8 @@ def told_alone(column: Column, y: Labels) -> float:
         others[np.arange(len(y)), y] -= 1.0
         others += np.bincount(y, minlength=K) * 1e-9  # a category of one row is told by the most frequent class
         return float(np.mean(np.argmax(others, axis=1) == y))
+    if len(y) < 4 * K:  # hardly a row a class
+        return float("nan")
     right, half, feature = 0, len(y) // 2, _for_trees(values)
     for learn, ask in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
         tree = DecisionTreeClassifier(max_leaf_nodes=max(4 * K, 16), random_state=0)

@@ -112,6 +112,25 @@ def test_all_faults_of_a_table_at_once():
     }  # fmt: skip
 
 
+def test_a_label_that_does_not_exist_and_columns_without_an_entry():
+    frame = table().assign(gone=np.nan, id=[f"C{i}" for i in range(N)])
+    [label, gone, text] = survey(frame.rename(columns={"y": " Label "}), "label", source="t").faults
+    assert str(label).startswith("t: label (--label): there is no column 'label'; did you mean ' Label '?")
+    assert label.options == ("--label", " Label ")
+    assert (gone.options, text.options) == (("--drop-column", "gone"), ("--drop-column", "id"))
+    assert "column 'gone' has no finite entry at all" in str(gone)
+    [nothing] = survey(frame, "", source="t").faults  # any column may be the label: none is judged as a feature
+    assert str(nothing) == "t: give label (--label), the column to predict (known: x, kind, y, gone, id)"
+    [wrong, *_] = survey(frame, "target", source="t").faults
+    assert (wrong.options, "there is no column 'target' (known" in str(wrong)) == ((), True)
+
+
+@pytest.mark.parametrize("rows", [60, 400])
+def test_many_classes_and_few_rows_are_surveyed_in_silence(rows):
+    frame = pd.DataFrame({"x": np.arange(rows) % 37, "y": [f"c{i % (rows // 2)}" for i in range(rows)]})
+    assert not survey(frame, "y").faults
+
+
 @pytest.mark.parametrize(
     ("names", "logged"),
     [

@@ -159,14 +159,15 @@ def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> s
     constant, rounds = constant_share(arena).mean, arena.results.last_round
     final = arena.reported(arena.final, arena.chosen)
     explored = (final.groupby("label")["explored"].mean() / rounds).to_dict()
+    theorems = _by_theorem(arena, final)
     idle = [r for r in rows if r.mistakes.mean >= constant or explored.get(r.label, 0.0) >= MOSTLY]
     if not idle:
         return ""
     reasons, open_ended = [], []
     for row in idle:
-        why = _why(row, explored.get(row.label, math.nan), bounds, rounds)
+        why = _why(row, explored.get(row.label, math.nan), bounds, rounds, by_theorem=row.label in theorems)
         if why:
-            reasons.append(f"{row.label} {why}")
+            reasons.append(f"{row.label}: {why}")
         else:
             open_ended.append(row.label)
     said = f"{joined([row.label for row in idle])} {'guesses' if len(idle) == 1 else 'guess'} or nearly so."
@@ -177,13 +178,21 @@ def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> s
     return said
 
 
-def _why(row: Standing, explored: float, bounds: pd.DataFrame, rounds: int) -> str:
+def _by_theorem(arena: Arena, final: pd.DataFrame) -> set[str]:
+    """Return the theory agents whose γ nobody wrote as a number: their theorem sets it."""
+    written = final.get("setting.gamma", pd.Series(None, index=final.index, dtype=object))
+    free = written.isna() | written.eq("theory")
+    return {str(label) for label in final.loc[free, "label"] if arena.results.groups.get(str(label)) == "theory"}
+
+
+def _why(row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, by_theorem: bool) -> str:
     parts = []
     if explored >= MOSTLY:
         parts.append(
             "learns nothing and plays at random in every round"
             if row.label == "uniform"
             else f"plays at random in {share(explored)} of the rounds"
+            + (f", as its theorem sets γ for {rounds:,} rounds" if by_theorem else "")
         )
     mine = bounds[(bounds["label"] == row.label) & (bounds["settings"] == row.settings)] if len(bounds) else bounds
     if len(mine) and bool(mine["vacuous"].all()):

@@ -83,8 +83,8 @@ def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[
     return page
 
 
-def board_page(sweeps: Sequence[Results], *, refresh: bool = False) -> str:
-    """Return the page of a board; with `refresh` it asks the server it came from for a newer one every few seconds."""
+def board_page(sweeps: Sequence[Results]) -> str:
+    """Return the page of a board."""
     data = board_data(sweeps)
     script = script_of("charts.js", "board.js")
     environment = jinja2.Environment(
@@ -97,9 +97,8 @@ def board_page(sweeps: Sequence[Results], *, refresh: bool = False) -> str:
         sweeps=count(len(sweeps), "sweep"),
         settings=count(len(data["columns"]["mean"]), "setting"),
         style=Markup(asset("page.css")),
-        policy=policy(script, connect="'self'" if refresh else "'none'"),
+        policy=policy(script),
         script=script,
-        refresh=refresh,
         unfinished=[f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
         data=json_text(data),
         terms=glossary.TERMS,

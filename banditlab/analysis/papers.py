@@ -28,8 +28,8 @@ from banditlab.errors import UsageError
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
-    "γ": r"$\gamma$", "×": r"$\times$", "≤": r"$\le$", "−": r"$-$", "–": "--", "µ": r"\textmu{}",
+    '"': r"{\char34}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
+    "γ": r"$\gamma$", "×": r"$\times$", "≤": r"$\le$", "−": r"$-$", "∞": r"$\infty$", "–": "--", "µ": r"\textmu{}",
     "†": r"$\dagger$", "‖": r"$\|$",
 }  # fmt: skip
 """What means something to LaTeX, or is not in every font it has."""
@@ -217,7 +217,8 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
     per = 100.0 if first.removesuffix("_low") in SHARES.get(name, set()) else 1.0
     values = [row[first], row[second]] if second else [row[first]]
     if all(isinstance(value, str) for value in values):
-        return rf"\texttt{{{tex(values[0])}}}" if key == "setting" and values[0] else tex(str(values[0]))
+        arguments = values[0].partition("(")[2].removesuffix(")") if key == "setting" else ""
+        return rf"\texttt{{{tex(arguments)}}}" if arguments else tex("" if key == "setting" else values[0])
     if pd.isna(values[0]) or (first.startswith("behind_first") and row["behind_first"] == 0):
         return "--"
     shown = [_number(first, per, float(value)) for value in values]

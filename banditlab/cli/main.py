@@ -375,8 +375,8 @@ def list_(
     ] = "agents",
     lab: Lab = None,
 ) -> None:
-    """List what is there, a line each."""
-    _open_labs(lab)
+    """List what is there, a line each; in a lab's folder, what the lab has, too."""
+    _open_labs(lab or _lab_here())
     from banditlab.cli.listing import print_list
 
     print_list(kind)
@@ -465,6 +465,13 @@ def new_env(name: str) -> None:
 def _print_made(made: Any) -> None:
     for path in made if isinstance(made, list | tuple) else [made]:
         typer.echo(f"made {path}")
+
+
+def _lab_here() -> list[str]:
+    """Return the folder one stands in where it is a lab: it has runs/, and Python files in agents/ or envs/."""
+    here = Path(".")
+    found = (here / "runs").is_dir() and any(any((here / name).glob("*.py")) for name in ("agents", "envs"))
+    return [str(here)] if found else []
 
 
 def _open_labs(folders: list[str] | None) -> None:

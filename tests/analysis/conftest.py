@@ -176,8 +176,8 @@ class Browser:
     def __init__(self, driver: Any):
         self.driver = driver
 
-    def show(self, file: Path | str, size: tuple[int, int], *, dark: bool = False) -> None:
-        """Open a file (or an address) at that size, in light or dark; what was logged before is forgotten."""
+    def show(self, file: Path, size: tuple[int, int], *, dark: bool = False) -> None:
+        """Open a file at that size, in light or dark; what was logged before is forgotten."""
         metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -185,7 +185,8 @@ class Browser:
         self.driver.get("about:blank")
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
-        self.driver.get(file.as_uri() if isinstance(file, Path) else file)
+        self.driver.get(file.as_uri())
+        self._until("return document.URL === arguments[0] && document.readyState === 'complete'", file.as_uri())
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
@@ -203,9 +204,12 @@ class Browser:
     def near(self, selector: str) -> None:
         """Scroll to a part that is drawn when the reader comes near, and wait until it is."""
         self.run("arguments[0].scrollIntoView({block: 'center'})", self.one(selector))
-        end = time.monotonic() + 20
-        while not self.run("return document.querySelector(arguments[0]).querySelectorAll('svg path').length", selector):
-            assert time.monotonic() < end, f"{selector} was not drawn"
+        self._until("return document.querySelector(arguments[0]).querySelectorAll('svg path').length", selector)
+
+    def _until(self, script: str, *arguments: Any) -> None:
+        end = time.monotonic() + 30
+        while not self.run(script, *arguments):
+            assert time.monotonic() < end, f"not in 30 s: {script} {arguments}"
             time.sleep(0.05)
 
     def messages(self) -> list[str]:

@@ -46,7 +46,7 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     assert re.findall(r"\\(\w+rule)", ranking) == ["toprule", "midrule", "bottomrule"]
     assert "3 repetitions of 100 rounds" in ranking
     assert "Settings were chosen for each half of the repetitions on the other half" in ranking
-    assert r"\texttt{exploration(forecaster=\textquotedbl{}ogd\textquotedbl{}, gamma=0.1)} & 10.0 &" in ranking
+    assert r"\texttt{forecaster={\char34}ogd{\char34}, gamma=0.1} & 10.0 &" in ranking
     assert tex(HOSTILE) in ranking
     lines = [line for line in ranking.splitlines() if line.endswith(r" \\")]
     assert len({len(re.findall(r"(?<!\\)&", line)) for line in lines}) == 1

@@ -96,5 +96,7 @@ def test_a_hundred_thousand_runs(browser, folder_type, tmp_path):
     begin = time.perf_counter()
     browser.show(page, (1400, 900))
     assert browser.run("return document.documentElement.dataset.ready") == "true"
-    assert time.perf_counter() - begin < 4
+    took = time.perf_counter() - begin
+    print(f"{page.stat().st_size:,} bytes, opened in {took:.2f} s")
+    assert took < 4
     assert "10 of 10,000 settings" in browser.one("#shown").text

@@ -1,6 +1,6 @@
 // The board: filters and sorts the aggregated rows, draws those that are ticked, compares specs.
 document.documentElement.classList.add("js");
-let DATA = JSON.parse(document.getElementById("data").textContent);
+const DATA = JSON.parse(document.getElementById("data").textContent);
 const MOST = 200, KIND = { theory: "theory", practice: "practice", reference: "reference", baseline: "reference", adapter: "other libraries" };
 const state = { sweep: "", environment: "", label: "", group: "", since: "", line: "", text: "", best: true, key: "mean", up: true, xlog: true, ylog: true, ticked: new Set() };
 let rows = [], picked = false;
@@ -145,19 +145,3 @@ sift();
 specs();
 furniture();
 document.documentElement.dataset.ready = "true";
-
-// While a sweep plays, the page asks the place it came from (this machine) for its data again.
-if (document.querySelector("main").dataset.refresh) {
-  const again = async () => {
-    try {
-      const answer = await fetch("data.json", { cache: "no-store" });
-      if (answer.ok) {
-        DATA = await answer.json();
-        filters();
-        sift();
-      }
-    } catch { return; }  // the sweep has ended, and its server with it: what is shown stays
-    setTimeout(again, 3000);
-  };
-  setTimeout(again, 3000);
-}

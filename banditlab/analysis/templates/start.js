@@ -1,1 +1,1 @@
-document.documentElement.classList.add("js"); // before anything is laid out: what only stands in for the script is not shown
+document.documentElement.classList.add("js"); // before anything is laid out: room for what the script draws

@@ -72,10 +72,10 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
     """Send tasks, a few at a time, and yield what comes back; `flying` holds what was sent and has not come back."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
 
     environment = {name: os.environ.get(name, "1") for name in THREADS}
-    pool = get_reusable_executor(max_workers=jobs, timeout=IDLE_SECONDS, env=environment)
+    pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment)
     try:
         while queue or flying:
             while queue and len(flying) < IN_FLIGHT * jobs:
@@ -91,7 +91,7 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
                 yield outcomes, flying.pop(future)
     finally:
         if flying:  # interrupted, or broken: nobody waits for the rest
-            pool.shutdown(wait=True, kill_workers=True)
+            pool.terminate(kill_workers=True)
 
 
 def _done(task: Task, parent: int) -> list[Outcome]:

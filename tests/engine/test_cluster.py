@@ -205,12 +205,13 @@ id = "uniform"
 """
 
 
-def wait_for_runs(folder: Path, n: int) -> None:
+def wait_for_runs(folder: Path, n: int, process: subprocess.Popen[str]) -> None:
     from banditlab.results.reading import finished_runs
 
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while len(finished_runs(folder)) < n:
         assert time.monotonic() < until
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
 
 
@@ -219,27 +220,39 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
     """The driver is interrupted, then killed; then the scheduler is, for good. The same command does the rest."""
     (tmp_path / "tiny.toml").write_text(SPEC)
     rig.start(1)
-    line = ["run", "tiny.toml", "-o", "out", "--lab", "lab", "--no-report", "--cluster", rig.address, "--patience", "6"]
+    line = [
+        "run",
+        "tiny.toml",
+        "-o",
+        "out",
+        "--lab",
+        "lab",
+        "--no-report",
+        "--cluster",
+        rig.address,
+        "--patience",
+        "12",
+    ]
     done = 0
     for sign, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
         process = command(*line, cwd=tmp_path)
-        wait_for_runs(tmp_path / "out", done + 3)
+        wait_for_runs(tmp_path / "out", done + 3, process)
         process.send_signal(sign)
-        out, error = process.communicate(timeout=60)
+        out, error = process.communicate(timeout=300)
         assert process.returncode == code, (out, error)
         done = len(list_of_runs(tmp_path / "out"))
         assert done < 24
     process = command(*line, cwd=tmp_path)
-    wait_for_runs(tmp_path / "out", done + 2)
+    wait_for_runs(tmp_path / "out", done + 2, process)
     rig.kill("scheduler")
-    out, error = process.communicate(timeout=90)
+    out, error = process.communicate(timeout=300)
     assert process.returncode == 2, (out, error)
     assert len(error.splitlines()) == 1
-    assert "has not answered for 6 s; finished runs are stored, the same command does the rest" in error
+    assert "has not answered for 12 s; finished runs are stored, the same command does the rest" in error
     rig.end()
     rig.start(1)
     process = command(*line, cwd=tmp_path)
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=300)
     assert process.returncode == 0, (out, error)
     assert len(list_of_runs(tmp_path / "out")) == 24
     assert "there already" in out

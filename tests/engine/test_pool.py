@@ -65,3 +65,14 @@ def test_a_killed_worker_costs_and_blames_nobody(
     outcomes = [outcome for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
     assert not any(outcome.failure for outcome in outcomes)
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine}
+
+
+@pytest.mark.slow
+def test_a_users_own_joblib_goes_on(small: Any, tmp_path: Any) -> None:
+    """The processes are those that joblib's Parallel uses in the same program, before and after."""
+    from joblib import Parallel, delayed
+
+    for number in range(2):
+        assert Parallel(n_jobs=2)(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        assert small(norm_bounds=[]).run(tmp_path / str(number), jobs=2).played == 6
+    assert Parallel(n_jobs=2)(delayed(abs)(i) for i in (-1, 2)) == [1, 2]

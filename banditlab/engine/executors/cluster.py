@@ -19,6 +19,7 @@ import logging
 import os
 import pickle
 import queue
+import threading
 import time
 import uuid
 import warnings
@@ -108,6 +109,8 @@ class Cluster(Executor):
         self.workers: dict[str, int] = {}  # threads of those that are there, by address
         self.heartbeats: dict[str, tuple[Any, float]] = {}
         self.admitted: set[str] = set()
+        self.greeting: set[str] = set()  # those that were asked what they are
+        self.greeted: queue.SimpleQueue[tuple[list[str], dict[str, Any]]] = queue.SimpleQueue()
         self.refused: dict[str, str] = {}  # why a worker gets no tasks
         self.deaths = self.deaths_since = self.most = 0
         self.looked, self.pause = -1e9, LOOK
@@ -153,9 +156,9 @@ class Cluster(Executor):
     def close(self) -> None:
         """Cancel what is left and leave the cluster; one that was started here ends."""
         super().close()
-        with contextlib.suppress(Exception):
-            if self.flying and self.client.status == "running":
-                self.client.cancel([flight.future for flight in self.flying.values()], force=True)
+        for flight in self.flying.values():
+            with contextlib.suppress(Exception):
+                flight.future.release()  # not cancel, which waits for an answer
         self.flying.clear()
         self.link.close()
 
@@ -164,13 +167,14 @@ class Cluster(Executor):
     def _wait_for_the_first(self) -> None:
         """Wait until a worker is there that has this package."""
         while not self._good():
-            self._look()
-            if time.monotonic() - self.moved > self.patience:
-                why = "; ".join(dict.fromkeys(self.refused.values())) or "no worker has come up"
+            why = "; ".join(dict.fromkeys(self.refused.values()))
+            if self.refused and len(self.refused) == len(self.workers):
+                raise ClusterError(f"{self.link.name}: {why}")
+            if time.monotonic() - self.moved > self.patience and not self.greeting:
+                why = why or "no worker has come up"
                 raise ClusterError(f"{self.link.name}: no worker to play on within {self.patience:g} s ({why})")
-            if self.refused and not self._good() and len(self.refused) == len(self.workers):
-                raise ClusterError(f"{self.link.name}: {'; '.join(dict.fromkeys(self.refused.values()))}")
             time.sleep(0.05)
+            self._look()
         self.moved = time.monotonic()
 
     def _good(self) -> list[str]:
@@ -214,13 +218,29 @@ class Cluster(Executor):
         for address, each in found.items():
             if self.heartbeats.get(address, (None,))[0] != each["last_seen"]:
                 self.heartbeats[address] = each["last_seen"], time.monotonic()
-        self._admit([each for each in found if each not in self.admitted and each not in self.refused])
+        known = self.admitted | self.refused.keys() | self.greeting
+        self._greet([address for address in found if address not in known])
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._admit(*self.greeted.get_nowait())
         self.most = max(self.most, len(self.workers))
         self.jobs = max(1, sum(self.workers[address] for address in self._good()))
 
-    def _admit(self, new: list[str]) -> None:
-        """Ask new workers what they are, and give those that are as they should be the files that were sent so far."""
-        for address, said in self.link.run(remote.hello, workers=new, seconds=HELLO).items():
+    def _greet(self, new: list[str]) -> None:
+        """Ask new workers what they are. They import the package then, for seconds, and nobody else waits for that."""
+        if new:
+            self.greeting |= set(new)
+            threading.Thread(target=self._ask_what_they_are, args=(new,), daemon=True).start()
+
+    def _ask_what_they_are(self, new: list[str]) -> None:
+        self.greeted.put((new, self.link.run(remote.hello, workers=new, seconds=HELLO)))
+
+    def _admit(self, new: list[str], answers: dict[str, Any]) -> None:
+        """Give workers that are as they should be the files that were sent so far; the others get no tasks."""
+        self.greeting -= set(new)
+        for address, said in answers.items():
+            if address not in self.workers:  # gone meanwhile
+                continue
             if _is_silence(said):
                 continue  # it is asked again
             if not isinstance(said, dict):
@@ -558,8 +578,12 @@ class _Link:
         except Exception:
             if len(workers) == 1:
                 return {}
-        each = [self.run(function, *arguments, workers=[one], seconds=ANSWER) for one in workers]
-        return {address: said for found in each for address, said in found.items()}
+        found: dict[str, Any] = {}
+        until = time.monotonic() + seconds
+        for one in workers:  # who of them is silent
+            if time.monotonic() < until:
+                found |= self.run(function, *arguments, workers=[one], seconds=min(seconds, ANSWER))
+        return found
 
     def dashboard(self) -> str:
         """Return the address of Dask's own page, "" where there is none."""

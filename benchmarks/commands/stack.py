@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,6 +187,6 @@ def write(lines: list[Line]) -> None:
     text = page.read_text()
     table = "\n".join(markdown(group, head=i == 0) for i, group in enumerate(by_table(lines)))
     for name, filled in (("tables", table), ("summary", summary(lines))):
-        pattern = rf"(<!-- table: {name} -->\n).*?(<!-- end -->)"
-        text = re.sub(pattern, lambda m, filled=filled: f"{m[1]}{filled}\n{m[2]}", text, flags=re.DOTALL)
+        before, begin, rest = text.partition(f"<!-- table: {name} -->\n")
+        text = before + begin + filled + "\n" + rest[rest.index("<!-- end -->") :]
     page.write_text(text)

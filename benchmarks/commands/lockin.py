@@ -11,7 +11,7 @@ import numpy as np
 from banditlab import Problem, make_agent
 from banditlab.players.actor import Trace
 
-AGENTS = ("fastcb", "squarecb", "lints", "linucb", "epsilon-greedy-direct")
+AGENTS = ("fastcb", "squarecb", "lints", "linucb", "epsilon-greedy-direct", "stackcb")
 ROUNDS, AHEAD = 20_000, 0.10
 
 

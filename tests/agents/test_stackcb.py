@@ -111,7 +111,7 @@ class Slow:
         return p
 
     def learn(self, x, k, hit):
-        r = np.clip(self.teach(x, k, hit), 0.02, 0.95)
+        r = min(self.teach(x, k, hit), 0.95)
         self.rounds.append((x, k, hit))
         self.G = max(0.0, self.G + (math.log(0.5) if hit else math.log((1 - r / 2) / (1 - r))))
         self.clean = self.clean + 1 if self.G > 0 else 0

@@ -7,7 +7,7 @@ import pytest
 
 from banditlab.numerics.jit import njit
 from banditlab.numerics.simd import eight, put
-from banditlab.numerics.simd_math import exp, expm1, exponentials, inverse, inverse_root, log
+from banditlab.numerics.simd_math import cosine, exp, expm1, exponentials, inverse, inverse_root, log, sine, turned
 
 
 @njit(cache=False)
@@ -125,3 +125,23 @@ def test_the_exponential_is_numpys_to_two_units():
     out = np.empty_like(z)
     expm1_of(z, out)
     np.testing.assert_allclose(out, np.expm1(z), rtol=4.5e-16)
+
+
+@njit(cache=False)
+def circled(t, c, s):
+    for i in range(0, t.shape[0], 8):
+        part = turned(eight(t, i))
+        put(c, i, cosine(part))
+        put(s, i, sine(part))
+
+
+def test_cosine_and_sine_of_turns():
+    rng = np.random.default_rng(7)
+    t = np.concatenate(
+        [rng.uniform(-3, 3, 4000), rng.uniform(-1e6, 1e6, 96), [0.0, 0.25, 0.5, -0.5, 1.0, -0.25, 1e9, 0.125]]
+    )
+    c, s = np.empty_like(t), np.empty_like(t)
+    circled(t, c, s)
+    angle = 2 * np.pi * (t - np.rint(t))
+    np.testing.assert_allclose(c, np.cos(angle), rtol=0, atol=2e-14)
+    np.testing.assert_allclose(s, np.sin(angle), rtol=0, atol=2e-14)

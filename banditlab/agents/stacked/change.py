@@ -1,9 +1,9 @@
 """Has what is learnt ceased to hold? A likelihood-ratio CUSUM on an agent's own calibration (Page, Biometrika 1954).
 
 p is the probability with which a round's action was said to be right, y = 1 if it was. G adds the log likelihood ratio of "it
-is right half as often as said" against "as often as said": ln(1/2) if y = 1, ln((1 - r/2) / (1 - r)) if not, r the p clipped
-to [.02, .95]; below 0 it starts again from 0. Where the p are right, e^{G's sum} is a martingale of mean 1, so that from any
-given start G passes h before it is back at 0 with probability e^{-h} at most, whatever the stream (Ville's inequality).
+is right half as often as said" against "as often as said": ln(1/2) if y = 1, ln((1 - r/2) / (1 - r)) if not, r = min(p, .95);
+below 0 it starts again from 0. Where the p are right, the exponential of what is added up is a supermartingale, so that from
+where G is 0 it passes h before it is back there with probability e^{-h} at most, whatever the stream (Ville's inequality).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 
 from banditlab.numerics.jit import inline
 
-LOWEST, HIGHEST = 0.02, 0.95
+HIGHEST = 0.95
 
 
 @inline
 def cusum(G, p, correct):
     """Return the new G, at least 0."""
-    r = max(LOWEST, min(HIGHEST, p))
+    r = min(HIGHEST, p)
     return max(0.0, G + (math.log(0.5) if correct else math.log((1.0 - 0.5 * r) / (1.0 - r))))

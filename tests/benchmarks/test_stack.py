@@ -1,0 +1,63 @@
+"""The comparison of stackcb with fastcb: what is counted and written; no round is played here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from banditlab.errors import UsageError
+from benchmarks.commands import stack
+
+
+def lines(name: str, held: bool, mistakes: list[tuple[float, ...]]) -> list[stack.Line]:
+    return [
+        stack.Line(name, held, 100, 3, 2, player, m, 1.0, 0) for player, m in zip(stack.PLAYERS, mistakes, strict=True)
+    ]
+
+
+FIRST = lines("one", False, [(20.0, 24.0), (10.0, 30.0), (15.0, 12.0), (40.0, 40.0), (10.0, 12.0)])
+SECOND = lines("two", True, [(10.0, 10.0), (20.0, 20.0), (20.0, 20.0), (20.0, 20.0), (12.0, 13.0)])
+
+
+def test_the_best_other_is_chosen_on_the_first_half_and_compared_on_the_second() -> None:
+    assert stack.lead(FIRST) == pytest.approx(12.0 - 30.0)
+    assert stack.lead(SECOND) == pytest.approx(3.0)
+
+
+def test_summary_counts_what_the_table_shows() -> None:
+    said = stack.summary([*FIRST, *SECOND])
+    everything, held = said.split("\n\n")
+    assert everything.startswith("All 2 tables")
+    assert held.startswith("Held 1 tables")
+    assert f"stackcb {np.sqrt(11.0 / 22.0 * 12.5 / 10.0):.3f}. " in everything
+    assert "within 0.5 points of the best other on 1 of 2, more than 2 behind on 1" in everything
+
+
+def test_files_are_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "RESULTS", tmp_path)
+    page = tmp_path / "default-agent.md"
+    page.write_text("before\n<!-- table: tables -->\nold\n<!-- end -->\n<!-- table: summary -->\n<!-- end -->\nafter\n")
+    stack.write([*FIRST, *SECOND])
+    text = page.read_text()
+    assert "old" not in text
+    assert text.startswith("before\n<!-- table: tables -->\n| table |")
+    assert "| two (held) | 100 | 3 | 2 | 10.0 | 20.0 | 20.0 | 20.0 | 12.5 | +3.0 |\n<!-- end -->" in text
+    assert text.endswith("<!-- end -->\nafter\n")
+    rows = (tmp_path / "default-agent.csv").read_text().splitlines()
+    assert rows[0] == "table,held,rounds,n_classes,n_features,player,mean,standard_error,mistakes,changes"
+    assert rows[5] == "one,False,100,3,2,stackcb,11.000,1.000,10.00 12.00,0"
+    assert len(rows) == 11
+
+
+def test_fourier_features_have_norm_one() -> None:
+    Z = stack.fourier(np.random.default_rng(0).standard_normal((40, 3)), 5)
+    assert Z.shape == (40, 600)
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0)
+    assert np.linalg.norm(Z, axis=1).max() <= 1.0
+
+
+def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no \.csv\.gz file"):
+        stack.main(tables=str(tmp_path))

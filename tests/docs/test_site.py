@@ -76,6 +76,8 @@ def test_every_name_of_the_front_door_has_an_entry_that_says_all() -> None:
         assert "Source: `banditlab/" in entry
         if inspect.isclass(thing) and issubclass(thing, Exception):
             continue
+        if re.search(rf"`{name}\.\w+` gives", said):  # nobody calls its constructor
+            continue
         named = [p.name for p in inspect.signature(thing).parameters.values() if p.kind is not p.VAR_KEYWORD]
         gaps += [f"{name}: {parameter}" for parameter in named if not re.search(rf"\b{parameter}\b", said)]
         if inspect.isfunction(thing) and "Raises\n---" not in said:

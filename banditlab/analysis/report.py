@@ -81,6 +81,11 @@ class Section:
 def write_report(out: str | os.PathLike[str]) -> Path:
     """Write the report of a results folder, finished or not, and return the path of its report.html.
 
+    Parameters
+    ----------
+    out
+        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it.
+
     Raises
     ------
     UsageError

@@ -479,7 +479,7 @@ def _open_labs(folders: list[str] | None) -> None:
     from banditlab.registry import lab_around, registry
 
     around = None if folders else lab_around()
-    for folder in folders or ([] if around is None else [around]):
+    for folder in folders or ([] if around is None else [str(around)]):
         registry().open_lab(folder)
 
 

@@ -45,13 +45,41 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
 
 
 def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generator = 0, **settings: Any) -> Forecaster:
-    """Return the forecaster with this id, ready for its first round; parameters and errors as in `make_agent`."""
+    """Return the forecaster with this id, ready for its first round.
+
+    Parameters
+    ----------
+    id_
+        As `banditlab list forecasters` shows it, for instance "folklore".
+    problem
+        d, K, R and, where a setting needs it, the horizon.
+    seed
+        Of its generator, 0 or above, or a generator itself; most forecasters draw nothing.
+    settings
+        The constructor's, by name.
+
+    Raises
+    ------
+    UsageError
+        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+    IncompatibleError
+        The forecaster cannot meet the problem.
+    """
     player = _player("forecasters", id_, problem, seed, settings)
     return player  # type: ignore[return-value]  # the registry's kind says so
 
 
 def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
     """Return the environment with this id, its episode `rounds` long; play it with `banditlab.play` or Gymnasium's loop.
+
+    Parameters
+    ----------
+    id_
+        As `banditlab list envs` shows it, for instance "banditlab/Digits-v0".
+    rounds
+        T, the length of its episode, at least 1.
+    settings
+        The constructor's, by name.
 
     Raises
     ------

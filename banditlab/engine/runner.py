@@ -114,7 +114,7 @@ class _Score:
 
     def add(self, trace: Trace, y: NDArray[np.int64], seconds: float, loss: float | None = None) -> None:
         """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
-        wrong = 1.0 - (trace.p_true if self.labelled else trace.correct)
+        wrong: Floats = 1.0 - (trace.p_true if self.labelled else trace.correct.astype(np.float64))
         new = self.first.among(self.rounds, len(y))
         self.first.add(self.rounds, wrong[:new])
         self.first_mistakes += int(new - np.count_nonzero(trace.correct[:new]))

@@ -111,6 +111,8 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
 
     Parameters
     ----------
+    path
+        A TOML file; paths in its environments are relative to its folder.
     overrides
         Texts "key=value" that replace what the file says, dots going inside ("agent.0.gamma=0.1"); the value is read as TOML.
 
@@ -138,7 +140,20 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
 
 
 def make_spec(data: dict[str, Any], where: str) -> Spec:
-    """Validate plain data as a spec; `where` is named in errors."""
+    """Validate plain data as a spec.
+
+    Parameters
+    ----------
+    data
+        What a spec file says, as a dictionary.
+    where
+        What is named in errors, for instance the file.
+
+    Raises
+    ------
+    UsageError
+        One line that names the key and what is allowed: an unknown key, a value out of range.
+    """
     try:
         spec = Spec.model_validate(data)
     except ValidationError as failure:

@@ -23,6 +23,7 @@ from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
 from banditlab.validation import at_least
 
+_GLOBAL: Any = np.random  # NumPy's stubs leave out how its global generator is exchanged
 UNBOUNDED = 1e30
 """A bound of a Box at least this large bounds nothing: float32's largest number stands for infinity in many."""
 SLACK = 1e-6
@@ -253,13 +254,13 @@ class _GlobalDraws:
         self._numpy, self._python = np.random.MT19937(seed), random.Random(seed).getstate()
 
     def __enter__(self) -> None:
-        self._others = np.random.get_bit_generator(), random.getstate()
-        np.random.set_bit_generator(self._numpy)
+        self._others = _GLOBAL.get_bit_generator(), random.getstate()
+        _GLOBAL.set_bit_generator(self._numpy)
         random.setstate(self._python)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._python = random.getstate()
-        np.random.set_bit_generator(self._others[0])
+        _GLOBAL.set_bit_generator(self._others[0])
         random.setstate(self._others[1])
 
 
@@ -268,7 +269,7 @@ def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a later version exists, that it renders: not what is asked here
-            return cast("gymnasium.Env[Any, Any]", gymnasium.make(name, disable_env_checker=True, **options))
+            return gymnasium.make(name, disable_env_checker=True, **options)
     except ModuleNotFoundError as error:
         missing = error.name or name.partition(":")[0]
         raise UsageError(f"{name}: no module is called {missing!r}; install the package that has it") from error

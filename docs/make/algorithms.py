@@ -73,7 +73,7 @@ measured of it.
 def _index(kind: str, found: list[tuple[str, Any]]) -> str:
     rows = "\n".join(f"| [`{id_}`]({stem(id_)}.md) | {docstrings.inline(cls.summary)} |" for id_, cls in found)
     names = "\n".join(stem(id_) for id_, _ in found)
-    return f"""# {TITLES[kind]}
+    return f"""# {TITLES.get(kind, kind.capitalize())}
 
 | id | |
 |---|---|
@@ -110,7 +110,6 @@ def page(kind: str, id_: str, cls: Any) -> str:
 
 def _facts(kind: str, id_: str, cls: Any) -> str:
     door = cls.__module__.split(".")[1]
-    door = {"agents": "agents", "forecasters": "forecasters", "boosting": "boosting", "envs": "envs"}[door]
     rows = [("id", f"`{id_}`"), ("class", f"[`banditlab.{door}.{cls.__name__}`](../../api/banditlab.{door}.md)")]
     if kind != "envs":
         feedback = getattr(cls, "feedback", "")

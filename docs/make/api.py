@@ -24,6 +24,8 @@ DOORS = {
     "banditlab.engine": "The engine",
     "banditlab.analysis": "Reading results",
     "banditlab.results": "The results folder",
+    "banditlab.policy": "Policies",
+    "banditlab.regression": "Regression",
     "banditlab.estimator": "scikit-learn",
     "banditlab.registry": "The registry",
     "banditlab.losses": "Losses",

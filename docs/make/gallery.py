@@ -50,11 +50,11 @@ def page(file: Path) -> str:
     parts.append(f"Source: [`analysis/{file.name}`](../../analysis/{file.name}).")
     if (ROOT / "docs" / "results" / f"{name}.md").is_file():
         parts.append(f"What came out, in words: [{name}](../results/{name}.md).")
-    pictures = [f for f in sorted((ROOT / "docs" / "images").glob("*.png")) if _belongs(f.stem, name)]
+    pictures = [f for f in sorted((ROOT / "docs" / "images").glob("*.png")) if _is_of(f.stem, file)]
     if pictures:
         parts.append("## Pictures")
         parts += [f"![{f.stem}](../images/{f.name})" for f in pictures]
-    tables = [f for f in sorted((ROOT / "docs" / "results").glob("*.csv")) if _belongs(f.stem, name)]
+    tables = [f for f in sorted((ROOT / "docs" / "results").glob("*.csv")) if _is_of(f.stem, file)]
     if tables:
         parts.append("## Tables")
         parts += [_table(f) for f in tables]
@@ -63,6 +63,11 @@ def page(file: Path) -> str:
 
 def _name(file: Path) -> str:
     return file.stem.replace("_", "-")
+
+
+def _is_of(stem: str, file: Path) -> bool:
+    """Return whether a table or picture is a notebook's: by its name, or because the notebook writes it by name."""
+    return _belongs(stem, _name(file)) or f'"{stem}' in file.read_text("utf-8")
 
 
 def _belongs(stem: str, name: str) -> bool:

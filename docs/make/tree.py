@@ -68,9 +68,13 @@ def _without_empty_patterns(text: str, folder: Path, wanted: Iterable[Path]) -> 
     """Return a page without the patterns of its tables of contents that no page matches yet."""
     beside = [page.relative_to(folder) for page in wanted if page.is_relative_to(folder)]
 
+    def matches(pattern: str) -> bool:
+        depth = len(Path(pattern).parts)  # a star stops at a folder, as Sphinx has it
+        return any(len(page.parts) == depth and page.match(f"{pattern}.md") for page in beside)
+
     def kept(block: re.Match[str]) -> str:
         lines = block.group().split("\n")
-        return "\n".join(line for line in lines if "*" not in line or any(page.match(f"{line}.md") for page in beside))
+        return "\n".join(line for line in lines if "*" not in line or matches(line))
 
     return re.sub(r"^```\{toctree\}\n.*?^```", kept, text, flags=re.MULTILINE | re.DOTALL)
 

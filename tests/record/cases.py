@@ -355,6 +355,7 @@ ENVIRONMENTS: dict[str, list[Settings]] = {
     "lab/SynSepSmall-v0": [{}, {"noise_rate": 0.1}],
 }
 """Relative paths are those of files that the record writes for itself."""
+UNRECORDED = {"banditlab/Gymnasium-v0": "its numbers are another package's, whose version is part of a run's identity"}
 
 LAB: dict[str, dict[str, list[Case]]] = {
     "agents": {"lab-linucb": [("three", {}), ("five", {"regularization": 1.0, "confidence": 0.3})]}

@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError, nearest
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.actor import KernelActor
 from banditlab.players.agent import Agent
+from banditlab.players.inputs import TOLERANCE
 from banditlab.policy.choice import Name, Record
 from banditlab.policy.growing import grown
 
@@ -38,10 +41,17 @@ class Core:
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
-        self.agent, self.classes, self.rng = agent, list(classes), rng
+        self.classes, self.rng = list(classes), rng
+        self._take(agent)
         self.retired: set[int] = set()
         self.generation = self.decisions = self.answered = self.right = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
+
+    def _take(self, agent: Agent) -> None:
+        """Play with this agent. Where its verbs are kernels they are called at once: a context is checked here already."""
+        self.agent: Any = agent
+        self._quick = isinstance(agent, KernelActor) and type(agent).view is KernelActor.view
+        self._reach = (agent.problem.radius * (1.0 + TOLERANCE)) ** 2
 
     # ------------------------------------------------------------------------------------------------------------ classes
 
@@ -97,7 +107,7 @@ class Core:
             return
         if type(name) is not type(self.classes[0]):
             raise UsageError(f"the classes' names are of type {type(self.classes[0]).__name__}, got {name!r}")
-        self.agent = grown(self.agent)
+        self._take(grown(self.agent))
         self._places[name] = len(self.classes)
         self.classes.append(name)
         self.generation += 1
@@ -115,8 +125,10 @@ class Core:
     # ------------------------------------------------------------------------------------------------- decide and learn
 
     def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Choose a class at the context x (d,) among those of the mask (K,)."""
-        decision = self.agent.act(x)
+        """Choose a class at the context x (d,), finite, among those of the mask (K,)."""
+        x = as_contexts(x)
+        agent = self.agent
+        decision = agent.act_at(x) if self._quick and x @ x <= self._reach else agent.act(x)
         action, p = decision.action, decision.probabilities
         if mask is not None:
             action, p = self._cut(action, p, mask)
@@ -142,7 +154,11 @@ class Core:
     def learn(self, record: Record, correct: bool) -> None:
         """Learn whether the action of a decision was right."""
         if record.generation == self.generation:
-            self.agent.learn(record.context, record.decision(), correct)
+            x, agent = as_contexts(record.context), self.agent
+            if self._quick and x @ x <= self._reach:
+                agent.learn_at(x, record.decision(), correct)
+            else:
+                agent.learn(x, record.decision(), correct)
         self.answered += 1
         self.right += correct
 

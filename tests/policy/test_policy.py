@@ -63,6 +63,14 @@ def test_late_feedback_out_of_order_is_what_the_agent_itself_would_learn(policy:
     assert policy.describe()["feedback"] == 20
 
 
+def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) -> None:
+    before = policy._core.agent.to_bytes()
+    for x in (np.full(6, np.nan), np.full(6, 1e200), np.ones(5), np.full(6, 10.0)):
+        with pytest.raises(UsageError, match="context"):
+            policy._core.choose(x, None)
+    assert policy._core.agent.to_bytes() == before
+
+
 def test_feedback_counts_once_and_is_a_bit(policy: Policy) -> None:
     choice = policy.decide(ROW)
     before = policy._core.agent.to_bytes()

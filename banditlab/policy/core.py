@@ -140,7 +140,8 @@ class Core:
 
     def _is_context(self, x: NDArray[np.float64]) -> bool:
         """Return whether compiled code may read x: (d,), of norm at most R, which NaN is not."""
-        return x.shape == self._shape and bool(np.dot(x, x) <= self._reach)
+        with np.errstate(over="ignore"):
+            return x.shape == self._shape and bool(np.dot(x, x) <= self._reach)
 
     def _require(self, record: Record) -> None:
         """Refuse a decision, out of a log or file of somebody else's, that this agent cannot have taken."""

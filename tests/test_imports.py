@@ -50,7 +50,8 @@ ALLOWED: dict[str, set[str]] = {
         "registry",
         "validation",
     },
-    "policy": BASE | {"policy", "doors", "registry", "players", "results", "engine", "envs", "analysis", ""},
+    "policy": BASE
+    | {"policy", "doors", "numerics", "registry", "players", "results", "engine", "envs", "analysis", ""},
     "cli": BASE | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""

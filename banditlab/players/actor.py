@@ -239,6 +239,15 @@ class KernelActor(RoundActor):
         action, explored = answer if isinstance(answer, tuple) else (answer, False)
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
 
+    def act_at(self, x: Floats) -> Decision:
+        """Do as `act` at a context (d,) that is known to be one: read-only, finite, of norm at most R. Nothing is checked."""
+        return self._decide(x, self.rng.random(2))
+
+    def learn_at(self, x: Floats, decision: Decision, outcome: Any) -> None:
+        """Do as `learn` of a decision that `act_at` returned at the context x (d,). Nothing is checked, or written to."""
+        action, p, explored, payload = decision
+        self._receive(x, Decision(action, p.copy(), explored, payload.copy()), outcome)
+
     def _receive(self, view: Any, decision: Decision, outcome: Any) -> None:
         action, p, _, payload = decision
         self.kernels()[1](self.state, view, action, p, payload, outcome)

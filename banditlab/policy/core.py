@@ -16,12 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError, nearest
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.actor import KernelActor
 from banditlab.players.agent import Agent
+from banditlab.players.inputs import TOLERANCE
 from banditlab.policy.choice import Name, Record
 from banditlab.policy.growing import grown
 
 CHOSEN_IN_PAYLOAD = ("epsilon-greedy-direct", "newtron", "pnewtron")
 """Agents whose payload holds numbers of the class they chose: another cannot be put in its place."""
+CLASS_IN_PAYLOAD = ("banditron",)
+"""Agents whose payload begins with a class."""
 
 
 class Core:
@@ -38,10 +43,18 @@ class Core:
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
-        self.agent, self.classes, self.rng = agent, list(classes), rng
+        self.classes, self.rng = list(classes), rng
+        self._take(agent)
         self.retired: set[int] = set()
         self.generation = self.decisions = self.answered = self.right = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
+
+    def _take(self, agent: Agent) -> None:
+        """Play with this agent. Where its verbs are kernels they are called at once: a context is checked here already."""
+        self.agent: Any = agent
+        self._quick = isinstance(agent, KernelActor) and type(agent).view is KernelActor.view
+        self._shape = (agent.problem.n_features,)
+        self._reach = (agent.problem.radius * (1.0 + TOLERANCE)) ** 2
 
     # ------------------------------------------------------------------------------------------------------------ classes
 
@@ -97,7 +110,7 @@ class Core:
             return
         if type(name) is not type(self.classes[0]):
             raise UsageError(f"the classes' names are of type {type(self.classes[0]).__name__}, got {name!r}")
-        self.agent = grown(self.agent)
+        self._take(grown(self.agent))
         self._places[name] = len(self.classes)
         self.classes.append(name)
         self.generation += 1
@@ -115,13 +128,31 @@ class Core:
     # ------------------------------------------------------------------------------------------------- decide and learn
 
     def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Choose a class at the context x (d,) among those of the mask (K,)."""
-        decision = self.agent.act(x)
+        """Choose a class at the context x (d,), finite, among those of the mask (K,)."""
+        x = as_contexts(x)
+        agent = self.agent
+        decision = agent.act_at(x) if self._quick and self._is_context(x) else agent.act(x)
         action, p = decision.action, decision.probabilities
         if mask is not None:
             action, p = self._cut(action, p, mask)
         self.decisions += 1
         return Record(x, action, p, decision.explored, _payload(self.agent, decision.payload), self.generation)
+
+    def _is_context(self, x: NDArray[np.float64]) -> bool:
+        """Return whether compiled code may read x: (d,), of norm at most R, which NaN is not."""
+        with np.errstate(over="ignore"):
+            return x.shape == self._shape and bool(np.dot(x, x) <= self._reach)
+
+    def _require(self, record: Record) -> None:
+        """Refuse a decision, out of a log or file of somebody else's, that this agent cannot have taken."""
+        K, s = len(self.classes), record.payload
+        fits = 0 <= record.action < K and record.probabilities.shape == (K,) and record.context.shape == self._shape
+        size = getattr(self.agent, "payload_size", None)
+        fits = fits and (s is None or size is None or s.shape == (size,)) and not (s is None and self._quick)
+        if fits and s is not None and self.agent.id in CLASS_IN_PAYLOAD:
+            fits = bool(0 <= s[0] < K)  # compiled code takes it for a place
+        if not fits:
+            raise UsageError(f"a decision that is none of this {self.agent.id}'s: its shapes, action or payload")
 
     def _cut(self, action: int, p: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64]]:
         kept = np.where(mask, p, 0.0)
@@ -142,7 +173,12 @@ class Core:
     def learn(self, record: Record, correct: bool) -> None:
         """Learn whether the action of a decision was right."""
         if record.generation == self.generation:
-            self.agent.learn(record.context, record.decision(), correct)
+            x, agent = as_contexts(record.context), self.agent
+            self._require(record)
+            if self._quick and self._is_context(x):
+                agent.learn_at(x, record.decision(), correct)
+            else:
+                agent.learn(x, record.decision(), correct)
         self.answered += 1
         self.right += correct
 

@@ -42,6 +42,7 @@ class Policy:
         self._lock = threading.RLock()
         self._log, self._every = log, snapshot_every
         self._batch: list[Event] | None = None
+        self._ids: list[str] = []
         self._stale = self._closed = False
         self._take(parts)
         self._seq, self._at, self._kept = 0, 0.0, 0
@@ -229,8 +230,8 @@ class Policy:
     def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Choice:
         core = self._core
         record = core.choose(x, mask)
-        name, p = os.urandom(16).hex(), record.probabilities
-        seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask))
+        name, p = self._new_id(), record.probabilities
+        seq = 0 if self._log is None else self._store(lambda seq, at: Decided(seq, name, at, record, mask))
         if len(self._open) >= self._most:
             del self._open[next(iter(self._open))]
         self._open[name] = (seq, record)
@@ -238,6 +239,13 @@ class Policy:
         return Choice(
             name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True))
         )
+
+    def _new_id(self) -> str:
+        """Return 128 random bits as text; the operating system is asked for many at a time."""
+        if not self._ids:
+            drawn = os.urandom(16 * 64).hex()
+            self._ids = [drawn[i : i + 32] for i in range(0, len(drawn), 32)]
+        return self._ids.pop()
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 
@@ -268,7 +276,8 @@ class Policy:
             self._open.pop(id, None)
             if self._batch is not None:
                 self._answered_now.add(id)
-            self._store(lambda place, at: Answered(place, seq, at, bit))
+            if self._log is not None:
+                self._store(lambda place, at: Answered(place, seq, at, bit))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
         """Give feedback on many choices, with one commit for all; return for each what is wrong with it, None if nothing."""

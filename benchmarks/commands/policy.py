@@ -181,8 +181,8 @@ def loads(file: Path, folder: Path, rows: list[dict[str, Any]], seconds: int) ->
         ]
     table = markdown_table(["server", "connections", "requests/s", "p50, ms", "p99, ms", "refused"], lines)
     return (
-        "## Served\n\nOne process on one core, `wrk` on another; decisions and their feedback in turns. VW's package for Python "
-        "brings no program, so its daemon could not be measured: the peer is its library (`--cb_explore 10 --squarecb`, first "
+        "## Served\n\nOne process on one core, `wrk` on another; decisions and feedback in turns. VW's package for Python "
+        "brings no program, so its daemon was not measured: the peer is its library (`--cb_explore 10 --squarecb`, first "
         f"order) behind the same starlette and uvicorn.\n\n{table}"
     )
 

@@ -17,6 +17,7 @@ import pytest
 
 from banditlab import Policy, Problem, make_agent
 from banditlab.errors import HorizonRequiredError, UnknownDecisionError, UsageError
+from banditlab.policy.choice import Record
 from banditlab.policy.container import read
 from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core
 from banditlab.policy.growing import GROWING, grown
@@ -61,6 +62,32 @@ def test_late_feedback_out_of_order_is_what_the_agent_itself_would_learn(policy:
         twin.learn(*decisions[i], bit)
     assert policy._core.agent.to_bytes() == twin.to_bytes()
     assert policy.describe()["feedback"] == 20
+
+
+def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) -> None:
+    before = policy._core.agent.to_bytes()
+    for x in (np.full(6, np.nan), np.full(6, 1e200), np.ones(5), np.full(6, 10.0)):
+        with pytest.raises(UsageError, match="context"):
+            policy._core.choose(x, None)
+    record = policy._core.choose(policy._encoder.encode(ROW), None)
+    before = policy._core.agent.to_bytes()
+    for odd in (
+        {"context": np.zeros(5)},
+        {"probabilities": np.full(2, 0.5)},
+        {"payload": np.zeros(1)},
+        {"payload": None},
+        {"action": 3},
+        {"action": -1},
+    ):
+        with pytest.raises(UsageError, match="none of this fastcb's"):
+            policy._core.learn(record._replace(**odd), True)
+    banditron = Core(
+        make_agent("banditron", Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0)
+    )
+    for place in (-1.0, 3.0, 1e300, np.nan):
+        with pytest.raises(UsageError, match="none of this banditron's"):
+            banditron.learn(Record(np.zeros(2), 0, np.full(3, 1 / 3), False, np.array([place]), 0), True)
+    assert policy._core.agent.to_bytes() == before
 
 
 def test_feedback_counts_once_and_is_a_bit(policy: Policy) -> None:

@@ -356,7 +356,7 @@ def head(**changes: Any) -> Any:
         {"open": None},
         {"evil.py": b"import os"},
     ],
-    ids=str,
+    ids=[f"crafted-{number}" for number in range(22)],
 )
 def test_a_crafted_file_is_one_line(policy_file: Path, tmp_path: Path, changes: Any) -> None:
     bad = tmp_path / "bad.policy"

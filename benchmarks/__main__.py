@@ -35,7 +35,7 @@ PARTS = {
     "policy": "a policy that decides: microseconds, requests/s by wrk, kills: docs/results/policy.md",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",
-    "mutants": "random wrong lines in the package, and whether the tests notice them: docs/results/mutants.md",
+    "mutants": "random wrong lines in the package, and whether the tests notice them",
     "stack": "stackcb against fastcb, its other settings and 600 Fourier features, over a folder of tables",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -13,6 +13,7 @@ from banditlab.analysis.places import kept
 PAGES = {
     "boosting-tables": "results",
     "decoding": "results",
+    "default-agent": "results",
     "intervals": "results",
     "papers-000": "results",
     "papers-001": "results",

@@ -181,7 +181,7 @@ class Plan:
     def groups(self) -> dict[str, str]:
         """Return of which kind each player is ("theory", "practice", "reference" ...), by label, as its class says."""
         players = {run.label: run.player for run in self.runs}
-        return {label: str(getattr(player_class(player), "group", "")) for label, player in players.items()}
+        return {label: str(getattr(player_class(players[label]), "group", "")) for label in sorted(players)}
 
 
 def make_plan(spec: Spec, where: str = "spec") -> Plan:

@@ -28,6 +28,8 @@ DECODINGS: tuple[str, ...] = get_args(Decoding)
 SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS))
 """What kernels call them: their places in DECODINGS."""
 
+NEARLY_ONE = 1.0 - 1e-12
+"""Only an exponential above it may have the largest one's share after rounding; the largest itself is 1."""
 SLACK = 1e-9
 """By how much the sum of a forecast may miss 1."""
 
@@ -90,15 +92,10 @@ def half_log(best, q):
 
 @inline
 def half_log_of_softmax(z, q):
-    """`half_log` of softmax(z) in one go: only classes above 1/4 are divided by the sum.
-
-    The best class is that of the largest logit, also where the softmax of another is the same by rounding.
-    """
-    best, top = 0, z[0]
+    """`half_log` of softmax(z) in one go: only classes above 1/4, and those that may be the largest, are divided by the sum."""
+    top = z[0]
     for k in range(1, z.shape[0]):
-        better = z[k] > top
-        best = k if better else best
-        top = z[k] if better else top
+        top = max(top, z[k])
     total = 0.0
     for k in range(z.shape[0]):
         q[k] = math.exp(z[k] - top)
@@ -106,6 +103,10 @@ def half_log_of_softmax(z, q):
     if math.isnan(total):  # a logit is NaN, or the largest is infinite
         refuse(q)
         return
+    # The first of the largest s_k, which is 1/total: logits that differ by rounding only may have the same.
+    best = 0
+    while q[best] < NEARLY_ONE or q[best] / total < 1.0 / total:
+        best += 1
     q[best], left = 0.0, 1.0
     for k in range(z.shape[0]):
         share = 0.0

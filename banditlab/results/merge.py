@@ -115,20 +115,26 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
 def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
     """Return the record of all parts merged so far, in the whole plan's order; the whole plan's if none is missing."""
     known: list[tuple[int, str]] = []
-    merged, streams = set[int](), set[str]()
+    merged, streams, groups = set[int](), set[str](), dict[str, str]()
     if (out / "runs.json").exists():
         before = read_plan(out)
         if "shard" not in before:  # nothing was missing
-            return {name: before[name] for name in ("runs", "streams", "skipped", "data", "plan")}
+            return {
+                name: before[name]
+                for name in ("runs", "streams", "skipped", "data", "plan", "groups")
+                if name in before
+            }
         if "merged" in before["shard"]:
             known += zip(before["shard"]["places"], before["runs"], strict=True)
             merged |= set(before["shard"]["merged"])
             streams |= set(before["streams"])
+            groups |= before.get("groups", {})
     one = next(iter(plans.values()))
     for plan in plans.values():
         known += zip(plan["shard"]["places"], plan["runs"], strict=True)
         merged.add(plan["shard"]["index"])
         streams |= set(plan["streams"])
+        groups |= plan.get("groups", {})
     ordered = sorted(set(known))
     record: dict[str, Any] = {"runs": [id_ for _, id_ in ordered], "streams": sorted(streams)}
     record |= {name: one[name] for name in ("skipped", "data")}
@@ -138,7 +144,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
         record |= {"shard": {"merged": sorted(merged), "of": shard["of"], "plan": shard["plan"], "places": places}}
     else:
         record |= {"plan": shard["plan"]}
-    return record
+    return record | {"groups": dict(sorted(groups.items()))}
 
 
 def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:

@@ -6,8 +6,8 @@ those of its room, recorded runs of the players that use it, and the slow ones a
 A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason.
 
 `--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
-`--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes `docs/results/mutants.csv`
-and the table of `docs/results/mutants.md`; `--only-show` draws and prints, and plays nothing.
+`--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes every mutant, its verdict and
+the test that saw it to `docs/results/mutants.csv`; `--only-show` draws and prints, and plays nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(
     table = by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows])
     print("\n" + table)
     if keep:
-        write(rows, table, sample, seed)
+        write(rows)
 
 
 def shown(mutant: Mutant) -> str:
@@ -104,14 +104,10 @@ def by_room(found: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def write(rows: list[tuple[Mutant, str, str, float]], table: str, sample: int, seed: int) -> None:
-    """Write what was found as `docs/results/mutants.csv`, and the table into the page."""
-    from banditlab.analysis.pages import fill_page
-
+def write(rows: list[tuple[Mutant, str, str, float]]) -> None:
+    """Write what was found as `docs/results/mutants.csv`."""
     with (PLACE / "mutants.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADER)
         for mutant, outcome, by, seconds in rows:
             writer.writerow([mutant.path, mutant.line, mutant.before, mutant.after, mutant.text, outcome, by, seconds])
-    command = f"`python -m benchmarks mutants --sample {sample} --seed {seed} --keep`"
-    fill_page(PLACE / "mutants.md", {"rooms": table, "command": command})

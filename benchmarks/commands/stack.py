@@ -14,11 +14,13 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.result_pages.default_agent import PLAYERS, Line, markdown, parts, summary
+from banditlab.analysis.pages import fill_page
 from banditlab.envs.digits import Digits
 from banditlab.envs.table import Table
 from banditlab.errors import UsageError
@@ -28,27 +30,8 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
-NAME = "default-agent"
+PLACE = Path(__file__).parents[2] / "docs" / "results"
 FEATURES = 600
-OTHERS = ("fastcb", "fastcb 3e-4", "standardised", "Fourier")
-PLAYERS = (*OTHERS, "stackcb")
-MARGIN = 0.5
-"""Points within which stackcb counts as level."""
-
-
-class Line(NamedTuple):
-    """A table and a player: mistakes in % of each stream, microseconds of CPU a round, changes called."""
-
-    table: str
-    held: bool
-    rounds: int
-    n_classes: int
-    n_features: int
-    player: str
-    mistakes: tuple[float, ...]
-    microseconds: float
-    changes: int
 
 
 def main(
@@ -121,72 +104,13 @@ def fourier(X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return np.hstack([np.cos(Z), np.sin(Z)]) * ((1.0 - 1e-12) / math.sqrt(FEATURES // 2))
 
 
-# ------------------------------------------------------------------------------------------------------------ what is told
-
-
-def halves(line: Line) -> tuple[float, float]:
-    """Return the mean mistakes of the first half of the streams and of the second."""
-    n = len(line.mistakes) // 2
-    return float(np.mean(line.mistakes[:n])), float(np.mean(line.mistakes[n:]))
-
-
-def lead(lines: list[Line]) -> float:
-    """Return stackcb's mistakes less those of the best other, chosen on the first half of the streams, on the second."""
-    *others, own = lines
-    best = min(others, key=lambda line: halves(line)[0])
-    return halves(own)[1] - halves(best)[1]
-
-
-def markdown(lines: list[Line], *, head: bool) -> str:
-    """Return one table's row, with the page's head before the first."""
-    own = lines[-1]
-    means = [float(np.mean(line.mistakes)) for line in lines]
-    cells = [f"{m:.1f}" for m in means]
-    name = own.table + (" (held)" if own.held else "")
-    row = f"| {name} | {own.rounds:,} | {own.n_classes} | {own.n_features} | {' | '.join(cells)} | {lead(lines):+.1f} |"
-    if not head:
-        return row
-    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | stackcb less the best other |"
-    return f"{title}\n|---|---:|---:|---:|{'---:|' * (len(PLAYERS) + 1)}\n{row}"
-
-
-def by_table(lines: list[Line]) -> list[list[Line]]:
-    """Return the lines of each table."""
-    return [lines[i : i + len(PLAYERS)] for i in range(0, len(lines), len(PLAYERS))]
-
-
-def summary(lines: list[Line]) -> str:
-    """Return the geometric means of the errors' ratios to fastcb's and the counts, of all tables and of those held."""
-    said = []
-    for name, part in (("All", lines), ("Held", [line for line in lines if line.held])):
-        groups = by_table(part)
-        if not groups:
-            continue
-        ratios = np.array([[np.mean(line.mistakes) / np.mean(group[0].mistakes) for line in group] for group in groups])
-        leads = np.array([lead(group) for group in groups])
-        means = ", ".join(f"{p} {m:.3f}" for p, m in zip(PLAYERS, np.exp(np.log(ratios).mean(0)), strict=True))
-        calls, runs = sum(g[-1].changes for g in groups), sum(len(g[-1].mistakes) for g in groups)
-        said.append(
-            f"{name} {len(groups)} tables: geometric mean of the error over fastcb's: {means}. stackcb is within {MARGIN} "
-            f"points of the best other on {int((leads <= MARGIN).sum())} of {len(groups)}, more than 2 behind on "
-            f"{int((leads > 2.0).sum())}; it called {calls} changes in {runs} runs."
-        )
-    return "\n\n".join(said)
-
-
 def write(lines: list[Line]) -> None:
     """Write the csv file, and the page's table and summary between their markers."""
-    with open(RESULTS / f"{NAME}.csv", "w", newline="") as file:
+    with open(PLACE / "default-agent.csv", "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*Line._fields[:6], "mean", "standard_error", "mistakes", "changes"])
         for line in lines:
             error = np.std(line.mistakes, ddof=1) / math.sqrt(len(line.mistakes))
             shown = " ".join(f"{m:.2f}" for m in line.mistakes)
             writer.writerow([*line[:6], f"{np.mean(line.mistakes):.3f}", f"{error:.3f}", shown, line.changes])
-    page = RESULTS / f"{NAME}.md"
-    text = page.read_text()
-    table = "\n".join(markdown(group, head=i == 0) for i, group in enumerate(by_table(lines)))
-    for name, filled in (("tables", table), ("summary", summary(lines))):
-        before, begin, rest = text.partition(f"<!-- table: {name} -->\n")
-        text = before + begin + filled + "\n" + rest[rest.index("<!-- end -->") :]
-    page.write_text(text)
+    fill_page(PLACE / "default-agent.md", parts(PLACE))

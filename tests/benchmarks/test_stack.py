@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis.result_pages import default_agent as told
 from banditlab.errors import UsageError
 from benchmarks.commands import stack
 
 
-def lines(name: str, held: bool, mistakes: list[tuple[float, ...]]) -> list[stack.Line]:
+def lines(name: str, held: bool, mistakes: list[tuple[float, ...]]) -> list[told.Line]:
     return [
-        stack.Line(name, held, 100, 3, 2, player, m, 1.0, 0) for player, m in zip(stack.PLAYERS, mistakes, strict=True)
+        told.Line(name, held, 100, 3, 2, player, m, 1.0, 0) for player, m in zip(told.PLAYERS, mistakes, strict=True)
     ]
 
 
@@ -22,12 +23,12 @@ SECOND = lines("two", True, [(10.0, 10.0), (20.0, 20.0), (20.0, 20.0), (20.0, 20
 
 
 def test_the_best_other_is_chosen_on_the_first_half_and_compared_on_the_second() -> None:
-    assert stack.lead(FIRST) == pytest.approx(12.0 - 30.0)
-    assert stack.lead(SECOND) == pytest.approx(3.0)
+    assert told.lead(FIRST) == pytest.approx(12.0 - 30.0)
+    assert told.lead(SECOND) == pytest.approx(3.0)
 
 
 def test_summary_counts_what_the_table_shows() -> None:
-    said = stack.summary([*FIRST, *SECOND])
+    said = told.summary([*FIRST, *SECOND])
     everything, held = said.split("\n\n")
     assert everything.startswith("All 2 tables")
     assert held.startswith("Held 1 tables")
@@ -36,7 +37,7 @@ def test_summary_counts_what_the_table_shows() -> None:
 
 
 def test_files_are_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack, "RESULTS", tmp_path)
+    monkeypatch.setattr(stack, "PLACE", tmp_path)
     page = tmp_path / "default-agent.md"
     page.write_text("before\n<!-- table: tables -->\nold\n<!-- end -->\n<!-- table: summary -->\n<!-- end -->\nafter\n")
     stack.write([*FIRST, *SECOND])

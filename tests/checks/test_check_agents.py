@@ -420,7 +420,12 @@ BROKEN = [
     (GlobalDraws, "seeds", "two runs from one seed differ at round 0: all randomness must come from the rng handed in"),
     (WritesOnAct, "inputs", "act changed the context at round 0: inputs must not be written to"),
     (WritesOnLearn, "inputs", "learn changed the context at round 0: inputs must not be written to"),
-    (WritesRegardless, "inputs", "raised ValueError: assignment destination is read-only"),
+    (
+        WritesRegardless,
+        "inputs",
+        "raised ValueError: assignment destination is read-only (an array that is handed in must not be written to: "
+        "copy it first)",
+    ),
     (KeepsContext, "inputs", "overwriting the caller's context changed round 2: copy what you keep of a context"),
     (
         LosesInPickle,

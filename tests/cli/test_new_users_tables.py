@@ -127,7 +127,7 @@ def played(told, name: str, *more: str) -> str:
         assert code == 0, text
         return text
     assert code == 2
-    *lines, last = text.splitlines()
+    *lines, last = text.replace(f"{Path.cwd()}/", "").splitlines()  # a folder's name may be of any length
     assert max(map(len, lines[1:]), default=0) <= 80
     plain = " ".join(" ".join(lines).split())
     for fault in faults:
@@ -146,7 +146,7 @@ def test_a_table_is_taken_or_all_its_faults_are_told(told, monkeypatch, name):
     text = played(told, name, "--dry-run", "--agents", "linucb,uniform")
     assert "20 runs" in text
     assert SAID.get(name, "columns:") in text
-    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(len, text.replace(f"{Path.cwd()}/", "").splitlines())) <= 80
 
 
 @pytest.mark.slow

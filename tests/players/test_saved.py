@@ -240,8 +240,11 @@ def test_every_integer_of_a_kernels_state_has_its_limits(kind: str) -> None:
     assert looked_at >= {"agents": 20, "forecasters": 10, "boosters": 2, "weak_learners": 2}[kind]
 
 
-def _looked_at(value: Any) -> int:
-    """Fail where a named tuple has an integer array without limits, or one that lies outside; return how many there are."""
+def _looked_at(value: Any, above: dict[str, Any] | None = None) -> int:
+    """Fail where a named tuple has an integer array without limits, or one that lies outside; return how many there are.
+
+    `above` holds the limits that the tuple around it declares for its arrays.
+    """
     if isinstance(value, Player):
         return sum(map(_looked_at, vars(value).values()))
     if isinstance(value, list):
@@ -250,12 +253,15 @@ def _looked_at(value: Any) -> int:
     if fields is None:
         return 0
     integers = {name for name, array in fields.items() if isinstance(array, np.ndarray) and array.dtype.kind in "iu"}
-    limits = value.limits() if integers else {}
+    limits = (value.limits() if hasattr(value, "limits") else {}) | (above or {})
     assert integers <= set(limits), (type(value), integers)
     for name in integers:
         assert (fields[name] >= limits[name][0]).all(), (type(value), name)
         assert (fields[name] <= limits[name][1]).all(), (type(value), name)
-    return len(integers) + sum(map(_looked_at, fields.values()))
+    return len(integers) + sum(
+        _looked_at(field, {k.removeprefix(f"{name}."): v for k, v in limits.items() if k.startswith(f"{name}.")})
+        for name, field in fields.items()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""docs/results/default-agent.md: `stackcb` beside `fastcb` at several settings, table by table."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+OTHERS = ("fastcb", "fastcb 3e-4", "standardised", "Fourier")
+PLAYERS = (*OTHERS, "stackcb")
+MARGIN = 0.5
+"""Points within which stackcb counts as level."""
+
+
+class Line(NamedTuple):
+    """A table and a player: mistakes in % of each stream, microseconds of CPU a round, changes called."""
+
+    table: str
+    held: bool
+    rounds: int
+    n_classes: int
+    n_features: int
+    player: str
+    mistakes: tuple[float, ...]
+    microseconds: float
+    changes: int
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the page's table and its summary by marker."""
+    with (results / "default-agent.csv").open(newline="") as file:
+        lines = [
+            Line(
+                row["table"],
+                row["held"] == "True",
+                int(row["rounds"]),
+                int(row["n_classes"]),
+                int(row["n_features"]),
+                row["player"],
+                tuple(map(float, row["mistakes"].split())),
+                math.nan,
+                int(row["changes"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+    table = "\n".join(markdown(group, head=i == 0) for i, group in enumerate(by_table(lines)))
+    return {"tables": table, "summary": summary(lines)}
+
+
+def halves(line: Line) -> tuple[float, float]:
+    """Return the mean mistakes of the first half of the streams and of the second."""
+    n = len(line.mistakes) // 2
+    return float(np.mean(line.mistakes[:n])), float(np.mean(line.mistakes[n:]))
+
+
+def lead(lines: list[Line]) -> float:
+    """Return stackcb's mistakes less those of the best other, chosen on the first half of the streams, on the second."""
+    *others, own = lines
+    best = min(others, key=lambda line: halves(line)[0])
+    return halves(own)[1] - halves(best)[1]
+
+
+def markdown(lines: list[Line], *, head: bool) -> str:
+    """Return one table's row, with the page's head before the first."""
+    own = lines[-1]
+    means = [float(np.mean(line.mistakes)) for line in lines]
+    cells = [f"{m:.1f}" for m in means]
+    name = own.table + (" (held)" if own.held else "")
+    row = f"| {name} | {own.rounds:,} | {own.n_classes} | {own.n_features} | {' | '.join(cells)} | {lead(lines):+.1f} |"
+    if not head:
+        return row
+    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | stackcb less the best other |"
+    return f"{title}\n|---|---:|---:|---:|{'---:|' * (len(PLAYERS) + 1)}\n{row}"
+
+
+def by_table(lines: list[Line]) -> list[list[Line]]:
+    """Return the lines of each table."""
+    return [lines[i : i + len(PLAYERS)] for i in range(0, len(lines), len(PLAYERS))]
+
+
+def summary(lines: list[Line]) -> str:
+    """Return the geometric means of the errors' ratios to fastcb's and the counts, of all tables and of those held."""
+    said = []
+    for name, part in (("All", lines), ("Held", [line for line in lines if line.held])):
+        groups = by_table(part)
+        if not groups:
+            continue
+        ratios = np.array([[np.mean(line.mistakes) / np.mean(group[0].mistakes) for line in group] for group in groups])
+        leads = np.array([lead(group) for group in groups])
+        means = ", ".join(f"{p} {m:.3f}" for p, m in zip(PLAYERS, np.exp(np.log(ratios).mean(0)), strict=True))
+        calls, runs = sum(g[-1].changes for g in groups), sum(len(g[-1].mistakes) for g in groups)
+        said.append(
+            f"{name} {len(groups)} tables: geometric mean of the error over fastcb's: {means}. stackcb is within {MARGIN} "
+            f"points of the best other on {int((leads <= MARGIN).sum())} of {len(groups)}, more than 2 behind on "
+            f"{int((leads > 2.0).sum())}; it called {calls} changes in {runs} runs."
+        )
+    return "\n\n".join(said)

@@ -86,6 +86,22 @@ def test_every_name_of_the_front_door_has_an_entry_that_says_all() -> None:
 
 
 @pytest.mark.slow
+WITHOUT_A_FIGURE = {
+    "agents/boosted-exploration.md",
+    "agents/stackcb.md",  # its table is docs/results/default-agent.md
+    "forecasters/aioli-direct.md",
+    "forecasters/folklore-direct.md",
+    "forecasters/fourier-folklore.md",
+    "forecasters/kernel-folklore.md",
+    "forecasters/kernel-gaf.md",
+    "weak-learners/forecaster.md",
+    "envs/adversary-v0.md",
+    "envs/gymnasium-v0.md",
+    "envs/sparse-v0.md",
+}
+"""Pages that say that no figure is on record; what is added next brings one."""
+
+
 def test_every_algorithm_has_its_page() -> None:
     from docs.make import algorithms
 
@@ -99,8 +115,8 @@ def test_every_algorithm_has_its_page() -> None:
             if kind == "agents":
                 heads = set(re.findall(r"^## (.*)$", page, re.MULTILINE))
                 assert {"Problem", "Update rule", "Cost"} <= heads or cls.group in ("baseline", "reference"), id_
-    without = [name for name, page in made.items() if "No figure of it is on record" in page]
-    assert len(without) <= 6, without
+    without = {name.removeprefix("algorithms/") for name, page in made.items() if "No figure of it is on record" in page}
+    assert without <= WITHOUT_A_FIGURE
 
 
 def test_every_public_name_is_at_a_door_with_a_page() -> None:

@@ -85,7 +85,6 @@ def test_every_name_of_the_front_door_has_an_entry_that_says_all() -> None:
     assert gaps == []
 
 
-@pytest.mark.slow
 WITHOUT_A_FIGURE = {
     "agents/boosted-exploration.md",
     "agents/stackcb.md",  # its table is docs/results/default-agent.md
@@ -102,6 +101,7 @@ WITHOUT_A_FIGURE = {
 """Pages that say that no figure is on record; what is added next brings one."""
 
 
+@pytest.mark.slow
 def test_every_algorithm_has_its_page() -> None:
     from docs.make import algorithms
 
@@ -115,7 +115,9 @@ def test_every_algorithm_has_its_page() -> None:
             if kind == "agents":
                 heads = set(re.findall(r"^## (.*)$", page, re.MULTILINE))
                 assert {"Problem", "Update rule", "Cost"} <= heads or cls.group in ("baseline", "reference"), id_
-    without = {name.removeprefix("algorithms/") for name, page in made.items() if "No figure of it is on record" in page}
+    without = {
+        name.removeprefix("algorithms/") for name, page in made.items() if "No figure of it is on record" in page
+    }
     assert without <= WITHOUT_A_FIGURE
 
 
@@ -131,7 +133,7 @@ def test_every_public_name_is_at_a_door_with_a_page() -> None:
 def test_every_table_and_picture_of_a_notebook_is_in_the_gallery() -> None:
     pages = "\n".join(gallery.pages().values())
     for picture in (ROOT / "docs" / "images").glob("*.png"):
-        if not picture.stem.startswith(("speed", "report-", "board")):  # drawn by a benchmark, or of pages in a browser
+        if not picture.stem.startswith(("speed", "report-", "board")):  # by a benchmark, or of pages in a browser
             assert f"images/{picture.name})" in pages
     assert len(gallery.notebooks()) >= 10
 

@@ -275,6 +275,10 @@ def test_a_worker_with_another_package_gets_no_tasks(rig: Rig, small: Any, tmp_p
         small().run(tmp_path / "out", cluster=rig.address)
     rig.environment["PYTHONPATH"] = str(freight.PACKAGE.parent)
     rig.worker("w1")
+    with distributed.Client(
+        rig.address, set_as_default=False
+    ) as client:  # alone, the other one would be refused once more
+        client.wait_for_workers(2, timeout=120)
     notices: list[str] = []
     result = small(norm_bounds=[]).run(
         tmp_path / "out", cluster=rig.address, watch=lambda progress: notices.__setitem__(slice(None), progress.notices)

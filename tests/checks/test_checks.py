@@ -77,7 +77,17 @@ def test_every_agent_passes(id_: str) -> None:
     assert_all_pass(check_id(id_, **SMALLER.get(id_, {})))
 
 
-HEAVY = {"gaf", "gaf-fresh", "ons", "b-grid"}
+HEAVY = {
+    "gaf",
+    "gaf-fresh",
+    "ons",
+    "b-grid",
+    "kernel-gaf",
+    "kernel-folklore",
+    "fourier-folklore",
+    "folklore-direct",
+    "aioli-direct",
+}
 """Forecasters whose kernels compile for more than ten seconds once more in the reduction; their own checks are above."""
 
 

@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,10 @@ def test_the_guilty_run_is_found(rig: Rig, mixed: Any, tmp_path: Path) -> None:
 
 def command(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     words = [sys.executable, "-m", "banditlab", *arguments]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # In the background of a script SIGINT is ignored, and whoever is started there ignores it, too.
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(words, **pipes, text=True, cwd=cwd, preexec_fn=heeding)
 
 
 SPEC = """

@@ -394,8 +394,8 @@ class Cluster(Executor):
             return
         if "missing" in reply:
             self._provide([address], {key: self.freight.parts[key] for key in reply["missing"]})
-            yield from self._again(flight, f"{address} has not got the files that were sent to it")
-            return
+            yield from self._again(flight, f"{address} has not got the files that were sent to it", most=10 * TRIES)
+            return  # a worker that was started again has none, which is not this run's doing
         if reply["refused"]:
             self._refuse(address, f"{address}: {reply['refused']}; it gets no tasks")
         runs = {task.id_of(run): run for run in task.runs if task.id_of(run) in self._owed}
@@ -416,13 +416,14 @@ class Cluster(Executor):
         elif left.runs:
             yield from self._again(replace_task(flight, left), reply["refused"] or f"{address} said nothing of it")
 
-    def _again(self, flight: _Flight, why: str) -> Iterator[Told]:
-        """Put a task back that came to nothing; one that does so again and again is recorded as failed."""
-        self.tries[id_ := flight.task.id_of(flight.task.runs[0])] += 1
-        if self.tries[id_] < TRIES:
+    def _again(self, flight: _Flight, why: str, most: int = TRIES) -> Iterator[Told]:
+        """Put a task back that came to nothing; one that does so again and again, for one reason, is recorded as failed."""
+        key = f"{flight.task.id_of(flight.task.runs[0])} {most}"
+        self.tries[key] += 1
+        if self.tries[key] < most:
             self._back(flight)
         else:
-            yield self._blame(flight.task, f"the cluster gave no result in {TRIES} tries ({why})"), flight.task
+            yield self._blame(flight.task, f"the cluster gave no result in {most} tries ({why})"), flight.task
 
     def _erred(self, flight: _Flight, error: BaseException) -> Iterator[Told]:
         from distributed.scheduler import KilledWorker

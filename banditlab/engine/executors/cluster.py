@@ -394,7 +394,7 @@ class Cluster(Executor):
             return
         if "missing" in reply:
             self._provide([address], {key: self.freight.parts[key] for key in reply["missing"]})
-            yield from self._again(flight, f"{address} has not got the files that were sent to it", most=10 * TRIES)
+            yield from self._again(flight, f"{address} has not got the files that were sent to it", most=2 * TRIES)
             return  # a worker that was started again has none, which is not this run's doing
         if reply["refused"]:
             self._refuse(address, f"{address}: {reply['refused']}; it gets no tasks")

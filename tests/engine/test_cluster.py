@@ -491,6 +491,37 @@ def test_who_loses_workers_is_tried_alone_and_nobody_is_blamed_for_being_there(i
     assert made.store.failed() == {guilty.runs[0].run_id}
 
 
+def test_a_worker_that_came_later_and_has_no_files_is_nobodys_doing(idle: tuple[Cluster, Task]) -> None:
+    """Nor is it a try; but where workers die while a run is alone, they are counted, whoever answers in their place."""
+    made, task = idle
+    made._provide = lambda *_: None  # type: ignore[method-assign]
+    made.deaths_since = 3
+    without = {"worker": "tcp://late", "missing": []}
+    for _ in range(2 * cluster_module.TRIES):
+        made.flying["k"] = cluster_module._Flight(task, None, there=frozenset({"tcp://w"}))
+        made.arrived.put(Future("k", "finished", without))
+        assert settled(made) == []
+        assert made.queue.popleft() is task
+    assert made.deaths_since == 3  # nothing was done: a storm goes on
+    alone = replace(task, runs=task.runs[:1])
+    for loss in range(1, cluster_module.LOSSES + 1):
+        made.flying["k"] = cluster_module._Flight(
+            alone, None, alone=True, there=frozenset({"tcp://w"}), deaths=made.deaths
+        )
+        made.deaths += 1
+        made.arrived.put(Future("k", "finished", without))
+        told = settled(made)
+        assert len(told) == (loss == cluster_module.LOSSES)
+    assert [outcome.id for outcome in told[0][0]] == [alone.runs[0].run_id]
+    assert "workers died while it was all there was" in told[0][0][0].failure
+    for tries in range(
+        1, cluster_module.TRIES + 1
+    ):  # one that was given the files, and says again and again that it has none
+        made.flying["k"] = cluster_module._Flight(task, None, there=frozenset({"tcp://late"}))
+        made.arrived.put(Future("k", "finished", without))
+        assert bool(settled(made)) == (tries == cluster_module.TRIES)
+
+
 def test_what_does_not_move_ends_in_a_line(idle: tuple[Cluster, Task]) -> None:
     made, task = idle
     made.queue.append(task)

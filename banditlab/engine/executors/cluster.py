@@ -72,6 +72,10 @@ class _Flight:
     alone: bool = False
     only: frozenset[str] = frozenset()
     """The workers that may do it, none for any."""
+    there: frozenset[str] = frozenset()
+    """The workers that had its files when it was sent."""
+    deaths: int = 0
+    """How many workers had been lost when it was sent."""
 
 
 class Cluster(Executor):
@@ -313,7 +317,7 @@ class Cluster(Executor):
         self.sent += 1
         some = good if len(good) < len(self.workers) else []  # anybody, those that are still to come as well
         future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
-        self.flying[key] = _Flight(task, future, alone, frozenset(some))
+        self.flying[key] = _Flight(task, future, alone, frozenset(some), frozenset(good), self.deaths)
         future.add_done_callback(self.arrived.put)
 
     def _parcel(self, task: Task) -> dict[str, Any]:
@@ -387,15 +391,19 @@ class Cluster(Executor):
     def _accept(self, flight: _Flight, reply: dict[str, Any]) -> Iterator[Told]:
         """Write what a worker sent, and say what it means; what it did not do goes back."""
         address, task = reply["worker"], flight.task
-        self.moved, self.deaths_since = time.monotonic(), 0
+        self.moved = time.monotonic()
         if reply.get("stranger"):
             self._refuse(address, "a worker has another banditlab than here; it gets no tasks")
             self._back(flight)
             return
         if "missing" in reply:
             self._provide([address], {key: self.freight.parts[key] for key in reply["missing"]})
-            yield from self._again(flight, f"{address} has not got the files that were sent to it", most=2 * TRIES)
-            return  # a worker that was started again has none, which is not this run's doing
+            if address not in flight.there:
+                yield from self._came_later(flight)
+            else:
+                yield from self._again(flight, f"{address} has not got the files that were sent to it")
+            return
+        self.deaths_since = 0
         if reply["refused"]:
             self._refuse(address, f"{address}: {reply['refused']}; it gets no tasks")
         runs = {task.id_of(run): run for run in task.runs if task.id_of(run) in self._owed}
@@ -416,14 +424,20 @@ class Cluster(Executor):
         elif left.runs:
             yield from self._again(replace_task(flight, left), reply["refused"] or f"{address} said nothing of it")
 
-    def _again(self, flight: _Flight, why: str, most: int = TRIES) -> Iterator[Told]:
-        """Put a task back that came to nothing; one that does so again and again, for one reason, is recorded as failed."""
-        key = f"{flight.task.id_of(flight.task.runs[0])} {most}"
-        self.tries[key] += 1
-        if self.tries[key] < most:
+    def _came_later(self, flight: _Flight) -> Iterator[Told]:
+        """A worker was given a task before files, which is nobody's doing, unless it stands in for one that died."""
+        if flight.alone and (lost := self.deaths - flight.deaths):
+            yield from self._lost(flight.task, lost)
+        else:
+            self._back(flight)
+
+    def _again(self, flight: _Flight, why: str) -> Iterator[Told]:
+        """Put a task back that came to nothing; one that does so again and again is recorded as failed."""
+        self.tries[id_ := flight.task.id_of(flight.task.runs[0])] += 1
+        if self.tries[id_] < TRIES:
             self._back(flight)
         else:
-            yield self._blame(flight.task, f"the cluster gave no result in {most} tries ({why})"), flight.task
+            yield self._blame(flight.task, f"the cluster gave no result in {TRIES} tries ({why})"), flight.task
 
     def _erred(self, flight: _Flight, error: BaseException) -> Iterator[Told]:
         from distributed.scheduler import KilledWorker
@@ -437,14 +451,17 @@ class Cluster(Executor):
         elif not flight.alone:
             self.suspects.extend(replace(task, runs=(run,)) for run in task.runs)
         else:
-            id_ = task.id_of(task.runs[0])
-            self.losses[id_] += error.allowed_failures + 1
-            if self.losses[id_] < LOSSES:
-                self.suspects.append(task)
-                return
-            self.deaths_since = 0  # it was this run, no storm
-            lost = f"{self.losses[id_]} workers died while it was all there was in the cluster"
-            yield self._blame(task, lost), task
+            yield from self._lost(task, error.allowed_failures + 1)
+
+    def _lost(self, task: Task, workers: int) -> Iterator[Told]:
+        """Count workers that died while a run was all there was in the cluster, and blame it where they are many."""
+        self.losses[id_ := task.id_of(task.runs[0])] += workers
+        if self.losses[id_] < LOSSES:
+            self.suspects.append(task)
+            return
+        self.deaths_since = 0  # it was this run, no storm
+        why = f"{self.losses[id_]} workers died while it was all there was in the cluster"
+        yield self._blame(task, why), task
 
     def _blame(self, task: Task, why: str) -> list[Outcome]:
         if task.warming:

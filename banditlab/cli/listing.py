@@ -119,21 +119,32 @@ def print_description(id_: str) -> None:
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
 
 
+def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
+    """Return a player at its defaults, the problem of ordinary size it meets, two classes if it must, and its bound there.
+
+    Raises
+    ------
+    BanditlabError, TypeError
+        It cannot be built at its defaults, or its bound there cannot be worked out.
+    """
+    d, K, R, T = EXAMPLE
+    try:
+        player = cls(Problem(d, K, R, T), np.random.default_rng(0))
+    except IncompatibleError:
+        player = cls(Problem(d, 2, R, T), np.random.default_rng(0))
+    return player, player.problem, player.bound(T)
+
+
 def _bound(cls: Any) -> str:
     """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
-    d, K, R, T = EXAMPLE
     if missing(cls):
         return f'needs {", ".join(missing(cls))}: pip install "banditlab[{cls.extra}]"'
     try:
-        try:
-            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
-        except IncompatibleError:
-            K = 2
-            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
-        value = player.bound(T)
+        player, problem, value = bound_at_the_example(cls)
     except (BanditlabError, TypeError) as error:
         return f"not worked out at the defaults ({one_line(error)})"
-    at = f"at the defaults with d = {d}, K = {K}, R = {R:g}, T = {T:,}"
+    T = EXAMPLE[-1]
+    at = f"at the defaults with d = {problem.n_features}, K = {problem.n_classes}, R = {problem.radius:g}, T = {T:,}"
     if value is None:
         return f"no number {at}: what is proved stands under Guarantee"
     measured = "log loss" if hasattr(player, "predict") else "expected mistakes"

@@ -48,6 +48,24 @@ OnCluster = Annotated[
 Patience = Annotated[
     float, typer.Option("--patience", min=1, help="Seconds a cluster may do nothing before the sweep gives up.")
 ]
+# How a table is read, the same for every command that reads one.
+RolesOption = Annotated[
+    list[str] | None,
+    typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
+]
+HeaderOption = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
+]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")]
+SeparatorOption = Annotated[str | None, typer.Option(help="Column separator; by default found out.")]
+DecimalOption = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")]
+DropRows = Annotated[
+    list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
+]
+DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")]
+MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
+MissingOption = Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
+ScalingOption = Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
 
 
 # What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
@@ -118,25 +136,16 @@ def compare(
     agents: Annotated[
         str | None, typer.Option(help="Ids, such as fastcb,linucb, or all; by default those of practice.")
     ] = None,
-    roles: Annotated[
-        list[str] | None,
-        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
-    ] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
-    ] = None,
-    format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
-    drop_rows: Annotated[
-        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
-    ] = None,
-    drop_columns: Annotated[
-        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
-    ] = None,
-    max_categories: Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")] = None,
-    missing: Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")] = None,
-    scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")] = None,
+    roles: RolesOption = None,
+    header: HeaderOption = None,
+    format_: FormatOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    drop_rows: DropRows = None,
+    drop_columns: DropColumns = None,
+    max_categories: MaxCategories = None,
+    missing: MissingOption = None,
+    scaling: ScalingOption = None,
     dry_run: DryRun = False,
     lab: Lab = None,
     cluster: OnCluster = None,
@@ -147,18 +156,9 @@ def compare(
     from banditlab.cli.table_view import comparison_lines, fault_lines
     from banditlab.comparison import FaultyTableError, prepared
 
-    settings: dict[str, Any] = {
-        "format": format_,
-        "separator": separator,
-        "decimal": decimal,
-        "drop_rows": drop_rows or None,
-        "drop_columns": drop_columns or None,
-        "max_categories": max_categories,
-        "missing": missing,
-        "scaling": scaling,
-        "roles": _roles(roles) if roles else None,
-        "header": None if header is None else "yes" if header else "no",
-    }
+    settings = _table(
+        roles, header, format_, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
+    )
     counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
     try:
         made = prepared(data, label, agents=agents, **counts, **settings)
@@ -175,6 +175,33 @@ def compare(
     for line in comparison_lines(made):
         typer.echo(line)
     _run_or_estimate(made.spec, str(data), out, jobs, dry_run, True, cluster, patience)
+
+
+def _table(
+    roles: RolesOption,
+    header: HeaderOption,
+    format_: FormatOption,
+    separator: SeparatorOption,
+    decimal: DecimalOption,
+    drop_rows: DropRows,
+    drop_columns: DropColumns,
+    max_categories: MaxCategories,
+    missing: MissingOption,
+    scaling: ScalingOption,
+) -> dict[str, Any]:
+    """Return the table environment's settings that the options stand for; None where an option was not given."""
+    return {
+        "format": format_,
+        "separator": separator,
+        "decimal": decimal,
+        "drop_rows": drop_rows or None,
+        "drop_columns": drop_columns or None,
+        "max_categories": max_categories,
+        "missing": missing,
+        "scaling": scaling,
+        "roles": _roles(roles) if roles else None,
+        "header": None if header is None else "yes" if header else "no",
+    }
 
 
 def _roles(written: list[str]) -> dict[str, str]:
@@ -245,43 +272,25 @@ def train(
         Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
-    roles: Annotated[
-        list[str] | None,
-        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
-    ] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
-    ] = None,
-    format_: Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Column separator; by default found out.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")] = None,
-    drop_rows: Annotated[
-        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
-    ] = None,
-    drop_columns: Annotated[
-        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
-    ] = None,
-    max_categories: Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")] = None,
-    missing: Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")] = None,
-    scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")] = None,
+    roles: RolesOption = None,
+    header: HeaderOption = None,
+    format_: FormatOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    drop_rows: DropRows = None,
+    drop_columns: DropColumns = None,
+    max_categories: MaxCategories = None,
+    missing: MissingOption = None,
+    scaling: ScalingOption = None,
     lab: Lab = None,
 ) -> None:
     """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
-    table = {
-        "format": format_,
-        "separator": separator,
-        "decimal": decimal,
-        "drop_rows": drop_rows or None,
-        "drop_columns": drop_columns or None,
-        "max_categories": max_categories,
-        "missing": missing,
-        "scaling": scaling,
-        "roles": _roles(roles) if roles else None,
-        "header": None if header is None else "yes" if header else "no",
-    }
+    table = _table(
+        roles, header, format_, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
+    )
     train_(data, label, out, agent, settings or [], best_of, seed, table)
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import play
+from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import current_folder
 from banditlab.numerics.private_folders import make_private
-from banditlab.results.system import locked_if_free
+from banditlab.results.system import hold
 
 ROUNDS = 64
 """Rounds that are played to see how long a run takes."""
@@ -92,9 +93,10 @@ def one_compiler(key: str) -> Iterator[None]:
         while file is not None and time.monotonic() < until:
             try:
                 make_private(file.parent)
-                if held.enter_context(locked_if_free(file)):
+                if lock := hold(file):
+                    held.enter_context(lock)
                     break
-            except OSError:
+            except (OSError, UsageError):
                 break
             time.sleep(WAIT)
         yield

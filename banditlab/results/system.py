@@ -59,32 +59,6 @@ def locked(file: Path) -> Iterator[None]:
             msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
 
 
-@contextlib.contextmanager
-def locked_if_free(file: Path) -> Iterator[bool]:
-    """Hold the lock of a file, which is made if need be, or say False at once where another process holds it.
-
-    Raises
-    ------
-    OSError
-        The file cannot be made, or the file system has no locks.
-    """
-    with open(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as opened:
-        number = opened.fileno()
-        try:
-            if fcntl is not None:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            else:
-                msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
-        except (BlockingIOError, PermissionError):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            if fcntl is None:
-                msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
-
-
 def hold(file: Path) -> BinaryIO | None:
     """Return the open file, which is made if need be, with its lock held until it is closed; None where another has it.
 

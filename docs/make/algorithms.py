@@ -7,12 +7,9 @@ import re
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from banditlab.cli.listing import EXAMPLE, missing
+from banditlab.cli.listing import EXAMPLE, bound_at_the_example, missing
 from banditlab.engine.annotations import shown_types
-from banditlab.errors import BanditlabError, IncompatibleError
-from banditlab.problem import Problem
+from banditlab.errors import BanditlabError
 from banditlab.registry import KINDS, registry
 from docs.make import docstrings, measured
 from docs.make.signatures import source_of
@@ -136,19 +133,14 @@ def _settings(cls: Any, doc: docstrings.Docstring) -> str:
 
 def _bound(cls: Any) -> str:
     """Return what its theorem gives at the defaults on a problem of ordinary size."""
-    d, K, R, T = EXAMPLE
     if missing(cls) or not hasattr(cls, "bound"):
         return ""
     try:
-        try:
-            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
-        except IncompatibleError:
-            K = 2
-            player = cls(Problem(d, K, R, T), np.random.default_rng(0))
-        value = player.bound(T)
+        player, problem, value = bound_at_the_example(cls)
     except (BanditlabError, TypeError) as error:
         return f"Not worked out at the defaults: {docstrings.inline(' '.join(str(error).split()))}."
-    at = f"At the defaults with $d = {d}$, $K = {K}$, $R = {R:g}$ and $T = {T}$"
+    T = EXAMPLE[-1]
+    at = f"At the defaults with $d = {problem.n_features}$, $K = {problem.n_classes}$, $R = {problem.radius:g}$ and $T = {T}$"
     if value is None:
         return f"{at} there is no number: what is proved is under Guarantee."
     left = "\\text{log loss}" if hasattr(player, "predict") else "\\mathbb{E}[\\text{mistakes}]"

@@ -10,6 +10,7 @@ workers, and with workers killed. The study as it is meant: `--study 20 --kills 
 from __future__ import annotations
 
 import contextlib
+import re
 import resource
 import signal
 import subprocess
@@ -350,6 +351,10 @@ def _coba() -> int:
 
 # --------------------------------------------------------------------------------------------------------------- study
 
+STUDY_RUNS, PLAYERS, FIRST_ROUNDS = 100_000, 5, 20_000
+LAST = 20.0
+"""Seconds before the end from which a time left is not judged: it is told in whole seconds, and tables are written then."""
+
 
 def _study(folder: Path, minutes: float, kills: int) -> None:
     """Print how much of the speed of undisturbed workers is left with so many of them killed."""
@@ -357,16 +362,19 @@ def _study(folder: Path, minutes: float, kills: int) -> None:
     rig = Rig(folder).start(2)
     try:
         few = 200
-        (folder / "sweep.toml").write_text(SPEC.format(rounds=20_000, repetitions=few, balls="[]"))
+        (folder / "sweep.toml").write_text(SPEC.format(rounds=FIRST_ROUNDS, repetitions=few, balls="[]"))
         begin = time.monotonic()
         subprocess.run([*LINE, "-o", "few", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        many = int(few * 60 * minutes / max(time.monotonic() - begin - 4.0, 1.0))
-        (folder / "sweep.toml").write_text(SPEC.format(rounds=20_000, repetitions=many, balls="[]"))
+        a_run = max(time.monotonic() - begin - 4.0, 1.0) / (few * PLAYERS)  # 4 s: starting and loading kernels
+        many = STUDY_RUNS // PLAYERS
+        rounds = int(FIRST_ROUNDS * 60 * minutes / (a_run * many * PLAYERS))
+        (folder / "sweep.toml").write_text(SPEC.format(rounds=rounds, repetitions=many, balls="[]"))
         took = {}
         for name, options in (("machine", ["-j", "2"]), ("undisturbed", []), ("killed", [])):
             begin = time.monotonic()
             options = options or ["--cluster", rig.address]
-            driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=subprocess.DEVNULL)
+            with (folder / f"{name}.log").open("wb") as log:
+                driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=log)
             done = 0
             while driver.poll() is None:
                 time.sleep(0.1)
@@ -379,7 +387,11 @@ def _study(folder: Path, minutes: float, kills: int) -> None:
                     rig.mend()
                     done += 1
             took[name] = time.monotonic() - begin
-            print(f"{name}: exit code {driver.returncode}, {took[name]:.0f} s for {5 * many:,} runs", flush=True)
+            print(
+                f"{name}: exit code {driver.returncode}, {took[name]:.0f} s for {PLAYERS * many:,} runs of {rounds:,} rounds, "
+                f"{done} kills; {promised(folder / f'{name}.log', took[name])}",
+                flush=True,
+            )
         for name in ("undisturbed", "killed"):
             print(f"{name}: lost, doubled, different rows: {compared(folder / 'machine', folder / name)}")
         print(
@@ -388,6 +400,23 @@ def _study(folder: Path, minutes: float, kills: int) -> None:
         )
     finally:
         rig.end()
+
+
+def promised(log: Path, took: float) -> str:
+    """Return how far the times left that a sweep printed once a tenth was done are from what was left."""
+    ratios = []
+    for line in log.read_text().splitlines():
+        told = re.match(r" *([\d,]+) s +([\d,]+)/([\d,]+) runs.* about ([\d,]+) (s|min|h) left", line)
+        if not told:
+            continue
+        at, done, of, left = (float(told[k].replace(",", "")) for k in range(1, 5))
+        left *= {"s": 1.0, "min": 60.0, "h": 3600.0}[told[5]]
+        if done >= 0.1 * of and took - at >= LAST:
+            ratios.append(left / (took - at))
+    if not ratios:
+        return "no time left was told"
+    far = np.maximum(ratios, 1.0 / np.maximum(ratios, 1e-9))
+    return f"time left told {len(ratios)} times, off by a factor of {np.median(far):.2f} in the median, {far.max():.2f} at most"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,22 @@ import time
 from dataclasses import dataclass, field
 
 from banditlab.engine.executors.executor import State
-from banditlab.engine.tasks import COMPARATOR_SECONDS
+from banditlab.engine.tasks import COMPARATOR_SECONDS, TASK_SECONDS
+
+TABLES_SECONDS = 2e-4
+"""What a run takes at the end, when the tables are written."""
+
+
+@dataclass
+class Kind:
+    """Runs that take about the same time (see `warming.kind_of_run`)."""
+
+    cost: float
+    """Estimated seconds of one."""
+    runs: int
+    done: int = 0
+    seconds: float = 0.0
+    """Core-seconds that those that are done took."""
 
 
 @dataclass
@@ -22,15 +37,15 @@ class Progress:
     failed: int = 0
     stage: str = "compiling or loading kernels"
     jobs: int = 1
-    run_cost: float = 0.0
-    """Estimated core-seconds of all runs, and of those that are done."""
-    run_cost_done: float = 0.0
-    run_seconds: float = 0.0
-    """Core-seconds that the runs and the comparators that are done took."""
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    """The runs by kind."""
     stream_seconds: float = 0.0
+    """Core-seconds that the comparators that are done took."""
     began: float = field(default_factory=time.perf_counter)
     playing_since: float | None = None
     """When the first task began; None while kernels are compiled."""
+    settled: tuple[float, float] | None = None
+    """When all kernels were compiled, and the core-seconds that were done then; None before."""
     cluster: State | None = None
     """Where a cluster stands, None on this machine."""
     notices: list[str] = field(default_factory=list)
@@ -47,17 +62,43 @@ class Progress:
         return time.perf_counter() - self.began
 
     @property
+    def core_seconds(self) -> float:
+        """Core-seconds that the runs and the comparators that are done took."""
+        return sum(kind.seconds for kind in self.kinds.values()) + self.stream_seconds
+
+    @property
     def seconds_ahead(self) -> float | None:
-        """Estimated seconds to go, runs and comparators each by what those that are done took.
+        """Estimated seconds to go, tables included.
+
+        Runs of a kind and comparators each by what those that are done took, a kind of which none is done by its estimate,
+        which the others correct; all of it by the seconds that pass for a core-second, where that is more than one core's
+        share: tasks are sent, workers come and go, the machine has other things to do.
 
         None as long as next to nothing is done, and so throughout compiling, which no run's time says anything about.
         """
         if self.playing_since is None:
             return None
-        run = self.run_seconds / self.run_cost_done if self.run_cost_done else 1.0
+        done, ahead = self.core_seconds, self._core_seconds_ahead()
+        if done < 0.05 * ahead:
+            return None
+        under_way = 0.5 * min(self.jobs * TASK_SECONDS, ahead)  # tasks in work are half done on average
+        share = 1.0 / self.jobs
+        if self.settled is not None and (counted := done - self.settled[1]) > 0:
+            share = max(share, (time.perf_counter() - self.settled[0]) / (counted + under_way))
+        return share * (ahead - under_way) + TABLES_SECONDS * self.runs
+
+    def _core_seconds_ahead(self) -> float:
+        known = [kind for kind in self.kinds.values() if kind.done]
+        told = sum(kind.cost * kind.done for kind in known)
+        factor = sum(kind.seconds for kind in known) / told if told else 1.0
+        runs = sum(
+            (kind.runs - kind.done) * (kind.seconds / kind.done if kind.done else factor * kind.cost)
+            for kind in self.kinds.values()
+        )
         stream = self.stream_seconds / self.streams_done if self.streams_done else COMPARATOR_SECONDS
-        if self.cluster is not None and self.run_cost_done > 0.02 * self.run_cost and not self.streams:
-            # Of a cluster whose workers come and go the wall clock says more than what runs took.
-            return (time.perf_counter() - self.playing_since) * (self.run_cost / self.run_cost_done - 1)
-        ahead = run * (self.run_cost - self.run_cost_done) + stream * (self.streams - self.streams_done)
-        return None if self.run_seconds + self.stream_seconds < 0.05 * ahead else ahead / self.jobs
+        return runs + stream * (self.streams - self.streams_done)
+
+    def settle(self) -> None:
+        """Take note that all kernels are compiled."""
+        if self.settled is None:
+            self.settled = time.perf_counter(), self.core_seconds

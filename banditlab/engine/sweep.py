@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from banditlab.engine.estimating import seconds_beside_rounds, seconds_of_compar
 from banditlab.engine.executors.executor import Executor
 from banditlab.engine.executors.local import Local
 from banditlab.engine.plan import Plan, Run, make_plan
-from banditlab.engine.progress import Progress
+from banditlab.engine.progress import Kind, Progress
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pair_of, seconds_of
@@ -192,13 +193,15 @@ class _Round:
         self.executor, self.progress, self.tell = executor, progress, tell
         self.tasks = Tasks(str(store.folder), sweep.balls, sweep.spec.run_timeout, executor.jobs)
         self.costs: dict[str, float] = {}
-        self.missing: list[Run] = []
+        self.first: dict[str, Run] = {}  # of each kind of run that is missing
         self.waiting: dict[str, list[Run]] = {}  # runs whose kernels are being compiled, by kind
         self.together = False
 
     def play(self, missing: list[Run], streams: list[Run]) -> None:
         """Have everything played."""
-        self.missing = missing
+        self.first = {kind_of_run(run): run for run in missing}
+        many = Counter(kind_of_run(run) for run in missing)
+        self.progress.kinds = {kind: Kind(0.0, runs) for kind, runs in many.items()}
         cold = self._cold(missing)
         self.waiting = {kind: [] for kind in cold}
         ready = [run for run in missing if kind_of_run(run) not in cold]
@@ -212,7 +215,7 @@ class _Round:
         if not self.executor.remote:
             most = len(missing) + len(streams) if cold else len(tasks)
             self.executor.jobs = max(1, min(self.executor.jobs, most))
-        self.progress.run_cost = sum(seconds_of(run, self.costs) for run in missing)
+        self._estimate()
         self.progress.jobs = self.executor.jobs
         self._say_stage()
         for task in tasks:
@@ -237,7 +240,7 @@ class _Round:
         elif task is not None:
             if progress.playing_since is None and outcomes:
                 progress.playing_since = time.perf_counter()
-            _count(progress, task, outcomes, self.costs)
+            _count(progress, task, outcomes)
         if progress.cluster is not None:
             progress.jobs = max(1, self.executor.jobs)
         self.tell(progress)
@@ -258,14 +261,21 @@ class _Round:
         runs = [run for kind in kinds for run in self.waiting.pop(kind, [])]
         for each in self.tasks.made(runs, [], self.costs):
             self.executor.submit(each)
-        self.progress.run_cost = sum(seconds_of(run, self.costs) for run in self.missing)
+        self._estimate()
         self._say_stage()
+
+    def _estimate(self) -> None:
+        """Tell what a run of each kind is expected to take."""
+        for kind, run in self.first.items():
+            self.progress.kinds[kind].cost = seconds_of(run, self.costs)
 
     def _say_stage(self) -> None:
         labels = dict.fromkeys(runs[0].label for kind, runs in self.waiting.items() if kind not in self.costs)
         self.progress.stage = f"compiling {', '.join(labels)}" if labels else "playing"
-        if not labels and self.progress.playing_since is None:
-            self.progress.playing_since = time.perf_counter()
+        if not labels:
+            self.progress.settle()
+            if self.progress.playing_since is None:
+                self.progress.playing_since = time.perf_counter()
         self.tell(self.progress)
 
 
@@ -277,17 +287,17 @@ def _record_lost(store: Store, missing: list[Run]) -> None:
             store_failure(store, run, False, "it was played, but its rows are not in the folder", "")
 
 
-def _count(progress: Progress, task: Task, outcomes: list[Outcome], costs: dict[str, float]) -> None:
+def _count(progress: Progress, task: Task, outcomes: list[Outcome]) -> None:
     runs = {task.id_of(run): run for run in task.runs}
     for outcome in outcomes:
-        progress.run_cost_done += 0.0 if task.comparators else seconds_of(runs[outcome.id], costs)
         progress.failed += bool(outcome.failure)
         if task.comparators:
             progress.streams_done += 1
             progress.stream_seconds += outcome.seconds
         else:
             progress.runs_done += 1
-            progress.run_seconds += outcome.seconds
+            kind = progress.kinds[kind_of_run(runs[outcome.id])]
+            kind.done, kind.seconds = kind.done + 1, kind.seconds + outcome.seconds
             progress.rounds_done += outcome.rounds
 
 

@@ -210,7 +210,7 @@ def _faults(folder: Path, n: int, seed: int) -> None:
     """Print what n scenarios drawn at random came to."""
     folder.mkdir()
     rig = Rig(folder).start(2)
-    text = SPEC.format(rounds=100_000, repetitions=60, balls="[1.0]")
+    text = SPEC.format(rounds=40_000, repetitions=40, balls="[1.0]")
     (folder / "sweep.toml").write_text(text)
     subprocess.run([*LINE, "-o", "truth", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     hangs = lost = doubled = differ = 0

@@ -121,8 +121,9 @@ class Rig:
         for name in list(self.processes):
             self.kill(name)
         if self.apart:
-            for name in self.names:
-                subprocess.run(["ip", "netns", "del", f"bl-{name}"], check=False)
+            for name in self.names:  # the cable, too: a process on its way out may hold the namespace for a moment
+                for kind in ("link", "netns"):
+                    subprocess.run(["ip", kind, "del", f"bl-{name}"], check=False)
             subprocess.run(["ip", "link", "del", "banditlab"], check=False)
 
     def _wire(self, name: str) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +26,7 @@ from banditlab.cli.main import main as command_line
 from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
+from banditlab.engine.progress import TABLES_SECONDS, Kind
 from banditlab.registry import registry
 from banditlab.results.seal import KEY
 
@@ -161,18 +164,28 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
 
 
 def test_nothing_is_said_of_time_left_before_anything_is_known():
-    progress = Progress(runs=100, streams=2, run_cost=50.0, stage="compiling fastcb (1 of 3)")
+    progress = Progress(runs=100, streams=2, stage="compiling fastcb (1 of 3)")
+    progress.kinds = {"one": Kind(cost=1.0, runs=50), "other": Kind(cost=2.0, runs=50)}
     assert (console._done(progress), console._left(progress)) == ("", "")
     progress.playing_since = progress.began
     assert (console._done(progress, rate=False), console._left(progress)) == ("0/100 runs, 0/2 streams compared", "")
     # comparators that took no time say nothing about the runs
     progress.streams_done, progress.stream_seconds = 2, 0.01
     assert console._left(progress) == ""
-    # runs that take twice what was estimated, on two workers
-    progress.runs_done, progress.run_cost_done, progress.run_seconds, progress.jobs = 10, 5.0, 10.0, 2
-    assert console._left(progress) == "about 45 s left"
+    # Runs of one kind take twice what was estimated, and so will the others: 80 + 200 core-seconds, of which the tasks of two
+    # workers that are half done are 2; and the tables.
+    progress.runs_done, progress.kinds["one"].done, progress.kinds["one"].seconds, progress.jobs = 10, 10, 20.0, 2
+    assert console._left(progress) == "about 140 s left"
+    # of the other kind that was wrong
+    progress.runs_done, progress.kinds["other"].done, progress.kinds["other"].seconds = 11, 1, 3.0
+    assert console._left(progress) == f"about {math.ceil((80 + 49 * 3 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
     progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
-    assert console._left(progress) == "about 50 s left"
+    assert console._left(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
+    # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
+    progress.settled = time.perf_counter() - 60.0, 10.0
+    share = 60 / (23.0 + 2)
+    assert console._left(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 2) + 100 * TABLES_SECONDS)} s left"
+    progress.runs_done = 10
     assert console._done(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2
     assert console._left(progress) == ""

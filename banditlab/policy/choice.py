@@ -14,7 +14,7 @@ Name = str | int | float | bool
 """The name of a class, as the table has it."""
 
 
-class Choice(NamedTuple):
+class Choice:
     """A policy's answer to one row.
 
     Attributes
@@ -30,10 +30,21 @@ class Choice(NamedTuple):
         They sum to 1, to rounding. It is what the agent plays with, no forecast of being right.
     """
 
-    id: str
-    action: Name
-    probability: float
-    scores: dict[Name, float]
+    __slots__ = ("_classes", "_p", "action", "id", "probability")
+
+    def __init__(self, id: str, action: int, p: NDArray[np.float64], classes: list[Name]) -> None:
+        self.id, self.action, self.probability = id, classes[action], p.item(action)
+        # The list may get longer, when a class is added; its first K names stay those of p.
+        self._p, self._classes = p, classes
+
+    @property
+    def scores(self) -> dict[Name, float]:
+        """The distribution by the classes' names, made when it is asked for."""
+        return dict(zip(self._classes, self._p.tolist(), strict=False))
+
+    def __repr__(self) -> str:
+        """Return one line for any K."""
+        return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
         """Return the choice as one JSON object; the names of classes under "scores" are texts there, as JSON asks."""

@@ -210,7 +210,8 @@ def _built(members: dict[str, bytes]) -> Parts:
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
-    return Parts(head.uid, encoder, core, head.trained, _pending(members[OPEN], d))
+    pending = {name: core.admitted(record) for name, record in _pending(members[OPEN], d).items()}
+    return Parts(head.uid, encoder, core, head.trained, pending)
 
 
 def _pending(data: bytes, d: int) -> dict[str, Record]:

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -42,14 +43,16 @@ class Policy:
         self._lock = threading.RLock()
         self._log, self._every = log, snapshot_every
         self._batch: list[Event] | None = None
-        self._ids: list[str] = []
         self._stale = self._closed = False
         self._take(parts)
         self._seq, self._at, self._kept = 0, 0.0, 0
 
     def _take(self, parts: Parts) -> None:
         self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
-        self._open: dict[str, tuple[int, Record]] = {name: (0, record) for name, record in parts.pending.items()}
+        # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
+        self._open: OrderedDict[str, tuple[int, Record]] = OrderedDict(
+            (name, (0, record)) for name, record in parts.pending.items()
+        )
         self._most = REMEMBERED if self._log is not None else limit(PENDING)
         self._answered_now: set[str] = set()
 
@@ -204,8 +207,11 @@ class Policy:
             The log cannot be written: nothing was decided. The next call tries again.
         """
         with self._lock:
-            self._ready()
-            return self._decide(self._context(row), self._core.mask(allowed))
+            if self._closed or self._stale:
+                self._ready()
+            core, x = self._core, self._context(row)
+            mask = None if allowed is None and not core.retired else core.mask(allowed)
+            return self._decide(x, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
         """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
@@ -217,35 +223,28 @@ class Policy:
                 return [self._decide(x, mask) for x in contexts]
 
     def _context(self, row: Row) -> NDArray[np.float64]:
-        """Return the context (d,) of a row."""
+        """Return the context (d,) of a row, read-only."""
         if isinstance(row, str):
             try:
                 row = json.loads(row)
             except ValueError as error:
                 raise UsageError(f"the row is no JSON object ({error})") from None
-        if not isinstance(row, Mapping):
+        if type(row) is not dict and not isinstance(row, Mapping):
             raise UsageError(f"a row must be a table of values by column, got {_short(row)}")
-        return self._encoder.encode(row)
+        x = self._encoder.encode(row)
+        x.setflags(write=False)
+        return x
 
     def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Choice:
-        core = self._core
-        record = core.choose(x, mask)
-        name, p = self._new_id(), record.probabilities
-        seq = 0 if self._log is None else self._store(lambda seq, at: Decided(seq, name, at, record, mask))
-        if len(self._open) >= self._most:
-            del self._open[next(iter(self._open))]
-        self._open[name] = (seq, record)
-        shares = p.tolist()
-        return Choice(
-            name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True))
-        )
-
-    def _new_id(self) -> str:
-        """Return 128 random bits as text; the operating system is asked for many at a time."""
-        if not self._ids:
-            drawn = os.urandom(16 * 64).hex()
-            self._ids = [drawn[i : i + 32] for i in range(0, len(drawn), 32)]
-        return self._ids.pop()
+        core, open_ = self._core, self._open
+        record = core.choose_own(x, mask)
+        name, seq = os.urandom(16).hex(), 0
+        if self._log is not None:
+            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask))
+        if len(open_) >= self._most:
+            open_.popitem(last=False)
+        open_[name] = (seq, record)
+        return Choice(name, record.action, record.probabilities, core.classes)
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 
@@ -269,11 +268,17 @@ class Policy:
             The log cannot be written: nothing was learnt. The next call tries again.
         """
         with self._lock:
-            self._ready()
-            bit = correct if isinstance(correct, bool) else as_bit(correct)
-            seq, record = self._waiting(id)
-            self._core.learn(record, bit)
-            self._open.pop(id, None)
+            if self._closed or self._stale:
+                self._ready()
+            bit = correct if correct is True or correct is False else as_bit(correct)
+            found = self._open.get(id) if isinstance(id, str) else None
+            if found is not None:  # taken here, or looked at when the file was read
+                seq, record = found
+                self._core.learn_own(record, bit)
+                del self._open[id]
+            else:
+                seq, record = self._logged(id)
+                self._core.learn(record, bit)
             if self._batch is not None:
                 self._answered_now.add(id)
             if self._log is not None:
@@ -291,10 +296,8 @@ class Policy:
             return str(error)
         return None
 
-    def _waiting(self, id_: str) -> tuple[int, Record]:
-        found = self._open.get(id_) if isinstance(id_, str) else None
-        if found is not None:
-            return found
+    def _logged(self, id_: str) -> tuple[int, Record]:
+        """Return place and record of a decision that is in the log only, or raise the error that says why there is none."""
         if isinstance(id_, str) and self._log is not None:
             if id_ in self._answered_now:
                 raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")

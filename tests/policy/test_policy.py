@@ -524,3 +524,15 @@ def test_the_best_of_a_comparison_is_trained(table: Path, tmp_path: Path) -> Non
     assert (told["agent"], told["settings"]["confidence"]) == ("linucb", 0.1)
     with pytest.raises(UsageError, match="none"):
         Policy.train(table, "offer", best_of=tmp_path / "none")
+
+
+def test_a_table_in_another_encoding_trains_the_same_policy(table: Path, tmp_path: Path) -> None:
+    text = table.read_text("utf-8").replace("team", "Équipe").replace("plan", "größe")
+    trained = []
+    for encoding, declared in (("utf-8", {}), ("utf-16", {}), ("cp1252", {"encoding": "cp1252"})):
+        (tmp_path / f"{encoding}.csv").write_bytes(text.encode(encoding))
+        trained.append(Policy.train(tmp_path / f"{encoding}.csv", "offer", **declared))
+    assert len({policy._core.agent.to_bytes() for policy in trained}) == 1
+    assert trained[1].describe()["columns"]["größe"] == ["free", "pro", "Équipe"]
+    with pytest.raises(UsageError, match=r"not UTF-8 text .*--encoding"):
+        Policy.train(tmp_path / "cp1252.csv", "offer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from banditlab.errors import UsageError
 from banditlab.validation import UNPACKED, refuse_beyond
@@ -65,3 +66,15 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
             f"{path}: not UTF-8 text (byte {error.start} is 0x{data[error.start]:02X}); give its encoding (--encoding), for "
             "instance cp1252 (Windows, western Europe) or latin-1"
         ) from None
+
+
+def in_ascii(text: str) -> str:
+    """Return a text with every other character written in ASCII, for a reader that knows nothing else; see `from_ascii`."""
+    return (
+        text if text.isascii() and "\2" not in text else re.sub("[^\0-\1\3-\x7f]", lambda m: f"\2{ord(m[0]):x}\3", text)
+    )
+
+
+def from_ascii(text: str) -> str:
+    """Return the text of which `in_ascii` is the writing."""
+    return re.sub("\2([0-9a-f]+)\3", lambda m: chr(int(m[1], 16)), text)

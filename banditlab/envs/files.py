@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from banditlab.envs._text import as_utf8
+from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
 
@@ -281,13 +281,17 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     from scipy.io import arff
 
     try:
-        rows, about = arff.loadarff(io.StringIO(data.decode("utf-8-sig")))
+        rows, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
     except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
-        raise UsageError(f"{path}: not an ARFF file that is read ({' '.join(str(error).split())[:200]})") from None
-    names = [str(name) for name in about.names()]
+        raise UsageError(
+            f"{path}: not an ARFF file that is read ({' '.join(from_ascii(str(error)).split())[:200]})"
+        ) from None
+    names = [from_ascii(str(name)) for name in about.names()]
     refuse_beyond(COLUMNS, len(names), f"{path}: the file has {len(names):,} columns")
     _refuse_duplicates(names, path)
-    frame = pd.DataFrame({name: _of_arff(rows[name], kind) for name, kind in zip(names, about.types())})
+    frame = pd.DataFrame(
+        {name: _of_arff(rows[given], kind) for name, given, kind in zip(names, about.names(), about.types())}
+    )
     return dropped(frame, drop_rows, path)
 
 
@@ -296,7 +300,7 @@ def _of_arff(values: np.ndarray, kind: str) -> Any:
 
     if kind != "nominal":
         return values
-    text = pd.Series([value.decode("utf-8", errors="replace") for value in values], dtype="str")
+    text = pd.Series([from_ascii(value.decode("ascii", errors="replace")) for value in values], dtype="str")
     return text.where(text != "?")
 
 

@@ -261,8 +261,8 @@ class Encoder:
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
         return UsageError(
-            f"key {name!r} is missing{nearest(name, list(map(str, known))[:30], keep_order=True)}; the recipe was fitted with "
-            f"missing = {self.recipe.missing!r}, which puts nothing in its place"
+            f"key {name!r} is missing{nearest(name, [str(key)[:60] for key in known[:30]], keep_order=True)}; the recipe was "
+            f"fitted with missing = {self.recipe.missing!r}, which puts nothing in its place"
         )
 
     def _no_gap(self, name: str) -> UsageError:

@@ -92,8 +92,11 @@ def packed(parts: Parts) -> bytes:
         "rng": saved.encode(core.rng, "rng", {}),
         "trained": parts.trained,
     }
+    text = json.dumps(head, allow_nan=False).encode()
+    if len(text) > MOST_HEAD:  # which `_head` would not read
+        raise UsageError(f"the names of the classes and what is told of the training take {len(text):,} bytes")
     members = {
-        HEAD: json.dumps(head, allow_nan=False).encode(),
+        HEAD: text,
         ENCODER: parts.encoder.to_bytes(),
         AGENT: core.agent.to_bytes(),
         OPEN: _packed_pending(parts.pending),

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import PlayerError, UsageError, nearest
+from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.read_only import as_contexts
 from banditlab.players.agent import Agent
 from banditlab.players.inputs import TOLERANCE, as_context
-from banditlab.policy.choice import Name, Record
+from banditlab.policy.choice import Name, Record, are_alike, as_name, short, unknown_class
 from banditlab.policy.direct import Direct, is_direct
 from banditlab.policy.growing import grown
 
@@ -63,14 +63,10 @@ class Core:
 
     def place(self, name: Any) -> int:
         """Return k of a class's name, or raise a UsageError that names the nearest."""
-        try:
-            k = self._places.get(name)
-        except TypeError:  # a list, a dict
-            k = None
-        if k is None or type(name) is not type(self.classes[k]):
-            raise UsageError(
-                f"no class is called {name!r}{nearest(str(name), map(str, self.classes), keep_order=True)}"
-            )
+        name = name.item() if isinstance(name, np.generic) else name
+        k = self._places.get(name) if isinstance(name, str | int | float) else None
+        if k is None or not are_alike(name, self.classes[k]):
+            raise unknown_class(name, self.classes)
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
@@ -81,7 +77,7 @@ class Core:
         mask = np.ones(K, np.bool_)
         if allowed is not None:
             if isinstance(allowed, str) or not isinstance(allowed, Sequence):
-                raise UsageError(f"allowed must be a list of classes, got {allowed!r}")
+                raise UsageError(f"allowed must be a list of classes, got {short(allowed)}")
             mask[:] = False
             mask[[self.place(name) for name in allowed]] = True
         mask[list(self.retired)] = False
@@ -103,8 +99,7 @@ class Core:
 
     def add(self, name: Name) -> None:
         """Let a class be chosen that was not: a new one, about which nothing is known, or one that was retired."""
-        if not isinstance(name, str | int | float | bool) or name != name:
-            raise UsageError(f"a class is named by a text or a number, got {name!r}")
+        name = as_name(name)
         if name in self._places:
             k = self.place(name)
             if k not in self.retired:

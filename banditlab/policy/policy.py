@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.players.inputs import as_bit
-from banditlab.policy.choice import Choice, Name, Record
+from banditlab.policy.choice import Choice, Name, Record, short
 from banditlab.policy.container import Parts, packed, read, unpacked, write_whole
 from banditlab.policy.events import Answered, Changed, Decided, Event, EventLog
 from banditlab.validation import PENDING, at_least, limit
@@ -30,6 +32,20 @@ REMEMBERED = 10_000
 """Open decisions that a policy with a log keeps in memory; older ones it reads from the log."""
 BACKWARDS = 1.0
 """Seconds that a clock may go back before it is worth a word."""
+ID = re.compile("[0-9a-f]{32}")
+"""What an id looks like; nothing else is looked for in a log."""
+_LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
+"""The policies of this process that have a log."""
+
+
+def _after_fork() -> None:
+    """Close, in a process that was forked off, the policies whose logs are its parent's to write."""
+    for policy in list(_LOGGED):
+        policy._let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Policy:
@@ -43,7 +59,10 @@ class Policy:
         self._lock = threading.RLock()
         self._log, self._every = log, snapshot_every
         self._batch: list[Event] | None = None
-        self._stale = self._closed = False
+        self._stale = self._closed = self._behind = False
+        self._why = "the policy is closed"
+        if log is not None:
+            _LOGGED.add(self)
         self._take(parts)
         self._seq, self._at, self._kept = 0, 0.0, 0
 
@@ -142,6 +161,12 @@ class Policy:
                 finally:
                     self._log.close()
 
+    def _let_go(self) -> None:
+        """Be closed without a word to the log, whose connection and lock another process has."""
+        self._lock = threading.RLock()  # the parent's may be held by a thread that is not here
+        self._closed = True
+        self._why = "the policy was opened before this process was forked, and its log is the parent's; open it after"
+
     def __enter__(self) -> Self:
         return self
 
@@ -227,11 +252,18 @@ class Policy:
         if isinstance(row, str):
             try:
                 row = json.loads(row)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UsageError(f"the row is no JSON object ({error})") from None
         if type(row) is not dict and not isinstance(row, Mapping):
-            raise UsageError(f"a row must be a table of values by column, got {_short(row)}")
-        x = self._encoder.encode(row)
+            raise UsageError(f"a row must be a table of values by column, got {short(row)}")
+        try:
+            x = self._encoder.encode(row)
+        except UsageError:
+            raise
+        except (
+            Exception
+        ) as error:  # whatever objects of somebody else's raise when they are asked for a number or a text
+            raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
         x.setflags(write=False)
         return x
 
@@ -300,15 +332,15 @@ class Policy:
         """Return place and record of a decision that is in the log only, or raise the error that says why there is none."""
         if isinstance(id_, str) and self._log is not None:
             if id_ in self._answered_now:
-                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
-            logged = self._log.decided(id_)
+                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
+            logged = self._log.decided(str(id_)) if ID.fullmatch(id_) else None
             if logged is not None and logged[1]:
-                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
+                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
             if logged is not None:
                 return logged[0].seq, logged[0].record
-            raise UnknownDecisionError(f"no decision has the id {_short(id_)}")
+            raise UnknownDecisionError(f"no decision has the id {short(id_)}")
         raise UnknownDecisionError(
-            f"no decision of the id {_short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
+            f"no decision of the id {short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
             f"than the last {self._most:,} that wait"
         )
 
@@ -351,6 +383,10 @@ class Policy:
         """Whether there is a log."""
         return self._log is not None
 
+    def mark(self) -> tuple[int, ...]:
+        """Return a number of events, decisions and answers: where two are equal, nothing was decided or learnt between them."""
+        return self._seq, self._core.decisions, self._core.answered
+
     def warm(self) -> None:
         """Compile what a first decision would have to wait for; nothing of the policy changes."""
         with self._lock:
@@ -385,7 +421,8 @@ class Policy:
         if self._log is None:
             return 0
         now = time.time()
-        if now < self._at - BACKWARDS:
+        behind, self._behind = self._behind, now < self._at - BACKWARDS
+        if self._behind and not behind:
             warnings.warn(
                 f"{self._log.source}: the clock went back by {self._at - now:.0f} s; events keep the later time",
                 RuntimeWarning,
@@ -424,7 +461,7 @@ class Policy:
 
     def _ready(self) -> None:
         if self._closed:
-            raise UsageError("the policy is closed")
+            raise UsageError(self._why)
         if self._stale:
             if self._batch is not None:
                 raise LogError("the log could not be written")
@@ -460,13 +497,10 @@ def opened(log: str) -> EventLog:
         from banditlab.policy.postgres_log import PostgresLog
 
         return PostgresLog(log)
+    if not log or log.startswith((":", "file:")):  # names of SQLite's that are no file, or not that one
+        raise UsageError(f"log must name a file, got {log!r}")
     if "://" in log:
         raise UsageError(f"log must be a file or the address of a PostgreSQL database (postgresql://...), got {log!r}")
     from banditlab.policy.sqlite_log import SQLiteLog
 
     return SQLiteLog(log)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

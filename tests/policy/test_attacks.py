@@ -211,22 +211,6 @@ def test_ids_of_another_policy_are_unknown(policy_file: Path, log: Path) -> None
             other.feedback(name, True)
 
 
-def test_open_decisions_are_given_up_one_by_one_however_many_went_before(
-    policy_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BANDITLAB_MAX_PENDING", "50000")
-    policy = Policy.load(policy_file)
-    record = policy._core.choose(policy._encoder.encode(ROW), None)
-    policy._open.update((str(i), (0, record)) for i in range(50_000))
-    for _ in range(5):
-        policy.decide(ROW)
-    begin = time.process_time()
-    for _ in range(2000):
-        policy.decide(ROW)
-    assert time.process_time() - begin < 1.0  # the first of a dict after n deletions is found in n steps
-    assert len(policy._open) == 50_000
-
-
 # ------------------------------------------------------------------------------------------- a log under the policy's feet
 
 

@@ -57,6 +57,10 @@ HeaderOption = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
 ]
 FormatOption = Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says."),
+]
 SeparatorOption = Annotated[str | None, typer.Option(help="Column separator; by default found out.")]
 DecimalOption = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")]
 DropRows = Annotated[
@@ -139,6 +143,7 @@ def compare(
     roles: RolesOption = None,
     header: HeaderOption = None,
     format_: FormatOption = None,
+    encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     decimal: DecimalOption = None,
     drop_rows: DropRows = None,
@@ -157,7 +162,7 @@ def compare(
     from banditlab.comparison import FaultyTableError, prepared
 
     settings = _table(
-        roles, header, format_, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
+        roles, header, format_, encoding, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
     )
     counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
     try:
@@ -181,6 +186,7 @@ def _table(
     roles: RolesOption,
     header: HeaderOption,
     format_: FormatOption,
+    encoding: EncodingOption,
     separator: SeparatorOption,
     decimal: DecimalOption,
     drop_rows: DropRows,
@@ -192,6 +198,7 @@ def _table(
     """Return the table environment's settings that the options stand for; None where an option was not given."""
     return {
         "format": format_,
+        "encoding": encoding,
         "separator": separator,
         "decimal": decimal,
         "drop_rows": drop_rows or None,
@@ -275,6 +282,7 @@ def train(
     roles: RolesOption = None,
     header: HeaderOption = None,
     format_: FormatOption = None,
+    encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     decimal: DecimalOption = None,
     drop_rows: DropRows = None,
@@ -289,7 +297,7 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table = _table(
-        roles, header, format_, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
+        roles, header, format_, encoding, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
     )
     train_(data, label, out, agent, settings or [], best_of, seed, table)
 

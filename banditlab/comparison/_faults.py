@@ -17,6 +17,7 @@ OPTIONS = {
     "roles": "--role",
     "header": "",
     "format": "--format",
+    "encoding": "--encoding",
     "separator": "--separator",
     "decimal": "--decimal",
     "max_categories": "--max-categories",

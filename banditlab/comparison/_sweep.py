@@ -182,7 +182,7 @@ def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey |
     format_ = files.format_of(path, settings.get("format", "auto"))
     if format_ == "libsvm":
         return None, []
-    content = files.unpacked(path, files.read_bytes(path))
+    content = files.content_of(path, files.read_bytes(path), format_, settings.get("encoding", "auto"))
     read: dict[str, ReadFrame] = {}
 
     def look(label: str, settings: dict[str, Any]) -> Survey:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 import numpy as np
@@ -24,6 +23,7 @@ from banditlab.envs._columns import (
     spellings,
 )
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._row_arrays import RowArrays
 from banditlab.envs._steps import Step, feature_names, output_order
 from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.numerics.exponents import exponent
@@ -43,7 +43,6 @@ SCALERS = ("standard", "maxabs", "robust")
 IMPUTING = ("mean", "zero", "indicator")
 ROLES = get_args(Role)
 NOTHING = object()
-NUMBERS = frozenset((float, int))
 
 
 class EncodedColumn(NamedTuple):
@@ -82,7 +81,7 @@ class Encoder:
         self.columns = tuple(EncodedColumn(s.name, s.role, s.categories) for s in steps)
         self.d = len(self.feature_names)
         self.radius = norm.radius
-        self._row = _RowArrays(steps, recipe)
+        self._row = RowArrays(steps, recipe, norm)
 
     # -------------------------------------------------------------------------------------------------------- fitting
 
@@ -213,12 +212,16 @@ class Encoder:
             A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
             key and what is allowed.
         """
+        x = self._row.quick(row)
+        return self._encoded(row) if x is None else x
+
+    def _encoded(self, row: Mapping[str, object]) -> Floats:
+        """Return the context (d,) of any row, whatever its values are."""
         arrays = self._row
         x = np.zeros(arrays.size)
-        numbers = arrays.plain_numbers(row)
-        if numbers is None:
-            numbers = self._numbers(row, x)
-        x[arrays.places] = arrays.scaled(numbers)
+        numbers = self._numbers(row, x)
+        with np.errstate(over="ignore"):
+            x[arrays.places] = arrays.scaled(numbers)
         for name, table, gap_at, gap_values in arrays.nominal:
             value = row.get(name, NOTHING)
             at = table.get(value) if type(value) is str else None
@@ -258,8 +261,8 @@ class Encoder:
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
         return UsageError(
-            f"key {name!r} is missing{nearest(name, list(map(str, known))[:30], keep_order=True)}; the recipe was fitted with "
-            f"missing = {self.recipe.missing!r}, which puts nothing in its place"
+            f"key {name!r} is missing{nearest(name, [str(key)[:60] for key in known[:30]], keep_order=True)}; the recipe was "
+            f"fitted with missing = {self.recipe.missing!r}, which puts nothing in its place"
         )
 
     def _no_gap(self, name: str) -> UsageError:
@@ -302,68 +305,6 @@ class Encoder:
 
         steps, recipe, norm = read(data, source)
         return cls(steps, recipe, norm)
-
-
-class _RowArrays:
-    """What `encode` needs of the fitted transformer, as arrays: places of columns among the features, fills, scales."""
-
-    def __init__(self, steps: list[Step], recipe: Recipe) -> None:
-        indicator = recipe.missing == "indicator"
-        self.numeric: list[tuple[str, str]] = []
-        self.nominal: list[tuple[str, dict[str, int], int, Floats | None]] = []
-        places: list[int] = []
-        flags: list[int] = []
-        fitted: list[tuple[float, ...]] = []
-        at = 0
-        for s in steps:
-            if s.role == "nominal":
-                table = {value: at + k for k, value in enumerate(s.categories)}
-                size, gap = len(s.categories), None
-                if indicator and s.gaps:
-                    gap, gap_at, size = np.ones(1), at + size, size + 1
-                else:
-                    gap, gap_at = (np.array(s.shares), at) if s.shares else (None, at)
-                self.nominal.append((s.name, table, gap_at, gap))
-                at += size
-                continue
-            self.numeric.append((s.name, s.role))
-            places.append(at)
-            flags.append(at + 1 if indicator and s.gaps else -1)
-            fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
-            at += 1 + (indicator and s.gaps)
-        self.size, self.flags, self.places = at, flags, np.array(places, dtype=np.intp)
-        fills, shifts, centers, scales = (np.array([f[i] for f in fitted], dtype=np.float64) for i in range(4))
-        self.fills, self.centers, self.scales = fills, centers, scales
-        self.shifts = shifts.astype(np.int64) if shifts.any() else None
-        numeric = [name for name, _ in self.numeric]
-        quick = len(numeric) > 1 and all(role == "numeric" for _, role in self.numeric)
-        self.values = itemgetter(*numeric) if quick else None
-        self.asinh = recipe.scaling == "rowwise"
-        self.plain = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
-
-    def plain_numbers(self, row: Mapping[str, object]) -> Floats | None:
-        """Return the numeric columns' values (p,) where each is there as a finite float or int; None else."""
-        if self.values is None or type(row) is not dict:
-            return None
-        try:
-            values = self.values(row)
-            if not NUMBERS.issuperset(map(type, values)):
-                return None
-            numbers = np.array(values, dtype=np.float64)
-        except (KeyError, OverflowError):
-            return None
-        return numbers if np.isfinite(numbers).all() else None
-
-    def scaled(self, numbers: Floats) -> Floats:
-        """Return the numeric columns' features (p,), as the transformer computes them."""
-        if self.plain:
-            return numbers
-        if self.asinh:
-            return np.asarray(np.arcsinh(numbers))
-        with np.errstate(over="ignore"):
-            if self.shifts is not None:
-                numbers = np.ldexp(numbers, self.shifts)
-            return (numbers - self.centers) / self.scales
 
 
 # -------------------------------------------------------------------------------------------------------- of a table's columns

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
 
@@ -28,6 +29,8 @@ SUFFIXES = {
     **dict.fromkeys((".libsvm", ".svm", ".svmlight"), "libsvm"),
     ".arff": "arff",
 }
+TEXTS = ("csv", "arff")
+"""Formats whose files may be in any encoding."""
 SEPARATORS = ("\t", ";", ",")
 """In the order in which they are believed: a comma may also be a decimal sign, a tab hardly anything else."""
 SNIFFED, SNIFFED_LINES = 2**20, 200
@@ -103,6 +106,16 @@ def unpacked(path: str, data: bytes) -> bytes:
     return data
 
 
+def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> bytes:
+    """Return what the readers below take: unpacked, and of a CSV or ARFF file in UTF-8 (see `envs._text.as_utf8`)."""
+    data = unpacked(path, data)
+    if format_ in TEXTS:
+        return as_utf8(path, data, encoding)
+    if encoding != "auto":
+        raise UsageError(f"{path}: encoding (--encoding) is of CSV and ARFF files; leave it out")
+    return data
+
+
 def sniff_separator(path: str, data: bytes) -> str:
     """Return the separator among tab, semicolon and comma that every one of the first 20 lines has equally often."""
     lines = [line for line in data[:65536].decode("utf-8", errors="replace").splitlines() if line.strip()]
@@ -149,10 +162,6 @@ def read_csv(
             encoding="utf-8-sig",
             header="infer" if header else None,
         )
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path}: not UTF-8 text (byte {error.start}); is it a CSV file? One in another encoding is to be saved as UTF-8"
-        ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
     if header:
@@ -272,15 +281,17 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     from scipy.io import arff
 
     try:
-        rows, about = arff.loadarff(io.StringIO(data.decode("utf-8-sig")))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); is it an ARFF file?") from None
+        rows, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
     except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
-        raise UsageError(f"{path}: not an ARFF file that is read ({' '.join(str(error).split())[:200]})") from None
-    names = [str(name) for name in about.names()]
+        raise UsageError(
+            f"{path}: not an ARFF file that is read ({' '.join(from_ascii(str(error)).split())[:200]})"
+        ) from None
+    names = [from_ascii(str(name)) for name in about.names()]
     refuse_beyond(COLUMNS, len(names), f"{path}: the file has {len(names):,} columns")
     _refuse_duplicates(names, path)
-    frame = pd.DataFrame({name: _of_arff(rows[name], kind) for name, kind in zip(names, about.types())})
+    frame = pd.DataFrame(
+        {name: _of_arff(rows[given], kind) for name, given, kind in zip(names, about.names(), about.types())}
+    )
     return dropped(frame, drop_rows, path)
 
 
@@ -289,7 +300,7 @@ def _of_arff(values: np.ndarray, kind: str) -> Any:
 
     if kind != "nominal":
         return values
-    text = pd.Series([value.decode("utf-8", errors="replace") for value in values], dtype="str")
+    text = pd.Series([from_ascii(value.decode("ascii", errors="replace")) for value in values], dtype="str")
     return text.where(text != "?")
 
 

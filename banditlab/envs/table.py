@@ -43,6 +43,9 @@ class Table(DataSetEnv):
     format
         "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, .arff, each also with .gz).
+    encoding
+        Of a CSV or ARFF file, by a name that Python knows ("cp1252", "latin-1", "utf-16-le"); "auto" takes UTF-8, and UTF-16
+        with a byte order mark.
     separator
         Of a CSV file; "auto" finds tab, semicolon or comma.
     header
@@ -85,7 +88,7 @@ class Table(DataSetEnv):
     reference: ClassVar[str] = "the user's"
     version: ClassVar[int] = 1
     path_settings: ClassVar[tuple[str, ...]] = ("path",)
-    added_settings: ClassVar[dict[str, Any]] = {"roles": None, "header": "auto"}
+    added_settings: ClassVar[dict[str, Any]] = {"roles": None, "header": "auto", "encoding": "auto"}
     """Settings that came later, and the value at which a run is what it was: identities do not have it."""
 
     def __init__(
@@ -94,6 +97,7 @@ class Table(DataSetEnv):
         path: str,
         label: str = "",
         format: Format = "auto",
+        encoding: str = "auto",
         separator: str = "auto",
         header: Header = "auto",
         decimal: str = ".",
@@ -109,6 +113,7 @@ class Table(DataSetEnv):
     ) -> None:
         self.path, self.label_column = str(path), str(label)
         self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
+        self.encoding = str(encoding)
         self.separator = _SEPARATORS.get(separator, separator)
         if self.separator != "auto" and len(self.separator) != 1:
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
@@ -139,7 +144,7 @@ class Table(DataSetEnv):
         if rest.get("header", "auto") == "yes":
             rest["header"] = "auto"
         if found == "csv" and rest.get("header", "auto") == "auto" and settings.get("header") != "yes":
-            text = files.unpacked(path, data)
+            text = files.content_of(path, data, found, rest.get("encoding", "auto"))
             separator = _SEPARATORS.get(rest.get("separator", "auto"), rest.get("separator", "auto"))
             separator = files.sniff_separator(path, text) if separator == "auto" else separator
             rest |= {} if files.has_header(text, separator) else {"header": "no"}
@@ -160,7 +165,7 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
-        data, label = files.unpacked(self.path, data), self.label_column
+        data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
             if stays_sparse(X):
@@ -201,7 +206,7 @@ def read_frame(
     drop_rows: list[int] | None = None,
     faults: list[FaultError] | None = None,
 ) -> ReadFrame:
-    """Return the table that an unpacked CSV, Parquet or ARFF file holds; `faults` as `files.read_csv` takes it."""
+    """Return the table in the bytes of `files.content_of`: CSV, Parquet or ARFF; `faults` as `files.read_csv` takes it."""
     rows = list(drop_rows or ())
     if format_ == "parquet":
         return ReadFrame(files.read_parquet(path, data, rows), separator, header)

@@ -3,18 +3,68 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.errors import UsageError, nearest
 from banditlab.problem import Decision
 
 Name = str | int | float | bool
 """The name of a class, as the table has it."""
+LONGEST_NAME = 1000
+"""Characters of a name that is added later: a policy's file and every answer hold it."""
+LARGEST_NAME = 2**63
+"""Whole numbers beyond are no table's."""
+TOLD = 100
+"""So many classes are named in an error."""
 
 
-class Choice(NamedTuple):
+def as_name(name: Any) -> Name:
+    """Return a name that a class can have, or raise a UsageError: a text, or a number that JSON has."""
+    name = name.item() if isinstance(name, np.generic) else name
+    if isinstance(name, str):
+        if len(name) > LONGEST_NAME or not _is_unicode(name):
+            raise UsageError(
+                f"a class's name is a text of up to {LONGEST_NAME:,} characters of Unicode, got {short(name)}"
+            )
+    elif isinstance(name, int | float):
+        if not (math.isfinite(name) if isinstance(name, float) else -LARGEST_NAME <= name < LARGEST_NAME):
+            raise UsageError("a class is named by a finite number, a whole one in 64 bits, or by a text")
+    else:
+        raise UsageError(f"a class is named by a text or a number, got {short(name)}")
+    return name
+
+
+def are_alike(one: Name, other: Name) -> bool:
+    """Return whether two equal names name the same class: 1 and 1.0 do, which JSON does not tell apart, 1 and True do not."""
+    return type(one) is type(other) or (not isinstance(one, bool) and not isinstance(other, bool))
+
+
+def unknown_class(name: Any, classes: list[Name]) -> UsageError:
+    """Return the error for a name that no class has: one line, however long the names are."""
+    known = [" ".join(str(known).split())[:60] for known in classes[:TOLD]]
+    more = f", and {len(classes) - TOLD:,} more" if len(classes) > TOLD else ""
+    return UsageError(f"no class is called {short(name)}{nearest(str(name)[:60], known, keep_order=True)}{more}")
+
+
+def short(value: Any) -> str:
+    """Return a value as it is shown in an error: one line of at most 60 characters."""
+    text = repr(value[:60] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+    return True
+
+
+class Choice:
     """A policy's answer to one row.
 
     Attributes
@@ -30,10 +80,21 @@ class Choice(NamedTuple):
         They sum to 1, to rounding. It is what the agent plays with, no forecast of being right.
     """
 
-    id: str
-    action: Name
-    probability: float
-    scores: dict[Name, float]
+    __slots__ = ("_classes", "_p", "action", "id", "probability")
+
+    def __init__(self, id: str, action: int, p: NDArray[np.float64], classes: list[Name]) -> None:
+        self.id, self.action, self.probability = id, classes[action], p.item(action)
+        # The list may get longer, when a class is added; its first K names stay those of p.
+        self._p, self._classes = p, classes
+
+    @property
+    def scores(self) -> dict[Name, float]:
+        """The distribution by the classes' names, made when it is asked for."""
+        return dict(zip(self._classes, self._p.tolist(), strict=False))
+
+    def __repr__(self) -> str:
+        """Return one line for any K."""
+        return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
         """Return the choice as one JSON object; the names of classes under "scores" are texts there, as JSON asks."""

@@ -92,8 +92,11 @@ def packed(parts: Parts) -> bytes:
         "rng": saved.encode(core.rng, "rng", {}),
         "trained": parts.trained,
     }
+    text = json.dumps(head, allow_nan=False).encode()
+    if len(text) > MOST_HEAD:  # which `_head` would not read
+        raise UsageError(f"the names of the classes and what is told of the training take {len(text):,} bytes")
     members = {
-        HEAD: json.dumps(head, allow_nan=False).encode(),
+        HEAD: text,
         ENCODER: parts.encoder.to_bytes(),
         AGENT: core.agent.to_bytes(),
         OPEN: _packed_pending(parts.pending),
@@ -210,7 +213,8 @@ def _built(members: dict[str, bytes]) -> Parts:
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
-    return Parts(head.uid, encoder, core, head.trained, _pending(members[OPEN], d))
+    pending = {name: core.admitted(record) for name, record in _pending(members[OPEN], d).items()}
+    return Parts(head.uid, encoder, core, head.trained, pending)
 
 
 def _pending(data: bytes, d: int) -> dict[str, Record]:

@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import PlayerError, UsageError, nearest
-from banditlab.numerics.contexts import as_contexts
-from banditlab.players.actor import KernelActor
+from banditlab.errors import PlayerError, UsageError
+from banditlab.numerics.read_only import as_contexts
 from banditlab.players.agent import Agent
-from banditlab.players.inputs import TOLERANCE
-from banditlab.policy.choice import Name, Record
+from banditlab.players.inputs import TOLERANCE, as_context
+from banditlab.policy.choice import Name, Record, are_alike, as_name, short, unknown_class
+from banditlab.policy.direct import Direct, is_direct
 from banditlab.policy.growing import grown
 
 CHOSEN_IN_PAYLOAD = ("epsilon-greedy-direct", "newtron", "pnewtron")
 """Agents whose payload holds numbers of the class they chose: another cannot be put in its place."""
 CLASS_IN_PAYLOAD = ("banditron",)
 """Agents whose payload begins with a class."""
+SLACK = 1e-4
+"""How far a distribution out of a file may lie from one: some libraries reckon in 32 bits."""
 
 
 class Core:
@@ -52,7 +54,8 @@ class Core:
     def _take(self, agent: Agent) -> None:
         """Play with this agent. Where its verbs are kernels they are called at once: a context is checked here already."""
         self.agent: Any = agent
-        self._quick = isinstance(agent, KernelActor) and type(agent).view is KernelActor.view
+        self._quick = is_direct(agent)
+        self._direct: Direct | None = None
         self._shape = (agent.problem.n_features,)
         self._reach = (agent.problem.radius * (1.0 + TOLERANCE)) ** 2
 
@@ -60,14 +63,10 @@ class Core:
 
     def place(self, name: Any) -> int:
         """Return k of a class's name, or raise a UsageError that names the nearest."""
-        try:
-            k = self._places.get(name)
-        except TypeError:  # a list, a dict
-            k = None
-        if k is None or type(name) is not type(self.classes[k]):
-            raise UsageError(
-                f"no class is called {name!r}{nearest(str(name), map(str, self.classes), keep_order=True)}"
-            )
+        name = name.item() if isinstance(name, np.generic) else name
+        k = self._places.get(name) if isinstance(name, str | int | float) else None
+        if k is None or not are_alike(name, self.classes[k]):
+            raise unknown_class(name, self.classes)
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
@@ -78,7 +77,7 @@ class Core:
         mask = np.ones(K, np.bool_)
         if allowed is not None:
             if isinstance(allowed, str) or not isinstance(allowed, Sequence):
-                raise UsageError(f"allowed must be a list of classes, got {allowed!r}")
+                raise UsageError(f"allowed must be a list of classes, got {short(allowed)}")
             mask[:] = False
             mask[[self.place(name) for name in allowed]] = True
         mask[list(self.retired)] = False
@@ -100,8 +99,7 @@ class Core:
 
     def add(self, name: Name) -> None:
         """Let a class be chosen that was not: a new one, about which nothing is known, or one that was retired."""
-        if not isinstance(name, str | int | float | bool) or name != name:
-            raise UsageError(f"a class is named by a text or a number, got {name!r}")
+        name = as_name(name)
         if name in self._places:
             k = self.place(name)
             if k not in self.retired:
@@ -130,18 +128,44 @@ class Core:
     def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
         """Choose a class at the context x (d,), finite, among those of the mask (K,)."""
         x = as_contexts(x)
-        agent = self.agent
-        decision = agent.act_at(x) if self._quick and self._is_context(x) else agent.act(x)
-        action, p = decision.action, decision.probabilities
+        if self._quick and not self._is_context(x):
+            as_context(x, self.agent.problem)  # which says what is wrong
+        return self.choose_own(x, mask)
+
+    def choose_own(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
+        """Do as `choose` at a context that is one: (d,), of norm at most R, contiguous, and read-only for good."""
+        if self._quick:
+            action, p, explored, payload = self._verbs(x).decide(self.agent, x)
+        else:
+            decision = self.agent.act(x)
+            action, p, explored = decision.action, decision.probabilities, decision.explored
+            payload = _payload(self.agent, decision.payload)
         if mask is not None:
             action, p = self._cut(action, p, mask)
         self.decisions += 1
-        return Record(x, action, p, decision.explored, _payload(self.agent, decision.payload), self.generation)
+        return Record(x, action, p, explored, payload, self.generation)
 
     def _is_context(self, x: NDArray[np.float64]) -> bool:
         """Return whether compiled code may read x: (d,), of norm at most R, which NaN is not."""
-        with np.errstate(over="ignore"):
-            return x.shape == self._shape and bool(np.dot(x, x) <= self._reach)
+        return x.shape == self._shape and bool(np.vdot(x, x) <= self._reach)  # vdot, as dot warns of an overflow
+
+    def _verbs(self, x: NDArray[np.float64]) -> Direct:
+        """Return the agent's compiled verbs; looked up anew where its state is another one."""
+        direct = self._direct
+        if direct is None or direct.state is not self.agent.state:
+            direct = self._direct = Direct(self.agent, x)
+        return direct
+
+    def admitted(self, record: Record) -> Record:
+        """Return a decision of a file as `learn_own` takes it, or raise a UsageError: this agent cannot have taken it."""
+        if record.generation > self.generation:
+            raise UsageError("a decision among classes that are still to come")
+        if record.generation < self.generation:  # nothing is learnt from it
+            return record
+        self._require(record)
+        as_context(record.context, self.agent.problem)
+        payload = None if record.payload is None else np.ascontiguousarray(record.payload, np.float64)
+        return record._replace(context=as_contexts(record.context), payload=payload)
 
     def _require(self, record: Record) -> None:
         """Refuse a decision, out of a log or file of somebody else's, that this agent cannot have taken."""
@@ -149,10 +173,13 @@ class Core:
         fits = 0 <= record.action < K and record.probabilities.shape == (K,) and record.context.shape == self._shape
         size = getattr(self.agent, "payload_size", None)
         fits = fits and (s is None or size is None or s.shape == (size,)) and not (s is None and self._quick)
+        fits = fits and _is_distribution(record.probabilities, record.action)
         if fits and s is not None and self.agent.id in CLASS_IN_PAYLOAD:
             fits = bool(0 <= s[0] < K)  # compiled code takes it for a place
         if not fits:
-            raise UsageError(f"a decision that is none of this {self.agent.id}'s: its shapes, action or payload")
+            raise UsageError(
+                f"a decision that is none of this {self.agent.id}'s: its shapes, action, distribution or payload"
+            )
 
     def _cut(self, action: int, p: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64]]:
         kept = np.where(mask, p, 0.0)
@@ -171,16 +198,29 @@ class Core:
         twin.learn(x, twin.act(x), True)
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Learn whether the action of a decision was right."""
+        """Learn whether the action of a decision was right, whoever says that it was taken.
+
+        Raises
+        ------
+        UsageError
+            It is none of this agent's; nothing was learnt.
+        """
+        self.learn_own(self.admitted(record), correct)
+
+    def learn_own(self, record: Record, correct: bool) -> None:
+        """Learn whether the action of a decision was right that `choose_at` or `admitted` returned; nothing is checked."""
         if record.generation == self.generation:
-            x, agent = as_contexts(record.context), self.agent
-            self._require(record)
-            if self._quick and self._is_context(x):
-                agent.learn_at(x, record.decision(), correct)
+            if self._quick:
+                self._verbs(record.context).learn(record, correct)
             else:
-                agent.learn(x, record.decision(), correct)
+                self.agent.learn(record.context, record.decision(), correct)
         self.answered += 1
         self.right += correct
+
+
+def _is_distribution(p: NDArray[np.float64], action: int) -> bool:
+    """Return whether an action may have been drawn from p (K,); NaN fails, and so does what learning would divide by."""
+    return bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[action] > 0.0)
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:

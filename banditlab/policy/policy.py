@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 import warnings
+import weakref
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.players.inputs import as_bit
-from banditlab.policy.choice import Choice, Name, Record
+from banditlab.policy.choice import Choice, Name, Record, short
 from banditlab.policy.container import Parts, packed, read, unpacked, write_whole
 from banditlab.policy.events import Answered, Changed, Decided, Event, EventLog
 from banditlab.validation import PENDING, at_least, limit
@@ -29,6 +32,20 @@ REMEMBERED = 10_000
 """Open decisions that a policy with a log keeps in memory; older ones it reads from the log."""
 BACKWARDS = 1.0
 """Seconds that a clock may go back before it is worth a word."""
+ID = re.compile("[0-9a-f]{32}")
+"""What an id looks like; nothing else is looked for in a log."""
+_LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
+"""The policies of this process that have a log."""
+
+
+def _after_fork() -> None:
+    """Close, in a process that was forked off, the policies whose logs are its parent's to write."""
+    for policy in list(_LOGGED):
+        policy._let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Policy:
@@ -42,14 +59,19 @@ class Policy:
         self._lock = threading.RLock()
         self._log, self._every = log, snapshot_every
         self._batch: list[Event] | None = None
-        self._ids: list[str] = []
-        self._stale = self._closed = False
+        self._stale = self._closed = self._behind = False
+        self._why = "the policy is closed"
+        if log is not None:
+            _LOGGED.add(self)
         self._take(parts)
         self._seq, self._at, self._kept = 0, 0.0, 0
 
     def _take(self, parts: Parts) -> None:
         self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
-        self._open: dict[str, tuple[int, Record]] = {name: (0, record) for name, record in parts.pending.items()}
+        # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
+        self._open: OrderedDict[str, tuple[int, Record]] = OrderedDict(
+            (name, (0, record)) for name, record in parts.pending.items()
+        )
         self._most = REMEMBERED if self._log is not None else limit(PENDING)
         self._answered_now: set[str] = set()
 
@@ -139,6 +161,12 @@ class Policy:
                 finally:
                     self._log.close()
 
+    def _let_go(self) -> None:
+        """Be closed without a word to the log, whose connection and lock another process has."""
+        self._lock = threading.RLock()  # the parent's may be held by a thread that is not here
+        self._closed = True
+        self._why = "the policy was opened before this process was forked, and its log is the parent's; open it after"
+
     def __enter__(self) -> Self:
         return self
 
@@ -204,8 +232,11 @@ class Policy:
             The log cannot be written: nothing was decided. The next call tries again.
         """
         with self._lock:
-            self._ready()
-            return self._decide(self._context(row), self._core.mask(allowed))
+            if self._closed or self._stale:
+                self._ready()
+            core, x = self._core, self._context(row)
+            mask = None if allowed is None and not core.retired else core.mask(allowed)
+            return self._decide(x, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
         """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
@@ -217,35 +248,35 @@ class Policy:
                 return [self._decide(x, mask) for x in contexts]
 
     def _context(self, row: Row) -> NDArray[np.float64]:
-        """Return the context (d,) of a row."""
+        """Return the context (d,) of a row, read-only."""
         if isinstance(row, str):
             try:
                 row = json.loads(row)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UsageError(f"the row is no JSON object ({error})") from None
-        if not isinstance(row, Mapping):
-            raise UsageError(f"a row must be a table of values by column, got {_short(row)}")
-        return self._encoder.encode(row)
+        if type(row) is not dict and not isinstance(row, Mapping):
+            raise UsageError(f"a row must be a table of values by column, got {short(row)}")
+        try:
+            x = self._encoder.encode(row)
+        except UsageError:
+            raise
+        except (
+            Exception
+        ) as error:  # whatever objects of somebody else's raise when they are asked for a number or a text
+            raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
+        x.setflags(write=False)
+        return x
 
     def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Choice:
-        core = self._core
-        record = core.choose(x, mask)
-        name, p = self._new_id(), record.probabilities
-        seq = 0 if self._log is None else self._store(lambda seq, at: Decided(seq, name, at, record, mask))
-        if len(self._open) >= self._most:
-            del self._open[next(iter(self._open))]
-        self._open[name] = (seq, record)
-        shares = p.tolist()
-        return Choice(
-            name, core.classes[record.action], shares[record.action], dict(zip(core.classes, shares, strict=True))
-        )
-
-    def _new_id(self) -> str:
-        """Return 128 random bits as text; the operating system is asked for many at a time."""
-        if not self._ids:
-            drawn = os.urandom(16 * 64).hex()
-            self._ids = [drawn[i : i + 32] for i in range(0, len(drawn), 32)]
-        return self._ids.pop()
+        core, open_ = self._core, self._open
+        record = core.choose_own(x, mask)
+        name, seq = os.urandom(16).hex(), 0
+        if self._log is not None:
+            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask))
+        if len(open_) >= self._most:
+            open_.popitem(last=False)
+        open_[name] = (seq, record)
+        return Choice(name, record.action, record.probabilities, core.classes)
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 
@@ -269,11 +300,17 @@ class Policy:
             The log cannot be written: nothing was learnt. The next call tries again.
         """
         with self._lock:
-            self._ready()
-            bit = correct if isinstance(correct, bool) else as_bit(correct)
-            seq, record = self._waiting(id)
-            self._core.learn(record, bit)
-            self._open.pop(id, None)
+            if self._closed or self._stale:
+                self._ready()
+            bit = correct if correct is True or correct is False else as_bit(correct)
+            found = self._open.get(id) if isinstance(id, str) else None
+            if found is not None:  # taken here, or looked at when the file was read
+                seq, record = found
+                self._core.learn_own(record, bit)
+                del self._open[id]
+            else:
+                seq, record = self._logged(id)
+                self._core.learn(record, bit)
             if self._batch is not None:
                 self._answered_now.add(id)
             if self._log is not None:
@@ -291,21 +328,19 @@ class Policy:
             return str(error)
         return None
 
-    def _waiting(self, id_: str) -> tuple[int, Record]:
-        found = self._open.get(id_) if isinstance(id_, str) else None
-        if found is not None:
-            return found
+    def _logged(self, id_: str) -> tuple[int, Record]:
+        """Return place and record of a decision that is in the log only, or raise the error that says why there is none."""
         if isinstance(id_, str) and self._log is not None:
             if id_ in self._answered_now:
-                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
-            logged = self._log.decided(id_)
+                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
+            logged = self._log.decided(str(id_)) if ID.fullmatch(id_) else None
             if logged is not None and logged[1]:
-                raise UnknownDecisionError(f"decision {_short(id_)} has its feedback already")
+                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
             if logged is not None:
                 return logged[0].seq, logged[0].record
-            raise UnknownDecisionError(f"no decision has the id {_short(id_)}")
+            raise UnknownDecisionError(f"no decision has the id {short(id_)}")
         raise UnknownDecisionError(
-            f"no decision of the id {_short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
+            f"no decision of the id {short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
             f"than the last {self._most:,} that wait"
         )
 
@@ -348,6 +383,10 @@ class Policy:
         """Whether there is a log."""
         return self._log is not None
 
+    def mark(self) -> tuple[int, ...]:
+        """Return a number of events, decisions and answers: where two are equal, nothing was decided or learnt between them."""
+        return self._seq, self._core.decisions, self._core.answered
+
     def warm(self) -> None:
         """Compile what a first decision would have to wait for; nothing of the policy changes."""
         with self._lock:
@@ -382,7 +421,8 @@ class Policy:
         if self._log is None:
             return 0
         now = time.time()
-        if now < self._at - BACKWARDS:
+        behind, self._behind = self._behind, now < self._at - BACKWARDS
+        if self._behind and not behind:
             warnings.warn(
                 f"{self._log.source}: the clock went back by {self._at - now:.0f} s; events keep the later time",
                 RuntimeWarning,
@@ -421,7 +461,7 @@ class Policy:
 
     def _ready(self) -> None:
         if self._closed:
-            raise UsageError("the policy is closed")
+            raise UsageError(self._why)
         if self._stale:
             if self._batch is not None:
                 raise LogError("the log could not be written")
@@ -457,13 +497,10 @@ def opened(log: str) -> EventLog:
         from banditlab.policy.postgres_log import PostgresLog
 
         return PostgresLog(log)
+    if not log or log.startswith((":", "file:")):  # names of SQLite's that are no file, or not that one
+        raise UsageError(f"log must name a file, got {log!r}")
     if "://" in log:
         raise UsageError(f"log must be a file or the address of a PostgreSQL database (postgresql://...), got {log!r}")
     from banditlab.policy.sqlite_log import SQLiteLog
 
     return SQLiteLog(log)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

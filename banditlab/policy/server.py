@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hmac
 import json
 import signal
@@ -19,7 +20,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -27,12 +28,22 @@ from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.policy.metrics import Metrics
 from banditlab.policy.openapi import PAGE, schema
 from banditlab.policy.policy import Policy
+from banditlab.policy.punctual import Punctual
 from banditlab.validation import BATCH, BODY, limit
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LEAST_TOKEN = 16
+SLOWEST = 30.0
+"""Seconds in which the body of a request has to be there."""
 MOST_TOGETHER = 512
 """Requests of one transaction."""
+
+
+class Answer(JSONResponse):
+    """JSON in ASCII: half of a surrogate pair, which a request may bring and an error repeat, is no UTF-8."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Refused(Exception):
@@ -92,9 +103,13 @@ class Desk:
         try:
             with self.policy.together():
                 for job in jobs:
+                    before = self.policy.mark()
                     try:
                         answers.append(job.work())
-                    except UsageError as error:
+                    except Exception as error:
+                        # Half of a job must not be stored, and what the others did with it cannot be taken apart.
+                        if self.policy.logged and not isinstance(error, UsageError) and self.policy.mark() != before:
+                            raise
                         answers.append(error)
         except Exception as error:  # nothing of it is in the log
             self.metrics.failures.inc()
@@ -162,10 +177,10 @@ class Server:
                 if self.token and not open_to_all and not bears(request, self.token):
                     raise Refused(401, "give the token as Authorization: Bearer TOKEN")
                 found = await handle(request)
-                response = found if isinstance(found, Response) else JSONResponse(found)
+                response = found if isinstance(found, Response) else Answer(found)
             except Refused as refused:
                 headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
-                response = JSONResponse({"error": str(refused)}, refused.status, headers)
+                response = Answer({"error": str(refused)}, refused.status, headers)
             self.metrics.request(request.url.path, response.status_code, time.perf_counter() - begin)
             return response
 
@@ -176,11 +191,17 @@ class Server:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "the content type must be application/json")
         parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > self.most_bytes:
-                raise Refused(413, f"the body has more than {self.most_bytes:,} bytes")
-            parts.append(part)
+        try:
+            async with asyncio.timeout(SLOWEST):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > self.most_bytes:
+                        raise Refused(413, f"the body has more than {self.most_bytes:,} bytes")
+                    parts.append(part)
+        except TimeoutError:
+            raise Refused(408, f"the body did not come within {SLOWEST:g} s") from None
+        except ClientDisconnect:
+            raise Refused(400, "the body ended too early") from None  # which nobody hears
         try:
             found = json.loads(b"".join(parts))
         except (ValueError, RecursionError) as error:
@@ -269,6 +290,8 @@ def pair(one: Any) -> tuple[str, Any]:
     """Return id and bit of one answer."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
         raise Refused(400, 'an answer is an object with "id" and "correct"')
+    if not isinstance(one["id"], str):
+        raise Refused(400, 'an "id" is a text')
     return one["id"], one["correct"]
 
 
@@ -330,10 +353,13 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
         except OSError as error:
             raise UsageError(f"--host {host} --port {port}: {error.strerror}") from None
         policy.warm()
+        gc.collect()
+        gc.freeze()  # what is there now stays: it need not be looked through again and again while requests wait
         app = make_app(policy, token=token, hosts=LOOPBACK if host in LOOPBACK else ())
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=10, lifespan="on", server_header=False
-        )
+            app, log_level="error", access_log=False, timeout_graceful_shutdown=10, lifespan="on", server_header=False,
+            http=Punctual,
+        )  # fmt: skip
         opened.listen(2048)
         where = f"[{host}]" if ":" in host else host
         print(f"serving {policy!r} on http://{where}:{opened.getsockname()[1]}", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,7 @@ class SQLiteLog(SQLLog):
 
     def __init__(self, path: str) -> None:
         self.source, file = path, Path(path)
+        self._files: dict[str, tuple[int, int] | None] = {}
         try:
             lock = hold(Path(f"{path}.lock"))
         except UsageError as error:
@@ -66,6 +68,7 @@ class SQLiteLog(SQLLog):
                     self.make_tables()
                     self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self.refuse_other_format()
+            self._files = {place: _file_at(place) for place in (self.source, f"{self.source}-wal")}
         except BaseException:
             self._db.close()
             raise
@@ -84,11 +87,24 @@ class SQLiteLog(SQLLog):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._refuse_moved()
                 self._db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # a full disk may have rolled it back already
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _refuse_moved(self) -> None:
+        """Raise a LogError where the file that is open is no longer the one of that name: nobody would find what is written."""
+        for place, was in self._files.items():
+            now = _file_at(place)
+            if was is None:  # the write-ahead log comes with the first commit
+                self._files[place] = now
+            elif now != was:
+                raise LogError(
+                    f"{place}: moved, replaced or removed while the log was open; what was acknowledged is in the file that "
+                    "was there: put it back, or close the policy and open it anew"
+                )
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -103,6 +119,15 @@ class SQLiteLog(SQLLog):
                 self._db.close()
         finally:
             self._lock.close()
+
+
+def _file_at(place: str) -> tuple[int, int] | None:
+    """Return which file stands there now, None where there is none."""
+    try:
+        found = os.stat(place)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

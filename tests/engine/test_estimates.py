@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 import pytest
 
+from banditlab.comparison import comparison
 from banditlab.engine import Sweep
 from banditlab.engine.spec import make_spec
 
@@ -46,3 +48,24 @@ def test_what_cannot_be_estimated():
     assert sweep(norm_bounds=[], rounds=60).estimate_comparators() == 0.0
     adaptive = sweep(environment=[{"id": "banditlab/Adversary-v0"}], rounds=60, repetitions=1)
     assert math.isnan(adaptive.estimate_comparators())  # they come with the runs, whose actions they depend on
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "arff"])
+def test_estimates_of_a_user_s_table_are_within_a_factor_too(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 12)).round(3)
+    labels = np.array(["a", "b", "c"])[np.argmax(X @ rng.normal(size=(12, 3)) + rng.normal(size=(1500, 3)), axis=1)]
+    head = ",".join([*(f"x{j}" for j in range(12)), "y"])
+    if ending == "arff":
+        names = "\n".join(f"@attribute x{j} numeric" for j in range(12))
+        head = f"@relation r\n{names}\n@attribute y {{a,b,c}}\n@data"
+    file = tmp_path / f"t.{ending}"
+    rows = [",".join([*map(str, x), y]) for x, y in zip(X.tolist(), labels.tolist(), strict=True)]
+    file.write_text("\n".join([head, *rows, ""]))
+    timed = Sweep(comparison(file, "y", agents=["banditron", "uniform"], repetitions=4))
+    said = sum(row.runs * row.seconds_per_run for row in timed.estimate()) + timed.estimate_comparators()
+    begin = time.process_time()
+    assert not timed.run(tmp_path / "out", jobs=1).failures
+    took = time.process_time() - begin
+    assert took / 3 < said < took * 3 + 0.3

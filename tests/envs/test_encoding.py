@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import itertools
 import json
 import math
@@ -343,3 +344,35 @@ def test_a_fresh_process_encodes_without_scikit_learn(tmp_path):
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert out == [encoder.encode(row).tobytes().hex()]
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_rows_of_plain_values_take_the_short_way_with_every_bit(scaling):
+    frame, taken = table(gaps=False), 0
+    for normalize, intercept in itertools.product((True, False), repeat=2):
+        encoder = Encoder.fit(frame, scaling=scaling, normalize=normalize, intercept=intercept)
+        for row in rows_of(frame) + rows_of(table(gaps=False, seed=1)):
+            x = encoder._row.quick(row)
+            if x is not None:  # it is None for rows about as long as the longest
+                taken += 1
+                assert x.tobytes() == encoder._encoded(row).tobytes()
+                assert x.flags.writeable
+    assert taken >= 4 * 2 * len(frame) - 40
+    plain = rows_of(frame)[2]
+    for odd in (math.nan, -math.inf, 1e200, 10**400, "3", None, b"3", decimal.Decimal(3), [3], np.zeros(1), 3j):
+        assert encoder._row.quick(plain | {"age": odd}) is None or odd == 1e200
+    for change in ({"plan": "new"}, {"plan": None}, {"plan": 3}, {"flag": "True"}):
+        assert encoder._row.quick(plain | change) is None
+    assert encoder._row.quick({name: value for name, value in plain.items() if name != "age"}) is None
+    for same in (np.float64(plain["age"]), np.int64(plain["age"]), int(plain["age"])):
+        assert encoder._row.quick(plain | {"age": same}).tobytes() == encoder._row.quick(plain).tobytes()
+
+
+@pytest.mark.parametrize("columns", [[], ["a"]])
+def test_tables_of_no_number_and_of_one_take_the_short_way_too(columns):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 0.5], "n": ["u", "v", "u"]})[[*columns, "n"]]
+    encoder = Encoder.fit(frame, scaling="none")
+    for row in rows_of(frame)[:: 2 if columns else 1]:
+        x = encoder._row.quick(row)
+        assert (x is None) == (not columns)  # every row of none is as long as the longest
+        assert x is None or x.tobytes() == encoder._encoded(row).tobytes()

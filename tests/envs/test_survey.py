@@ -262,3 +262,16 @@ def test_tables_in_memory_are_stored_once_and_alike(tmp_path):
     ):
         with pytest.raises(UsageError, match=message):
             stored_table(wrong, tmp_path / "e")
+
+
+def test_an_arff_file_may_hold_any_text(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text(
+        "@relation r\n@attribute größe numeric\n@attribute 'wo\x02' {Zürich,'日 本',\U0001f600}\n@attribute y {ä,b}\n@data\n"
+        "1,'Zürich',ä\n2,'日 本',b\n3,'\U0001f600',ä\n4,'Zürich',b\n",
+        encoding="utf-8",
+    )
+    env = Table(path=str(path), label="y")
+    assert env.classes == ["b", "ä"]
+    assert [c.name for c in env.encoder.columns] == ["größe", "wo\x02"]
+    assert set(env.encoder.columns[1].categories) == {"Zürich", "日 本", "\U0001f600"}

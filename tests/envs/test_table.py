@@ -233,7 +233,20 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL, {"missing": "median"}, "missing must be one of"),
         (SMALL, {"format": "xls"}, "format must be one of"),
         (SMALL, {"max_categories": 1}, "max_categories must be at least 2"),
-        (b"\xff\xfe\x00\x01\xff,c\n", {"separator": ","}, "not UTF-8 text"),
+        (b"x,c\n1,\xe9\n2,b\n", {}, r"not UTF-8 text \(byte 6 is 0xE9\); give its encoding \(--encoding\), .*cp1252"),
+        (b"\xff\xfe\x00\x01\xff", {}, r"not text in utf-16 \(byte 4\)"),
+        (
+            SMALL.encode("utf-16-le"),
+            {},
+            r"UTF-16 without a byte order mark; give its encoding \(--encoding utf-16-le\)",
+        ),
+        (SMALL.encode("utf-16-be"), {}, r"--encoding utf-16-be"),
+        (SMALL, {"encoding": "utf-32"}, "not text in utf-32"),
+        (SMALL, {"encoding": "cp9999"}, r"encoding \(--encoding\) must be one that Python knows, .* got 'cp9999'"),
+        (SMALL, {"encoding": "base64"}, "encoding .* must be one that Python knows"),
+        (SMALL, {"encoding": "zlib\0"}, "encoding .* must be one that Python knows"),
+        (SMALL, {"encoding": ""}, "encoding .* must be one that Python knows"),
+        (b"PAR1", {"format": "parquet", "encoding": "cp1252"}, "encoding .* is of CSV and ARFF files"),
         (b"\x1f\x8b\x08\x00broken", {}, "the gzip file is damaged"),
         (gzip.compress(b" \n", mtime=0), {}, "the file is empty"),  # stamped, its id would differ from worker to worker
         (SMALL, {"format": "parquet"}, "not a Parquet file"),
@@ -248,6 +261,24 @@ def test_one_line_that_names_the_file_or_the_key(write, text, settings, message)
         Table(**{"path": path, "label": "c"} | settings)
     assert "\n" not in str(caught.value)
     assert path in str(caught.value) or any(key in str(caught.value) for key in settings)
+
+
+CITIES = "größe;city;c\n1;Zürich;ä\n2;Genève;b\n3;Zürich;ä\n4;Genève;b\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252", "latin-1", "utf-16-be"])
+def test_a_table_in_another_encoding_is_the_same_table(write, encoding):
+    declared = {} if encoding.startswith("utf") and encoding != "utf-16-be" else {"encoding": encoding}
+    plain, env = Table(path=write(CITIES), label="c"), Table(path=write(CITIES.encode(encoding)), label="c", **declared)
+    np.testing.assert_array_equal(env._table.X, plain._table.X)
+    assert env.classes == plain.classes == ["b", "ä"]
+    assert env.encoder.feature_names == plain.encoder.feature_names
+    packed = write(gzip.compress(CITIES.encode(encoding), mtime=0), "t.csv.gz")
+    assert Table(path=packed, label="c", **declared).classes == ["b", "ä"]
+    identity = Table.identity({"path": packed, "label": "c", **declared})
+    assert identity.get("encoding", "auto") == declared.get("encoding", "auto")
+    arff = "@relation r\n@attribute x numeric\n@attribute c {ä,b}\n@data\n1,ä\n2,b\n3,ä\n"
+    assert Table(path=write(arff.encode(encoding), "t.arff"), label="c", **declared).classes == ["b", "ä"]
 
 
 def test_files_that_are_not_there(tmp_path, write):

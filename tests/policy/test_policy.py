@@ -144,6 +144,79 @@ def test_the_oldest_open_decision_is_given_up(policy_file: Path, monkeypatch: py
         policy.feedback(name, True)
 
 
+def test_the_agent_s_own_verbs_decide_and_learn_the_same(policy: Policy) -> None:
+    """Kernels are called on the state held, past `act` and `learn`: the numbers are theirs, whoever puts another state in."""
+    core, rows = policy._core, new_rows(40, 11)
+    twin = copy.deepcopy(core.agent)
+    other = copy.deepcopy(core.agent).get_state()
+    for i, row in enumerate(rows):
+        x = policy._encoder.encode(row)
+        mine, its = core.choose(x, None), twin.act(x)
+        assert (mine.action, mine.explored) == (its.action, its.explored)
+        assert mine.probabilities.tobytes() == its.probabilities.tobytes()
+        assert mine.payload.tobytes() == its.payload.tobytes()
+        core.learn(mine, i % 2 == 0)
+        twin.learn(x, its, i % 2 == 0)
+        assert mine.probabilities.tobytes() == its.probabilities.tobytes()
+        if i == 20:
+            for agent in (core.agent, twin):
+                agent.set_state(copy.deepcopy(other))
+    assert core.agent.to_bytes() == twin.to_bytes()
+
+
+def test_an_agent_with_verbs_of_its_own_is_asked_by_them() -> None:
+    from banditlab.agents import Banditron
+    from banditlab.policy.direct import is_direct
+
+    class Other(Banditron):
+        def _decide(self, view: Any, u: Any) -> Any:
+            return super()._decide(view, u)._replace(explored=True)
+
+    problem, rng = Problem(2, 3, 1.0), np.random.default_rng
+    assert is_direct(Banditron(problem, rng(0), gamma=0.1))
+    odd = Other(problem, rng(0), gamma=0.1)
+    assert not is_direct(odd)
+    record = Core(odd, ["a", "b", "c"], rng(0)).choose(np.zeros(2), None)
+    assert record.explored is True
+
+
+def test_a_choice_tells_the_classes_of_its_own_time(policy: Policy) -> None:
+    choice = policy.decide(ROW)
+    scores = choice.scores
+    policy.feedback(choice.id, True)
+    policy.add_class("gift")
+    assert choice.scores == scores
+    assert list(scores) == ["call", "none", "upgrade"]
+    assert choice.id in repr(choice)
+    with pytest.raises(AttributeError):
+        choice.more = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"context": np.full(6, 10.0)},
+        {"context": np.full(6, np.nan)},
+        {"probabilities": np.array([np.nan, 0.5, 0.5])},
+        {"probabilities": np.array([5.0, 5.0, 5.0])},
+        {"probabilities": np.array([0.0, 0.5, 0.5]), "action": 0},
+        {"payload": np.zeros(1)},
+        {"payload": None},
+        {"generation": 1},
+    ],
+)
+def test_an_open_decision_that_cannot_be_is_refused_with_the_file(
+    policy: Policy, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    choice = policy.decide(ROW)
+    seq, record = policy._open[choice.id]
+    policy._open[choice.id] = (seq, record._replace(**change))
+    policy.save(tmp_path / "bad")
+    with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(a decision|the context)") as error:
+        Policy.load(tmp_path / "bad")
+    assert "\n" not in str(error.value)
+
+
 # ------------------------------------------------------------------------------------------------------------------ classes
 
 
@@ -451,3 +524,15 @@ def test_the_best_of_a_comparison_is_trained(table: Path, tmp_path: Path) -> Non
     assert (told["agent"], told["settings"]["confidence"]) == ("linucb", 0.1)
     with pytest.raises(UsageError, match="none"):
         Policy.train(table, "offer", best_of=tmp_path / "none")
+
+
+def test_a_table_in_another_encoding_trains_the_same_policy(table: Path, tmp_path: Path) -> None:
+    text = table.read_text("utf-8").replace("team", "Équipe").replace("plan", "größe")
+    trained = []
+    for encoding, declared in (("utf-8", {}), ("utf-16", {}), ("cp1252", {"encoding": "cp1252"})):
+        (tmp_path / f"{encoding}.csv").write_bytes(text.encode(encoding))
+        trained.append(Policy.train(tmp_path / f"{encoding}.csv", "offer", **declared))
+    assert len({policy._core.agent.to_bytes() for policy in trained}) == 1
+    assert trained[1].describe()["columns"]["größe"] == ["free", "pro", "Équipe"]
+    with pytest.raises(UsageError, match=r"not UTF-8 text .*--encoding"):
+        Policy.train(tmp_path / "cp1252.csv", "offer")

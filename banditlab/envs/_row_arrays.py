@@ -1,0 +1,130 @@
+"""What the encoding of one row needs of the fitted transformer, as arrays; and the rows of plain values, encoded at once."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.envs._columns import Recipe
+from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._planted import HAIR
+from banditlab.envs._steps import Step
+from banditlab.numerics.entry import entry
+
+Floats = NDArray[np.float64]
+NUMBERS = frozenset((float, int, bool, np.float64, np.int64))
+"""Types of which `struct` makes the number that `float` makes; other ones (texts, decimals, dates) are looked at one by one."""
+NONE = np.frombuffer(bytes(8))[:0]
+"""No number, in an array as read-only as the others."""
+
+
+MARGIN = 1e-9
+"""Rows so near to the fit's longest, or beyond it, are left to who sums their squares in the order of the fit."""
+
+
+class RowArrays:
+    """Places of columns among the features, fills, scales, and what the norm rule multiplies by."""
+
+    def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
+        indicator = recipe.missing == "indicator"
+        self.numeric: list[tuple[str, str]] = []
+        self.nominal: list[tuple[str, dict[str, int], int, Floats | None]] = []
+        places: list[int] = []
+        flags: list[int] = []
+        fitted: list[tuple[float, ...]] = []
+        at = 0
+        for s in steps:
+            if s.role == "nominal":
+                table = {value: at + k for k, value in enumerate(s.categories)}
+                size, gap = len(s.categories), None
+                if indicator and s.gaps:
+                    gap, gap_at, size = np.ones(1), at + size, size + 1
+                else:
+                    gap, gap_at = (np.array(s.shares), at) if s.shares else (None, at)
+                self.nominal.append((s.name, table, gap_at, gap))
+                at += size
+                continue
+            self.numeric.append((s.name, s.role))
+            places.append(at)
+            flags.append(at + 1 if indicator and s.gaps else -1)
+            fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
+            at += 1 + (indicator and s.gaps)
+        self.size, self.flags, self.places = at, flags, np.array(places, dtype=np.intp)
+        fills, shifts, centers, scales = (np.array([f[i] for f in fitted], dtype=np.float64) for i in range(4))
+        self.fills, self.centers, self.scales = fills, centers, scales
+        self.shifts = shifts.astype(np.int64) if shifts.any() else None
+        self.asinh = recipe.scaling == "rowwise"
+        self.as_given = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
+        self._norm, self._width = norm, at + norm.intercept
+        self._plain = norm.exponent == 0 and all(role == "numeric" for _, role in self.numeric)
+        self._compiled = self._plain and not self.asinh and self.shifts is None
+        self._values = _values_of([name for name, _ in self.numeric])
+        self._packed = struct.Struct(f"{len(places)}d").pack
+        divisor = norm.divisor if norm.normalize else 1.0
+        root = math.sqrt(2.0) if norm.intercept and not norm.one else 1.0
+        constant = (norm.one / divisor if norm.one else norm.radius / root) * HAIR if norm.intercept else math.nan
+        self._scale = (norm.reach * norm.reach * (1.0 - MARGIN), divisor, root, HAIR, constant)
+        self._fill: Any = None
+
+    def scaled(self, numbers: Floats) -> Floats:
+        """Return the numeric columns' features (p,), as the transformer computes them; the caller ignores overflow."""
+        if self.as_given:
+            return numbers
+        if self.asinh:
+            return np.asarray(np.arcsinh(numbers))
+        if self.shifts is not None:
+            numbers = np.ldexp(numbers, self.shifts)
+        return (numbers - self.centers) / self.scales
+
+    def quick(self, row: Mapping[str, object]) -> Floats | None:
+        """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.
+
+        The operations are those of `scaled` and `NormRule.row`, each entry's the same and in the same order.
+        """
+        if not self._plain or type(row) is not dict:
+            return None
+        try:
+            values = self._values(row)
+            if not NUMBERS.issuperset(map(type, values)):
+                return None
+            numbers = np.frombuffer(self._packed(*values)) if values else NONE
+        except (KeyError, OverflowError, struct.error):
+            return None
+        x = np.zeros(self._width if self._compiled else self.size)
+        for name, table, _, _ in self.nominal:
+            value = row.get(name)
+            at = table.get(value) if type(value) is str else None
+            if at is None:
+                return None
+            x[at] = 1.0
+        if not self._compiled:
+            return self._by_numpy(numbers, x)
+        fill = self._fill or self._bind(numbers, x)
+        return x if fill(numbers, self.centers, self.scales, self.places, *self._scale, x) else None
+
+    def _by_numpy(self, numbers: Floats, x: Floats) -> Floats | None:
+        """Return the context of numbers (p,) and the nominal features that stand in x (d',) already; None where not finite."""
+        if not np.isfinite(numbers).all():
+            return None
+        with np.errstate(over="ignore"):
+            x[self.places] = self.scaled(numbers)
+        return self._norm.row(x)
+
+    def _bind(self, numbers: Floats, x: Floats) -> Any:
+        from banditlab.numerics.plain_row import fill_row  # imports numba
+
+        self._fill = entry(fill_row, numbers, self.centers, self.scales, self.places, *self._scale, x)
+        return self._fill
+
+
+def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what gives a row's values under these names as a tuple, or raises a KeyError."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda row: tuple(row[name] for name in names)

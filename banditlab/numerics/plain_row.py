@@ -1,0 +1,29 @@
+"""A table's row of finite numbers, made a context in one call: the recipe's own steps, entry by entry."""
+
+from __future__ import annotations
+
+from banditlab.numerics.jit import njit
+
+
+@njit
+def fill_row(numbers, centers, scales, places, most, divisor, root, hair, constant, x):
+    """Write the context of p numbers into x (d,), whose nominal features are there already, and return True.
+
+    Number v_j goes to x[places[j]]: x = ((v_j - center_j) / scale_j) / divisor / root * hair. The last entry is `constant`
+    but where that is NaN. Returns False, with x left as it may be, where the square of the norm before `divisor` is not below
+    `most`, as that of NaN.
+    """
+    size = x.shape[0]
+    if constant == constant:
+        size -= 1
+        x[size] = constant
+    for j in range(numbers.shape[0]):
+        x[places[j]] = (numbers[j] - centers[j]) / scales[j]
+    total = 0.0
+    for i in range(size):
+        total += x[i] * x[i]
+    if not total < most:
+        return False
+    for i in range(size):
+        x[i] = x[i] / divisor / root * hair
+    return True

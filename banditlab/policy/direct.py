@@ -1,0 +1,58 @@
+"""The two compiled verbs of an agent, called at once on the state that it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.entry import entry
+from banditlab.players.actor import KernelActor
+from banditlab.players.agent import Agent
+from banditlab.policy.choice import Record
+
+OWN = ("view", "act_at", "learn_at", "_decide", "_receive")
+"""Methods of `KernelActor` that `Direct` stands in for."""
+
+
+def is_direct(agent: Agent) -> bool:
+    """Return whether an agent does nothing around its kernels but what every `KernelActor` does."""
+    kind = type(agent)
+    return isinstance(agent, KernelActor) and all(getattr(kind, name) is getattr(KernelActor, name) for name in OWN)
+
+
+class Direct:
+    """An agent's kernels for the types of one state: the same numbers as `act_at` and `learn_at`, a third of their time.
+
+    Parameters
+    ----------
+    agent
+        One of which `is_direct` holds. Its state's arrays may change, the state itself may not: whoever calls looks whether
+        `state` still is the agent's.
+    x
+        A context (d,), read-only.
+    """
+
+    __slots__ = ("_act", "_explores", "_learn", "_sizes", "state")
+
+    def __init__(self, agent: Any, x: NDArray[np.float64]) -> None:
+        act, learn = agent.kernels()
+        self.state, self._explores = agent.state, agent.explores
+        self._sizes = agent.problem.n_classes, agent.payload_size
+        p, payload = np.empty(self._sizes[0]), np.empty(self._sizes[1])
+        self._act = entry(act, self.state, x, np.empty(2), p, payload)
+        self._learn = entry(learn, self.state, x, 0, p, payload, True)
+
+    def decide(self, agent: Any, x: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], bool | None, Any]:
+        """Return action, distribution (K,), whether it was explored, and payload at a context x (d,) that is one."""
+        p, payload = np.empty(self._sizes[0]), np.empty(self._sizes[1])
+        answer = self._act(self.state, x, agent.rng.random(2), p, payload)
+        if type(answer) is tuple:
+            return answer[0], p, answer[1] if self._explores else None, payload
+        return answer, p, False if self._explores else None, payload
+
+    def learn(self, record: Record, correct: bool) -> None:
+        """Learn from a decision of this agent's, which stays as it is: kernels get copies."""
+        payload: Any = record.payload
+        self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

@@ -219,7 +219,7 @@ def _inexact(player: AIOLIDirect, g: Game) -> float:
 
 def few_steps(g: Game) -> Game:
     """Steps grow like 1/lambda."""
-    return g._replace(lam=max(g.lam, 1e-3))
+    return g._replace(lam=max(g.lam, 1e-2))
 
 
 def small_ball(g: Game) -> Game:

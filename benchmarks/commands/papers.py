@@ -216,8 +216,8 @@ bound was largest. `-`: there is no such number.
 Below one half stay two. `ogd`: its theorem pays for a walk across the whole ball, though play begins at the centre, and for
 gradients of the largest norm in every round; a third of it, G (D/2) sqrt(T), is what any learner can be made to lose on
 straight losses over a ball of that diameter (Abernethy, Bartlett, Rakhlin and Tewari, COLT 2008). `accuracy = 0.01`: the bound
-pays for a root off by .1 in every round, and the steps that guarantee it come a hundred times nearer or more (below); with
-1e-6 asked for it is tight. Bounds of agents are measured in [theory.md](theory.md), those of boosters in
+pays for a root off by .1 in every round, and the steps that guarantee it come much nearer (below); at 1e-6 the line comes to
+.91. Bounds of agents are measured in [theory.md](theory.md), those of boosters in
 [boosting-edges.md](boosting-edges.md); Proposition 3 of 003 (sampling) is held by tests.
 """
 INEXACT = """## How inexact may a root be (000, Remark 5)
@@ -243,7 +243,8 @@ def page(searches: list[Search], parts: dict[str, list[str]], seconds: float, co
     games, false = sum(s.random + s.searched for s in searches), sum(s.false for s in searches)
     head = (
         "# The papers' remaining rows, measured\n"
-        f"Made by `{command}` in {seconds / 60.0:.1f} minutes of processor time. Which row stands where: [docs/papers.md](../papers.md).\n\n"
+        f"Made by `{command}` in {seconds / 60.0:.1f} minutes of processor time. "
+        "Which row stands where: [docs/papers.md](../papers.md).\n\n"
         f"**Regrets above a certificate or a bound: {false} in {games:,} games.**\n"
     )
     rows = [

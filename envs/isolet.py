@@ -47,7 +47,6 @@ class Isolet(Table):
     summary: ClassVar[str] = "ISOLET, spoken letters, from your own file, on its first principal components"
     reference: ClassVar[str] = "Fanty, Cole: Spoken letter recognition, NIPS 1990; UCI machine learning repository"
     version: ClassVar[int] = 1
-    added_settings: ClassVar[dict[str, Any]] = {"header": "auto"}
 
     def __init__(self, *, path: str, components: int = 50, horizon: int = 10_000) -> None:
         self.components = at_least("components", components, 1)
@@ -56,6 +55,7 @@ class Isolet(Table):
         super().__init__(
             path=there(path),
             label="class" if ".arff" in Path(path).suffixes else str(FEATURES),
+            header="no",
             scaling="none",
             normalize=False,
             intercept=False,
@@ -66,7 +66,7 @@ class Isolet(Table):
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings with the file's content hash, and its format, in the place of its path."""
         there(str(settings["path"]))
-        return super().identity(settings)
+        return super().identity({**settings, "header": "no"})
 
     def _load(self) -> Any:
         try:

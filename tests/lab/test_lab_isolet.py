@@ -132,6 +132,7 @@ except UsageError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_spec_plans_on_a_file_of_its_layout(tmp_path: Path) -> None:
     """In another process: this one's registry is not to know the lab."""
     path = written(tmp_path / "isolet.data", features())

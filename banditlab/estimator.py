@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from banditlab.errors import IncompatibleError, UsageError, nearest
+from banditlab.numerics.content_order import content_order
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.players.forecaster import Forecaster, KernelForecaster
@@ -151,6 +152,10 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     of the losses learnt has the weighted sum as its mean. A row of weight 0 is as if it were not there. Weights are
     numbers of rounds: weights that sum to 1 make one round.
 
+    Order: `fit` with `shuffle` puts the rounds first in an order that their content decides, then in a random one. So the
+    same sample and seed make the same model in whatever order the rows are given, repeated or weighted, and whatever the
+    columns' units are.
+
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything divided by
     sqrt(2), so R = 1 and `norm_bound` bounds the logits |<W_k, x>| of the comparator. The scale is taken from the data
@@ -187,7 +192,8 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     fit_intercept
         Append a constant feature.
     shuffle
-        Whether `fit` goes through the sample in random order; `partial_fit` takes the order as it comes.
+        Whether `fit` goes through the sample in random order, which does not depend on the order given; `partial_fit` takes
+        the order as it comes.
     random_state
         Seed of order, drawn states and a randomised forecaster: None, an integer, a RandomState or a Generator.
 
@@ -254,7 +260,10 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         generators = generator_of(self.random_state).spawn(3)
         rows, targets = played(rows, targets, sample_weight, generators[1])
         classes, labels = np.unique(targets, return_inverse=True)
-        contexts = self._begin(rows, classes, self.passes * len(targets), generators)
+        if self.shuffle:
+            first = content_order(rows, labels)
+            rows, labels = rows[first], labels[first]
+        contexts = self._begin(rows, classes, self.passes * len(labels), generators)
         for _ in range(self.passes):
             order = self._order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
             self._run(contexts[order], labels[order])
@@ -311,7 +320,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         """Return rows (n, d), dense or CSR, and targets (n,), checked; `reset` for the first data this estimator sees."""
         rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset)
         check_classification_targets(targets)
-        return rows, targets
+        return once_each(rows), targets
 
     def _check_settings(self) -> None:
         at_least("passes", self.passes, 1)
@@ -410,7 +419,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Return the logarithms of the probabilities (n, K) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        rows = once_each(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False))
         if not is_sparse(rows):
             return self._logs(self._contexts(rows))
         parts = [rows[start : start + BLOCK] for start in range(0, rows.shape[0], BLOCK)]
@@ -478,6 +487,15 @@ def played(
             f"sample_weight makes no round: its sum is {total:.4g}, and a row of weight w is played w times"
         )
     return X[plays], y[plays]
+
+
+def once_each(X: Any) -> Any:
+    """Return rows that have each entry once: those of a CSR matrix that say an entry in parts have it summed up."""
+    if not is_sparse(X) or X.has_canonical_format:
+        return X
+    whole = X.copy()
+    whole.sum_duplicates()
+    return whole
 
 
 def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:

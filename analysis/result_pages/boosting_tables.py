@@ -8,6 +8,8 @@ from parts.jung_2017 import COLUMNS, PAPER
 from banditlab.analysis.pages import markdown_table
 
 SETS = list(PAPER["all"].index)
+BROUGHT = ("isolet", "movement")
+"""Sets whose file the user brings: the page counts the entries of the others."""
 LIGHT, EXACT = "DT, weight 1", "AdaOLM, exact"
 METHODS = ["DT", LIGHT, *COLUMNS[1:3], EXACT, "OLM++", *COLUMNS[3:]]
 CLOSE = 0.03
@@ -149,7 +151,7 @@ def shares(table: pd.DataFrame) -> dict[str, str]:
     return {
         "close": f"{gaps['close'].sum()} of {len(gaps)} entries{percent(gaps['close'])}",
         "close-light": light,
-        **{f"close-{name}": of(gaps.loc[gaps["data"] == name, "close"]) for name in SETS if name != "movement"},
+        **{f"close-{name}": of(gaps.loc[gaps["data"] == name, "close"]) for name in SETS if name not in BROUGHT},
     }
 
 

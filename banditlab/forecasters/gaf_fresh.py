@@ -112,6 +112,8 @@ class GAFFresh(Forecaster):
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: the inverse and the samples."""
         samples = settings.get("samples", cls.own_settings()["samples"].default)
+        if samples == "theory":  # without a horizon the constructor refuses it
+            samples = gaf_samples(float(problem.horizon or 1), PROBABILITY)
         return super().least_bytes(problem, settings) + 4.0 * samples * problem.n_classes
 
     def predict(self, context: Floats) -> Floats:

@@ -25,6 +25,8 @@ SUM = 1e-9
 def as_distribution(label: Any, K: int) -> Floats:
     """Return a soft label (K,) as float64: finite, 0 or above, of sum 1 to within 1e-9; else a UsageError."""
     try:
+        if np.iscomplexobj(label):
+            raise TypeError
         y = np.array(label, dtype=np.float64)
     except (TypeError, ValueError):
         raise UsageError(f"a soft label must be {K} numbers, got {label!r}") from None

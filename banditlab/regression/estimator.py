@@ -11,7 +11,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from banditlab.errors import UsageError
-from banditlab.estimator import BLOCK, ScaledContexts, generator_of, largest_norm, played, within
+from banditlab.estimator import (
+    BLOCK,
+    ScaledContexts,
+    generator_of,
+    largest_norm,
+    once_each,
+    played,
+    within,
+)
+from banditlab.numerics.content_order import content_order
 from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.regression.gaf import GaussianRegression
 from banditlab.validation import at_least, one_of, positive
@@ -97,6 +106,9 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         rows, targets = self._examples(X, y, reset=True)
         order_of, coins = generator_of(self.random_state).spawn(2)
         rows, targets = played(rows, targets, sample_weight, coins)
+        if self.shuffle:
+            first = content_order(rows, targets)
+            rows, targets = rows[first], targets[first]
         contexts = self._begin(rows, targets, coins)
         scaled = self._targets(targets)
         for _ in range(self.passes):
@@ -118,7 +130,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> Floats:
         """Return the predictions (n,) for X (n, d)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        rows = once_each(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False))
         parts = [self._dense(self._contexts(rows[i : i + BLOCK])) for i in range(0, rows.shape[0], BLOCK)]
         scaled = np.concatenate([self.forecaster_.predict_many(part) for part in parts])
         return self._middle + self._half * scaled
@@ -135,7 +147,10 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------------------ inside
 
     def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, Floats]:
-        return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=reset)
+        rows, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True, reset=reset
+        )
+        return once_each(rows), targets
 
     def _check_settings(self) -> None:
         at_least("passes", self.passes, 1)

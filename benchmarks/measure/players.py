@@ -155,6 +155,7 @@ FORECASTERS = [
     Player(
         "fourier-folklore", "forecasters", {}, "D d + K^3 D^2", costs.fourier_folklore,
         lambda K, d: joint(K, 100) + 50.0 * d,
+        rest="folklore's round in 100 coordinates, at twice its floor, and 50 cosines and sines, which numpy makes",
     ),
     Player(
         "kernel-gaf", "forecasters", {"landmarks": 50}, "m d + K^3 m^2", costs.kernel_folklore,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from scipy.optimize import minimize, root
 from banditlab.agents.exploration import Exploration
 from banditlab.bounds.curvature import margin_range, tight_curvature
 from banditlab.bounds.gaf import gaf as gaf_bound
-from banditlab.bounds.gaf import gaf_corollary_2
-from banditlab.errors import IncompatibleError, UsageError
+from banditlab.bounds.gaf import gaf_corollary_2, gaf_mu, gaf_sampling_high_probability
+from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.gaf_fresh import GAFFresh
 from banditlab.losses import logistic_loss, softmax
@@ -227,6 +228,66 @@ def test_mean_certificate_below_the_bound_in_expectation(fresh: bool) -> None:
         values.append(gaf.certificate())
     assert np.std(values) > 0
     assert np.mean(values) + 3 * np.std(values) / math.sqrt(40) <= gaf.bound(n)
+
+
+def test_the_theorys_number_of_samples() -> None:
+    """Proposition 3 at n = 10, K = 3, delta = 1/20: m = 5299, mu = .1442, and 3 n mu more than the exact forecaster's bound."""
+    settings: dict[str, Any] = {"samples": "theory", "smoothing": "theory", "regularization": 2.0}
+    player = GAFFresh(Problem(2, 3, 1.0, 10), np.random.default_rng(0), **settings)
+    assert player.samples == 5299
+    assert player.smoothing == pytest.approx(0.144218764)
+    exact = gaf_bound(10, 2, 3, 1.0, 1.0, 2.0, player.curvature)
+    assert player.bound_with_probability(10, 0.05) == pytest.approx(exact + 4.32656291)
+    assert player.bound_with_probability(10, 0.5) < player.bound_with_probability(10, 0.05)
+    assert math.isnan(player.bound_with_probability(10, 0.0))
+    assert math.isnan(player.bound_with_probability(10, 1.0))
+    assert player.bound_with_probability(10, 1e-9) == pytest.approx(
+        exact + 10 * (math.sqrt(3 * math.log(1e10) / (player.smoothing * 5299)) + 2 * player.smoothing)
+    )
+    plain = GAFFresh(Problem(2, 3, 1.0, 10), np.random.default_rng(0), samples="theory")
+    assert plain.smoothing == 0.0  # as given: without smoothing nothing holds with high probability
+    assert plain.bound_with_probability(10, 0.05) == math.inf
+    again = GAFFresh(player.problem, np.random.default_rng(0), **player.params())
+    assert (again.samples, again.smoothing) == (player.samples, player.smoothing)
+
+
+def test_the_theorys_number_of_samples_is_refused() -> None:
+    with pytest.raises(HorizonRequiredError, match="needs the horizon"):
+        GAFFresh(Problem(2, 3, 1.0), np.random.default_rng(0), samples="theory")
+    with pytest.raises(IncompatibleError, match=r"n\^3 ln\(n/delta\) = .* at n = 1,000,000"):
+        GAFFresh(Problem(2, 3, 1.0, 10**6), np.random.default_rng(0), samples="theory")
+    ask = {"samples": "theory"}
+    assert GAFFresh.least_bytes(Problem(2, 3, 1.0), ask) < 1000 < 4 * 3 * 5299
+    assert GAFFresh.least_bytes(Problem(2, 3, 1.0, 10), ask) > 4 * 3 * 5299
+    assert GAFFresh.least_bytes(Problem(2, 3, 1.0, 10**6), ask) > 1e18  # a sweep skips it and allocates nothing
+
+
+def test_sampling_costs_no_more_than_it_may_but_for_delta() -> None:
+    """Losses above those of the exact forecasts, 40 draws of the samples at delta = 1/20: rarely above the term."""
+    K, d, n, delta = 3, 2, 10, 0.05
+    X, y = contexts(3, n, d), np.random.default_rng(3).integers(0, K, n)
+
+    def loss(player: Any) -> float:
+        total = 0.0
+        for x, label in zip(X, y, strict=True):
+            total += float(logistic_loss(player.predict(x), int(label)))
+            player.update(x, int(label))
+        return total
+
+    exact = loss(GAF(Problem(d, K, 1.0, n), None, nodes="cubature", regularization=0.05))
+    for samples in (400, "theory"):
+        excess, terms = [], set()
+        for seed in range(40 if samples == 400 else 10):
+            rng = np.random.default_rng(seed)
+            smoothing = gaf_mu(n, K, 400, delta) if samples == 400 else "theory"
+            settings: dict[str, Any] = {"samples": samples, "smoothing": smoothing, "regularization": 0.05}
+            player = GAFFresh(Problem(d, K, 1.0, n), rng, **settings)
+            terms.add(gaf_sampling_high_probability(n, K, player.samples, player.smoothing, delta))
+            excess.append(loss(player) - exact)
+        [term] = terms
+        assert 0.0 < term < 1.1 * n
+        assert np.std(excess) > 0.0
+        assert np.mean(np.array(excess) > term) <= delta
 
 
 def test_fresh_samples_are_new_after_every_update_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.folklore_direct import FolkloreDirect
 from banditlab.forecasters.ogd import OGD
+from banditlab.forecasters.soft_labels import as_distribution, vertex
 from banditlab.losses import log_sum_exp
 from banditlab.problem import Problem
 
@@ -108,6 +110,31 @@ def test_what_is_no_distribution_is_refused(label: Any) -> None:
     with pytest.raises(UsageError, match="soft label"):
         player.update_soft(np.ones(D) / 2, label)
     np.testing.assert_array_equal(player.predict(np.ones(D) / 2), before)
+
+
+@pytest.mark.parametrize(
+    "label", [np.array([1.0 + 0.0j, 0.0, 0.0]), [1j, 1, 0], [1.0, -1e-18, 0.0], [1.0, 1e-8, 0.0], [math.inf, 0, 0]]
+)
+def test_edges_of_the_simplex_that_lie_outside(label: Any) -> None:
+    with pytest.raises(UsageError, match="soft label"):
+        as_distribution(label, 3)
+
+
+def test_edges_of_the_simplex_that_lie_within() -> None:
+    for label in (
+        [True, False, False],
+        [1, 0, 0],
+        [1.0 - 1e-12, 1e-12, 0.0],
+        [1.0, 1e-200, 0.0],
+        np.full(3, (1.0 + 1e-12) / 3),
+    ):
+        np.testing.assert_array_equal(as_distribution(label, 3), np.array(label, dtype=float))
+    assert vertex(as_distribution([0, 1, 0], 3)) == 1
+    assert vertex(as_distribution([1.0, 1e-200, 0.0], 3)) is None
+    given = np.array([0.5, 0.5, 0.0])
+    taken = as_distribution(given, 3)
+    given[0] = 9.0
+    assert taken[0] == 0.5  # a copy
 
 
 def test_a_forecaster_of_classes_says_so() -> None:

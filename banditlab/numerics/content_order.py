@@ -1,0 +1,95 @@
+"""An order of a sample's rows that their content decides, not the order in which they are given, nor their units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.sparse_rows import is_sparse
+
+Words = NDArray[np.uint64]
+GOLDEN, FIRST_MIX, SECOND_MIX = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+"""Constants of splitmix64 (Steele, Lea and Flood 2014)."""
+
+
+def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
+    """Return an order (n,) of rows (n, d), dense or CSR with each entry once, and their targets (n,).
+
+    Rows given in another order come out in the same one, but for equal rows, which may change places; so do rows whose columns
+    are scaled by numbers above 0 or shifted, as long as different numbers stay different, and rows with a constant column more;
+    dense and sparse rows alike.
+
+    The order is that of a 64-bit hash of the ranks of a row's entries in their columns: of the target and as many columns (1,
+    3, 7, ...) as tell all rows apart, else all. Two rows of the same hash would keep the order given: among 10^6 rows that
+    happens with probability 3e-8.
+
+    Cost: a sort of each column that is looked at, of which most samples with numbers in them need one or three.
+    """
+    n = len(y)
+    columns, varying = (X.tocsc() if is_sparse(X) else X), _varying(X)
+    keys = _mixed(_ranks(y) + GOLDEN)
+    start, width = 0, 1
+    while start < len(varying) and len(np.unique(keys)) < n:
+        part = columns[:, varying[start : start + width]]
+        keys = keys + (_sparse(part, start) if is_sparse(part) else _dense(part, start))
+        start, width = start + width, 2 * width
+    return np.argsort(_mixed(keys), kind="stable")
+
+
+def _varying(X: Any) -> NDArray[np.int64]:
+    """Return the columns that hold different numbers."""
+    if not X.shape[0] or not X.shape[1]:
+        return np.zeros(0, np.int64)
+    if is_sparse(X):
+        return np.flatnonzero(X.max(axis=0).toarray().ravel() != X.min(axis=0).toarray().ravel())
+    return np.flatnonzero(X.max(axis=0) != X.min(axis=0))
+
+
+def _dense(X: Any, first: int) -> Words:
+    """Return the sum of the hashes of the entries of each row (n,), modulo 2^64."""
+    total = np.zeros(len(X), np.uint64)
+    for j in range(X.shape[1]):
+        total += _hashes(_ranks(X[:, j]), np.array([first + j], np.uint64))
+    return total
+
+
+def _sparse(X: Any, first: int) -> Words:
+    """Return what `_dense` does, for columns in CSC form: those of rows of zeros, and what the entries change."""
+    n, d = X.shape
+    column, row, value = np.repeat(np.arange(d), np.diff(X.indptr)), X.indices, X.data
+    there = value != 0.0
+    column, row, value = column[there], row[there], value[there]
+    order = np.lexsort((value, column))
+    column, row, value = column[order], row[order], value[order]
+    starts = np.searchsorted(column, np.arange(d + 1))
+    new = np.ones(len(column), bool)  # of its value, in its column
+    new[1:] = (column[1:] != column[:-1]) | (value[1:] != value[:-1])
+    seen = np.append(0, np.cumsum(new))
+    zero = np.diff(np.append(0, np.cumsum(new & (value < 0.0)))[starts])  # the rank of 0: values below it
+    gaps = np.diff(starts) < n
+    rank = seen[1:] - 1 - seen[starts[column]] + (gaps[column] & (value > 0.0))
+    names = np.arange(first, first + d, dtype=np.uint64)
+    of_zero = _hashes(zero.astype(np.uint64), names)
+    total = np.full(n, of_zero.sum(dtype=np.uint64))
+    np.add.at(total, row, _hashes(rank.astype(np.uint64), names[column]) - of_zero[column])
+    return total
+
+
+def _ranks(values: NDArray[Any]) -> Words:
+    """Return the rank (n,) of each value among the different ones, from 0."""
+    return np.unique(values, return_inverse=True)[1].astype(np.uint64)
+
+
+def _hashes(rank: Words, column: Words) -> Words:
+    """Return a hash of each rank in its column."""
+    return _mixed(_mixed(rank + GOLDEN) ^ ((column + np.uint64(1)) * GOLDEN))
+
+
+def _mixed(z: Words) -> Words:
+    """Return splitmix64's last steps: every bit depends on every bit."""
+    z = (z ^ (z >> np.uint64(30))) * FIRST_MIX
+    z = (z ^ (z >> np.uint64(27))) * SECOND_MIX
+    mixed: Words = z ^ (z >> np.uint64(31))
+    return mixed

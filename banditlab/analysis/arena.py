@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from banditlab.analysis.joins import has_own_comparator, relative
+from banditlab.analysis.joins import has_own_comparator, own_relative
 from banditlab.analysis.statistics import Floats, choose, first_half
 from banditlab.analysis.tables import Results
 
@@ -46,6 +47,11 @@ class Arena:
     results: Results
     environment: str
     kind: str
+
+    @cached_property
+    def made(self) -> dict[object, Any]:
+        """What functions that work `once` have made of this arena (see `tables.once`)."""
+        return {}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -92,7 +98,7 @@ class Arena:
     @cached_property
     def relative(self) -> pd.DataFrame:
         """This arena's rows joined with the comparators (see `joins.relative`)."""
-        return self._mine(relative(self.results))
+        return self._mine(own_relative(self.results))
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:

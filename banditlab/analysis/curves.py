@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banditlab.analysis.arena import Arena, Pick
 from banditlab.analysis.statistics import mean_interval, mean_intervals
+from banditlab.analysis.tables import once
 from banditlab.validation import loss_unit
 
 Floats = NDArray[np.float64]
@@ -69,6 +70,7 @@ class Grid:
 # --------------------------------------------------------------------------------------------------------------- curves
 
 
+@once
 def mistake_curves(arena: Arena) -> list[Curve]:
     """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list.
 
@@ -79,6 +81,7 @@ def mistake_curves(arena: Arena) -> list[Curve]:
     return references + _curves(rows, arena.chosen, "expected_mistakes", "expected_mistakes")
 
 
+@once
 def relative_panels(arena: Arena) -> list[Panel]:
     """Return, per norm bound, relative expected mistakes against rounds.
 
@@ -128,6 +131,7 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 # ---------------------------------------------------------------------------------------------------------------- grids
 
 
+@once
 def grids(arena: Arena) -> list[Grid]:
     """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
     final, found = arena.final, []

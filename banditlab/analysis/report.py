@@ -1,7 +1,7 @@
 """One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
 
 `write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored),
-OUT/figures/*.svg and *.png, and OUT/tables/*.csv.
+OUT/figures/*.svg, and OUT/tables/*.csv. Figures for a paper (PDF, PNG) are made by `papers.export`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 import jinja2
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
-from banditlab.analysis import glossary, look, plots, sentences, words
+from banditlab.analysis import glossary, look, sentences, svg_figures, words
 from banditlab.analysis.answers import Answer, answer
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.cells import write_csv
@@ -78,20 +77,20 @@ class Section:
     diagnostics: pd.DataFrame
 
 
-def write_report(out: str | os.PathLike[str]) -> Path:
+def write_report(out: str | os.PathLike[str] | Results) -> Path:
     """Write the report of a results folder, finished or not, and return the path of its report.html.
 
     Parameters
     ----------
     out
-        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it.
+        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it; or what `load` read of it.
 
     Raises
     ------
     UsageError
         As `load` does, and where the folder cannot be written.
     """
-    results = load(out)
+    results = out if isinstance(out, Results) else load(out)
     every = arenas(results)
     try:
         for name in ("figures", "tables"):
@@ -169,16 +168,13 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     looks = look.styles(results.labels(), results.references())
     grey = " Grey and dashed, for scale: players that are told the label." if arena.scale is not None else ""
 
-    def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
-        file = results.out / "figures" / f"{stem}-{name}"
-        look.save(figure, f"{file}.png")
-        look.save(figure, f"{file}.svg")
-        text = Path(f"{file}.svg").read_text(encoding="utf-8")
+    def finish(svg: str, name: str, title: str, caption: str, folded: str = "") -> Drawn:
+        (results.out / "figures" / f"{stem}-{name}.svg").write_text(svg, encoding="utf-8")
         full = f"{title}, {words.environment_title(arena.environment)}"
-        return Drawn(inline_svg(text, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
+        return Drawn(inline_svg(svg, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
 
     yield finish(
-        plots.mistakes_against_rounds(mistake_curves(arena), looks),
+        svg_figures.mistakes_against_rounds(mistake_curves(arena), looks),
         "mistakes",
         "Mistakes against rounds",
         "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
@@ -191,7 +187,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     for panel in sorted(panels, key=lambda panel: panel is not best):
         bound = words.short(panel.norm_bound)
         yield finish(
-            plots.relative_against_rounds(panel, looks),
+            svg_figures.relative_against_rounds(panel, looks),
             f"relative-b{_slug(bound)}",
             f"Relative mistakes against rounds, B = {bound}",
             f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
@@ -205,7 +201,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     maps = [grid for grid in every if len(grid.norm_bounds) > 1]
     if maps:
         yield finish(
-            plots.heat_maps(maps),
+            svg_figures.heat_maps(maps),
             "heat",
             "Mistakes over γ and B",
             "Expected mistakes in percent, as they are ranked, mean over all repetitions, one colour scale for all panels: "
@@ -213,7 +209,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
         )
     if every:
         yield finish(
-            plots.mistakes_against_gamma(every),
+            svg_figures.mistakes_against_gamma(every),
             "gamma",
             "Mistakes against γ",
             "Share of expected mistakes, as they are ranked, one line per B; bars are 95 % intervals, all repetitions.",

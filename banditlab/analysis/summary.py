@@ -10,7 +10,7 @@ import pandas as pd
 
 from banditlab.analysis.arena import VARIANT, Arena, arenas
 from banditlab.analysis.statistics import Floats, Interval, Place, difference, mean_interval, rank
-from banditlab.analysis.tables import Results
+from banditlab.analysis.tables import Results, once
 
 CONSTANT = "most frequent class"
 UNVERIFIED = "unverified"
@@ -85,6 +85,7 @@ class Standing:
 # -------------------------------------------------------------------------------------------------------------- ranking
 
 
+@once
 def standings(arena: Arena) -> list[Standing]:
     """Return the ranked table of an arena, by mean expected mistakes at the last round."""
     rows = arena.reported(arena.final, arena.chosen)
@@ -131,6 +132,7 @@ def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -
     return rank(table.to_numpy(), rows=rows, paired=arena.paired, family=arena.family)
 
 
+@once
 def constant_share(arena: Arena) -> Interval:
     """Return the share of mistakes of always playing the class most frequent in hindsight, of the streams of this arena.
 
@@ -173,6 +175,7 @@ def summary_rows(results: Results) -> list[Standing]:
     return [row for arena, listed in tables for row in (*listed, *scale_rows(arena))]
 
 
+@once
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked.
 
@@ -219,6 +222,7 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
+@once
 def comparator_table(arena: Arena) -> pd.DataFrame:
     """Return, per B, the comparator's mean loss, its interval's width, its mistakes, over the streams of this arena."""
     table = arena.results.comparators
@@ -234,6 +238,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
     return table.groupby("norm_bound").agg(**columns).reset_index()
 
 
+@once
 def bounds_table(arena: Arena) -> pd.DataFrame:
     """Return, for every setting whose theorem gives a number, what was measured beside what is promised, in means.
 
@@ -258,6 +263,7 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     )
 
 
+@once
 def diagnostics_table(arena: Arena) -> pd.DataFrame:
     """Return what players count of themselves at the last round: label, settings, name, mean, least, most, repetitions."""
     names = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
@@ -272,6 +278,7 @@ def diagnostics_table(arena: Arena) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@once
 def settings_table(arena: Arena) -> pd.DataFrame:
     """Return every setting with its mistakes and interval over all repetitions (not held out), least first."""
     rounds, rows = arena.results.last_round, []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +30,35 @@ COMPARATOR_COLUMNS = {
     **dict.fromkeys(("repetition", "round", "mistakes"), "int64"),
     **dict.fromkeys(("norm_bound", "loss_nats", "loss_bits", "gap", "seconds"), "float64"),
 }
+
+
+T = TypeVar("T")
+
+
+class Remembers(Protocol):
+    """What keeps what was made of it."""
+
+    @property
+    def made(self) -> dict[Any, Any]: ...
+
+
+H = TypeVar("H", bound=Remembers)
+
+
+def once(make: Callable[[H], T]) -> Callable[[H], T]:
+    """Make a function of a `Results` or an arena work once for each: tables, figures and sentences of a page ask alike.
+
+    What it returns is shared, so nobody may change it.
+    """
+
+    @functools.wraps(make)
+    def inside(of: H) -> T:
+        if make not in of.made:
+            of.made[make] = make(of)
+        found: T = of.made[make]
+        return found
+
+    return inside
 
 
 @dataclass(frozen=True)
@@ -60,6 +91,8 @@ class Results:
         Of which kind each player is ("theory", "practice", "reference" ...), by label; folders of earlier versions do not say.
     skipped, failures
         Pairs that cannot meet; runs that raised, and comparators.
+    made
+        What functions that work `once` have made of these results.
     """
 
     out: Path
@@ -74,6 +107,7 @@ class Results:
     data: dict[str, dict[str, float]]
     spared: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
+    made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def environments(self) -> list[str]:

@@ -67,7 +67,7 @@ class Console:
         for sentence in warnings(results):
             self.out.print(escape(f"warning: {sentence}"), soft_wrap=True)
         begin = time.perf_counter()
-        page = write_report(folder)
+        page = write_report(results)
         self.out.print(f"report.html written in {time.perf_counter() - begin:.0f} s: {page}", soft_wrap=True)
 
     # -------------------------------------------------------------------------------------------------------------- pieces

@@ -157,7 +157,7 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
 def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> str:
     """Return who is no better than the most frequent class or explores in most rounds, and why; "" where nobody does."""
     constant, rounds = constant_share(arena).mean, arena.results.last_round
-    final = arena.reported(arena.final, arena.chosen)
+    final = arena.reported_final
     explored = (final.groupby("label")["explored"].mean() / rounds).to_dict()
     theorems = _by_theorem(arena, final)
     idle = [r for r in rows if r.mistakes.mean >= constant or explored.get(r.label, 0.0) >= MOSTLY]

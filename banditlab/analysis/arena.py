@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from banditlab.analysis.joins import has_own_comparator, own_relative
+from banditlab.analysis.matrices import groups_of, matrix
 from banditlab.analysis.statistics import Floats, choose, first_half
 from banditlab.analysis.tables import Results
 
@@ -137,22 +138,36 @@ class Arena:
         """The chosen settings of each label."""
         return self.best(self.final)
 
+    @cached_property
+    def reported_runs(self) -> pd.DataFrame:
+        """The rows of every player and repetition at the settings it is reported at."""
+        return self.reported(self.runs, self.chosen)
+
+    @cached_property
+    def reported_final(self) -> pd.DataFrame:
+        """The same of the last round."""
+        return self.reported(self.final, self.chosen)
+
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
         """Return the chosen settings of each label among the rows given, which are of the last round."""
         found = {}
-        for label, group in final.groupby("label", sort=False):
-            table = group.pivot(index="settings", columns="repetition", values="ranked")
-            table = table.reindex(list(dict.fromkeys(group["settings"])))
-            choice = choose(table.to_numpy(), table.columns.isin(self.halves[0]))
-            names = [str(name) for name in table.index]
-            reported = {int(r): names[i] for r, i in zip(table.columns, choice.reported, strict=True)}
-            found[str(label)] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
+        columns = {name: final[name].to_numpy() for name in ("settings", "repetition", "ranked")}
+        for (label,), at in groups_of(final, VARIANT[:1]).items():
+            settings, repetitions, values = (column[at] for column in columns.values())
+            names = [str(name) for name in dict.fromkeys(settings)]
+            seat = {name: i for i, name in enumerate(names)}
+            _, across, table = matrix([seat[str(name)] for name in settings], repetitions, values)
+            choice = choose(table, np.isin(across, self.halves[0]))
+            reported = {int(r): names[i] for r, i in zip(across, choice.reported, strict=True)}
+            found[label] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
         return found
 
     def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
         """Return, of every player and repetition, the rows at the settings it is reported at."""
-        wanted = [chosen[label].reported.get(r) if label in chosen else None for label, r in _seats(rows)]
-        return rows[rows["settings"].to_numpy() == pd.Series(wanted, dtype=object).to_numpy()]
+        seats = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
+        reported = {label: pick.reported for label, pick in chosen.items()}
+        mine = [label in reported and reported[label].get(r) == settings for label, r, settings in seats]
+        return rows[np.array(mine, dtype=bool)]
 
 
 def deviations(losses: bytes) -> Floats:
@@ -160,10 +175,6 @@ def deviations(losses: bytes) -> Floats:
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()
     return np.asarray((sums - counts * (sums.sum() / n)) / n)
-
-
-def _seats(rows: pd.DataFrame) -> zip[tuple[str, int]]:
-    return zip(rows["label"].astype(str), rows["repetition"].astype(int))
 
 
 def arenas(results: Results) -> list[Arena]:

@@ -126,7 +126,9 @@ class Sheet:
         left, top, right, bottom = frame
         self.clips += 1
         box = f'x="{left - 1:.1f}" y="{top - 1:.1f}" width="{right - left + 5:.1f}" height="{bottom - top + 2:.1f}"'
-        self.parts.append(f'<clipPath id="clip{self.clips}"><rect {box}/></clipPath><g clip-path="url(#clip{self.clips})">')
+        self.parts.append(
+            f'<clipPath id="clip{self.clips}"><rect {box}/></clipPath><g clip-path="url(#clip{self.clips})">'
+        )
 
     def unclip(self) -> None:
         """End `clip`."""

@@ -1,7 +1,8 @@
 """How figures look: size, colours, dashes, markers; and how they become files.
 
-matplotlib is imported where it draws: a report or a board needs the colours only. Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
-figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
+matplotlib is imported where it draws: a report or a board needs the colours only. Ten inches wide, so that one inch is
+100 px in a page of 1,000. A player keeps its colour, dash and marker in every figure. Ink, faint ink and grid have colours
+of their own, which the report exchanges for those of the reader's theme.
 """
 
 from __future__ import annotations

@@ -187,7 +187,9 @@ def _numbers(ax: Axes, values: Floats, cells: Floats, digits: int) -> None:
     for (i, j), value in np.ndenumerate(values):
         if not math.isfinite(value):
             continue
-        ax.text(j + 0.5, i + 0.5, plain(value, digits), ha="center", va="center", size=10, color=ink_on(cells[i, j, :3]))
+        ax.text(
+            j + 0.5, i + 0.5, plain(value, digits), ha="center", va="center", size=10, color=ink_on(cells[i, j, :3])
+        )
 
 
 def _handle(look: Style, text: str) -> Line2D:

@@ -52,7 +52,14 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
     first = first_round(_last(curves))
     bottom, ticks = share_axis(curves, first)
     x, y = _rounds(curves, box), Axis.log(bottom, 1.06, box[3], box[1])
-    _frame(sheet, box, curves, x, [(float(y.place(t)), share_text(t)) for t in ticks], "expected mistakes so far, share of rounds")
+    _frame(
+        sheet,
+        box,
+        curves,
+        x,
+        [(float(y.place(t)), share_text(t)) for t in ticks],
+        "expected mistakes so far, share of rounds",
+    )
     sheet.clip(box)
     for curve in curves:
         _curve(sheet, curve, looks[curve.label], x, y, curve.rounds)

@@ -143,7 +143,7 @@ def load(out: str | os.PathLike[str]) -> Results:
     if table is None:
         damage = f" ({', '.join(lost)}: damaged)" if lost else ""
         raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
-    runs = table.to_pandas()
+    runs = _as_objects(table.to_pandas())
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
@@ -157,6 +157,11 @@ def load(out: str | os.PathLike[str]) -> Results:
     comparators, data = _comparators(found.table), dict(plan.get("data", {}))
     groups = dict(plan["groups"])
     return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared, groups)
+
+
+def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts are Python's: a report takes thousands of small groups, which Arrow's texts make slow."""
+    return frame.astype({name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)})
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
@@ -180,5 +185,5 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
 def _comparators(table: pa.Table | None) -> pd.DataFrame:
     if table is None:
         return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()})
-    frame = table.to_pandas().drop_duplicates(["stream_id", "round", "norm_bound"])
+    frame = _as_objects(table.to_pandas()).drop_duplicates(["stream_id", "round", "norm_bound"])
     return frame.astype({"norm_bound": float}).reset_index(drop=True)

@@ -114,6 +114,7 @@ def _titles(every: list[Arena]) -> list[tuple[str, str]]:
     names = {environment: words.data_title(environment) for environment in dict.fromkeys(a.environment for a in every)}
     short = list(names.values())
     full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}
+    full = words.without_what_is_common(full)
     places = [arena.environment for arena in every]
     return [
         (full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "")
@@ -290,6 +291,7 @@ def _render(results: Results, sections: list[Section]) -> str:
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(
         name=str(results.spec.get("name", results.out.name)),
+        game=sentences.the_game([section.arena.kind for section in sections]),
         said=sentences.what_was_run(results, warned=False),
         warned=sentences.warnings(results),
         terms=glossary.TERMS,

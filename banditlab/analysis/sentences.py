@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,15 @@ def what_was_run(results: Results, *, warned: bool = True) -> list[str]:
     ]
     said[0] = " ".join([said[0], *about_data(results)])
     return [*said, *(warnings(results) if warned else [])]
+
+
+def the_game(kinds: Sequence[str]) -> str:
+    """Return what a round is and what is counted, for somebody who has never seen a report."""
+    told = "only whether that was right" if "bit" in kinds else "the right one afterwards"
+    said = f"In every round a player sees a row of numbers, names one of its classes, and is told {told}."
+    if "bit" in kinds and len(set(kinds)) > 1:
+        said += " Where it says so, players are told the label, the right class."
+    return f"{said} The share of rounds it is wrong in is what counts: the fewer mistakes, the better."
 
 
 def about_data(results: Results) -> list[str]:

@@ -73,6 +73,7 @@ class Folder:
         stream_id: str | None = None,
         resolved: dict[str, Any] | None = None,
         seconds: float = 0.01,
+        explored: float = math.nan,
     ) -> str:
         """Add one run; a number stands for the last round and grows linearly up to it."""
         written = written or {}
@@ -91,7 +92,7 @@ class Folder:
         self.rows[run_id] = [
             base
             | {"round": r, "mistakes": round(float(mistakes[i])), "expected_mistakes": float(expected[i])}
-            | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": math.nan}
+            | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": explored * share[i]}
             | {"bound": float(bounds[i]), "bound_unit": bound_unit, "certificate": math.nan}
             | {"seconds": seconds * share[i]}
             | params

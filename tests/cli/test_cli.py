@@ -19,7 +19,6 @@ from sklearn.datasets import load_iris
 
 from banditlab import __version__
 from banditlab.cli import console
-from banditlab.cli.console import _widths
 from banditlab.cli.main import main as command_line
 from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
@@ -505,13 +504,3 @@ def test_version_and_help(banditlab):
     assert (code, "--drop-row" in text) == (0, True)
     code, text = banditlab()
     assert (code, "Commands" in text) == (2, True)
-
-
-@pytest.mark.parametrize("room", [60, 80, 200])
-def test_a_narrow_terminal_cuts_names_and_settings_and_never_a_number(room):
-    names = ("", "player", "setting", "mistakes % (95 %)", "behind", "us/round")
-    line = ("12=", "exploration(folklore) †", "γ=0.3 B=10 decoding=half-log", "83.7 (82.8 to 84.7)", "+71.8", "3.95")
-    widths = _widths([names, line], room)
-    assert [widths[i] for i in (0, 3, 4, 5)] == [3, 19, 6, 8]
-    assert sum(widths) + 2 * len(widths) <= max(room, 64)
-    assert (widths[1:3] == [23, 28]) == (room == 200)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich.console
 from rich.markup import escape
@@ -15,11 +15,15 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
+from banditlab.cli.progress_words import done_of, left_of, many, stage_of
 from banditlab.cli.ranking import print_ranking, say
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.errors import UsageError
 from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failure, read_plan
 from banditlab.results.store import Store
+
+if TYPE_CHECKING:
+    from banditlab.cli.live import Live
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
 WORKERS_START = 2.0  # seconds until processes of workers have imported what they need
@@ -32,25 +36,47 @@ class Console:
     def __init__(self) -> None:
         self.out = rich.console.Console(highlight=False, emoji=False)
 
-    def run_sweep(self, sweep: Sweep, folder: Path, report: bool = True, **options: Any) -> int:
+    def run_sweep(
+        self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
+    ) -> int:
         """Run with the options of `Sweep.run`, then report and print the ranked table unless they are not wanted.
 
-        Return the exit code.
+        `live` is the port of a page that shows the sweep meanwhile, 0 for a free one, None for no page. Return the exit code.
         """
         for notice in Store(folder).notices:  # a folder that cannot be used is said before anything else
             say(self.out, escape(f"notice: {notice}"))
+        if live is None:
+            return self._run(sweep, folder, report, None, options)
+        from banditlab.cli.live import Live
+
+        shard = options.get("shard")
+        page = Live(sweep.spec.name, sweep.plan if shard is None else sweep.plan.part(*shard), folder, live)
+        try:
+            say(self.out, escape(f"live page, on this machine only: {page.url}"))
+            return self._run(sweep, folder, report, page, options)
+        finally:
+            page.close()
+
+    def _run(self, sweep: Sweep, folder: Path, report: bool, page: Live | None, options: dict[str, Any]) -> int:
         self._announce(sweep)
+        seen: Callable[[Progress], None] = (lambda _: None) if page is None else page.saw
         try:
             if self.out.is_terminal:
-                result = self._with_bar(sweep, folder, options)
+                result = self._with_bar(sweep, folder, options, seen)
             else:
-                result = sweep.run(folder, watch=_PlainLines(self.out), **options)
+                result = self._with_lines(sweep, folder, options, seen)
         except KeyboardInterrupt:
-            self.out.print("interrupted; finished runs are stored, and the same command does the rest")
+            say(self.out, "interrupted; finished runs are stored, and the same command does the rest")
             return 130
         self._say_result(result, folder)
-        if report and result.present + result.played:
+        written = report and bool(result.present + result.played)
+        if written:
             self.report(folder)
+        if page is not None:
+            where = f" The report: {folder / 'report.html'}." if written else ""
+            page.finish(
+                f"The sweep has ended: {many(result.played, 'run')} played, {many(len(result.failures), 'failure')}.{where}"
+            )
         return self._say_failures(result)
 
     def report(self, folder: Path) -> None:
@@ -74,9 +100,9 @@ class Console:
         players = len({(run.label, str(run.written)) for run in plan.runs})
         say(
             self.out,
-            f"{sweep.spec.name}: {_many(len(plan.runs), 'run')} = {_many(environments, 'environment')} x "
-            f"{_many(players, 'player setting')} x {_many(sweep.spec.repetitions, 'repetition')}, "
-            f"{_many(sweep.spec.rounds, 'round')} each",
+            f"{sweep.spec.name}: {many(len(plan.runs), 'run')} = {many(environments, 'environment')} x "
+            f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
+            f"{many(sweep.spec.rounds, 'round')} each",
         )
         from banditlab.analysis.words import facts_of_data
 
@@ -86,7 +112,7 @@ class Console:
             balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
             say(
                 self.out,
-                f"and for each of {_many(len(plan.streams()), 'stream')} the comparators: the best logistic models in "
+                f"and for each of {many(len(plan.streams()), 'stream')} the comparators: the best logistic models in "
                 f"hindsight, norm bounds {balls}",
             )
         elif not plan.uncompared:
@@ -97,7 +123,20 @@ class Console:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             say(self.out, escape(line))
 
-    def _with_bar(self, sweep: Sweep, folder: Path, options: dict[str, Any]) -> Result:
+    def _with_lines(
+        self, sweep: Sweep, folder: Path, options: dict[str, Any], seen: Callable[[Progress], None]
+    ) -> Result:
+        lines = _PlainLines(self.out)
+
+        def watch(progress: Progress) -> None:
+            seen(progress)
+            lines(progress)
+
+        return sweep.run(folder, watch=watch, **options)
+
+    def _with_bar(
+        self, sweep: Sweep, folder: Path, options: dict[str, Any], seen: Callable[[Progress], None]
+    ) -> Result:
         columns = (
             # where there is no room words go on below, and nothing is cut
             TextColumn("{task.description}", table_column=Column(overflow="fold", min_width=9)),
@@ -112,14 +151,15 @@ class Console:
             noticed = _Notices(self.out)
 
             def watch(progress: Progress) -> None:
+                seen(progress)
                 noticed(progress)
                 bar.update(
                     line,
-                    description=escape(_stage(progress)),
+                    description=escape(stage_of(progress)),
                     total=progress.runs + progress.streams,
                     completed=progress.runs_done + progress.streams_done,
-                    done=_done(progress, rate=self.out.width >= WIDE),
-                    left=_left(progress),
+                    done=done_of(progress, rate=self.out.width >= WIDE),
+                    left=left_of(progress),
                 )
 
             return sweep.run(folder, watch=watch, **options)
@@ -135,7 +175,7 @@ class Console:
         were = "was" if result.present == 1 else "were"
         say(
             self.out,
-            f"{_many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
+            f"{many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
             f"results in {escape(str(folder))}",
         )
 
@@ -166,7 +206,7 @@ class _PlainLines:
         if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
-            parts = (f"{progress.seconds:5.0f} s", _done(progress), _left(progress), _stage(progress))
+            parts = (f"{progress.seconds:5.0f} s", done_of(progress), left_of(progress), stage_of(progress))
             say(self.out, escape("  ".join(filter(None, parts))))
 
 
@@ -182,34 +222,6 @@ class _Notices:
         self.said = len(progress.notices)
 
 
-def _stage(progress: Progress) -> str:
-    """Return what is going on, and of a cluster who does it."""
-    state = progress.cluster
-    if state is None:
-        return progress.stage
-    lost = f", {state.deaths:,} lost" if state.deaths else ""
-    there = f"{_many(state.workers, 'worker')}{lost}, {_many(state.in_flight, 'task')} in flight"
-    return f"{progress.stage} ({there})"
-
-
-def _done(progress: Progress, *, rate: bool = True) -> str:
-    """Return how much is done, runs and comparators apart; nothing while kernels are compiled."""
-    if progress.playing_since is None:
-        return ""
-    shown = f"{progress.runs_done:,}/{_many(progress.runs, 'run')}"
-    if progress.streams:
-        shown += f", {progress.streams_done:,}/{_many(progress.streams, 'stream')} compared"
-    if progress.failed:
-        shown += f", {progress.failed:,} failed"
-    return f"{shown}, {progress.rounds_per_second:,.0f} rounds/s" if rate else shown
-
-
-def _left(progress: Progress) -> str:
-    """Return how long the rest should take, where there is a rest and anything to judge it by."""
-    ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
-    return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"
-
-
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
     console = Console()
@@ -218,7 +230,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     finished = finished_runs(folder) if folder.is_dir() else set()
     done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
     if finished:
-        say(console.out, escape(f"{done.total():,} of {_many(len(sweep.plan.runs), 'run')} done already in {folder}"))
+        say(console.out, escape(f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}"))
     table = Table()
     several = len({run.environment_label for run in sweep.plan.runs}) > 1
     for name in (*(["environment"] if several else []), "player"):
@@ -244,7 +256,7 @@ def _print_estimate(out: rich.console.Console, sweep: Sweep, play: float, jobs: 
     parts = [f"{_long(play)} of play"]
     if n:
         known = f"{_long(compared)} for " if not math.isnan(compared) else "what is not estimated for "
-        parts.append(f"{known}{_many(n, 'comparator')} (one for each stream, norm bound and checkpoint)")
+        parts.append(f"{known}{many(n, 'comparator')} (one for each stream, norm bound and checkpoint)")
     both = (play + (0.0 if math.isnan(compared) else compared)) / jobs + (WORKERS_START if jobs > 1 else 0.0)
     say(
         out,
@@ -267,11 +279,6 @@ def _minutes(seconds: float) -> str:
     return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
 
 
-def _many(n: int, what: str) -> str:
-    """Return "1 run", "2,000 runs"."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
 def one_line(text: object) -> str:
     """Return a text without its line breaks."""
     return " ".join(str(text).split())
@@ -289,12 +296,12 @@ def print_status(folder: Path) -> int:
     wanted = plan["runs"]
     n_done, n_failed = sum(r in done for r in wanted), sum(r in failed for r in wanted + plan["streams"])
     out = rich.console.Console(highlight=False, emoji=False)
-    summary = f"{folder}: {n_done:,} of {_many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
+    summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     say(out, escape(summary))
     for name in damaged:
         say(out, escape(f"damaged: {name}; `banditlab run` sets it aside, and does again what it alone held"))
-    others = _many(len(done - set(wanted)), "run")
-    say(out, f"{_many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
+    others = many(len(done - set(wanted)), "run")
+    say(out, f"{many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for run_id in sorted(set(wanted + plan["streams"]) & failed):
         record = read_failure(folder / "failed" / f"{run_id}.json")
         line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
@@ -314,7 +321,7 @@ def watch_status(folder: Path, every: float) -> None:
         now = time.monotonic()
         began = began or (now, done)
         rate = (done - began[1]) / (now - began[0]) if now > began[0] else 0.0
-        parts = [f"{done:,}/{_many(len(wanted), 'run')}", f"{failed:,} failed" if failed else ""]
+        parts = [f"{done:,}/{many(len(wanted), 'run')}", f"{failed:,} failed" if failed else ""]
         if rate:
             parts += [f"{rate:,.3g} runs/s", f"about {math.ceil((len(wanted) - done) / rate)} s left"]
         say(out, escape("  ".join(filter(None, (time.strftime("%H:%M:%S"), *parts)))))
@@ -329,11 +336,11 @@ def print_merge(parts: Sequence[Path], folder: Path) -> int:
 
     merged = merge(parts, folder)
     out = rich.console.Console(highlight=False, emoji=False)
-    say(out, escape(f"{folder}: {merged.runs:,} of {_many(merged.wanted, 'run')} of the parts that were merged so far"))
+    say(out, escape(f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far"))
     for name in merged.damaged:
         say(out, escape(f"damaged: {name}; the command that made the part does again what it alone held"))
     for part, lacking in merged.unfinished.items():
-        say(out, escape(f"unfinished: {part} lacks {_many(lacking, 'run')}; the command that made it does the rest"))
+        say(out, escape(f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest"))
     if merged.missing_shards:
         missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
         say(out, f"missing: {missing}; run them, and merge again")

@@ -188,7 +188,13 @@ def _numbers(ax: Axes, values: Floats, cells: Floats, digits: int) -> None:
         if not math.isfinite(value):
             continue
         ax.text(
-            j + 0.5, i + 0.5, plain(value, digits), ha="center", va="center", size=10, color=ink_on(cells[i, j, :3])
+            j + 0.5,
+            i + 0.5,
+            plain(value, digits),
+            ha="center",
+            va="center",
+            size=10,
+            color=ink_on(cells[i, j, :3].tolist()),
         )
 
 

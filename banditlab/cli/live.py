@@ -140,7 +140,7 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Answers GET for two addresses and nothing else."""
 
-        protocol_version = "HTTP/1.1"
+        protocol_version = "HTTP/1.0"  # no connection outlives its answer, so that none outlives the sweep
         timeout = 30
         server_version, sys_version = "banditlab", ""
 

@@ -391,13 +391,14 @@ def export(
     latex: Annotated[bool, typer.Option("--latex", help="Tables as LaTeX with booktabs; the default.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Tables as CSV.")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Tables as Parquet.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Figures as PNG, too, beside their PDF.")] = False,
     to: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write to; OUT/export.")] = None,
 ) -> None:
     """Write tables and PDF figures for a paper, their captions saying the protocol."""
     from banditlab.analysis.papers import export as write
 
     wanted = [name for name, on in (("latex", latex), ("csv", csv), ("parquet", parquet)) if on]
-    _print_made(write(out, to, formats=wanted or ["latex"]))
+    _print_made(write(out, to, formats=wanted or ["latex"], png=png))
 
 
 @app.command("list")

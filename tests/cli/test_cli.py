@@ -20,6 +20,7 @@ from sklearn.datasets import load_iris
 from banditlab import __version__
 from banditlab.cli import console
 from banditlab.cli.main import main as command_line
+from banditlab.cli.progress_words import done_of, left_of
 from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
@@ -161,20 +162,20 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
 
 def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress = Progress(runs=100, streams=2, run_cost=50.0, stage="compiling fastcb (1 of 3)")
-    assert (console._done(progress), console._left(progress)) == ("", "")
+    assert (done_of(progress), left_of(progress)) == ("", "")
     progress.playing_since = progress.began
-    assert (console._done(progress, rate=False), console._left(progress)) == ("0/100 runs, 0/2 streams compared", "")
+    assert (done_of(progress, rate=False), left_of(progress)) == ("0/100 runs, 0/2 streams compared", "")
     # comparators that took no time say nothing about the runs
     progress.streams_done, progress.stream_seconds = 2, 0.01
-    assert console._left(progress) == ""
+    assert left_of(progress) == ""
     # runs that take twice what was estimated, on two workers
     progress.runs_done, progress.run_cost_done, progress.run_seconds, progress.jobs = 10, 5.0, 10.0, 2
-    assert console._left(progress) == "about 45 s left"
+    assert left_of(progress) == "about 45 s left"
     progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
-    assert console._left(progress) == "about 50 s left"
-    assert console._done(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
+    assert left_of(progress) == "about 50 s left"
+    assert done_of(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2
-    assert console._left(progress) == ""
+    assert left_of(progress) == ""
 
 
 def test_dry_run_estimates_and_stores_nothing(banditlab, here):

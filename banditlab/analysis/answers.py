@@ -116,7 +116,7 @@ def _sure(interval: Interval, arena: Arena) -> str:
         return "there is no interval, so nobody knows."
     same = "on the same streams" if arena.paired else "on streams of their own"
     if interval.low > 0:
-        return f"sure at 95 %, it is {spread(scaled)} percentage points, {same}."
+        return f"sure at 95 %, the difference is {spread(scaled)} percentage points, {same}."
     return f"not sure, it could be nothing: {spread(scaled)} percentage points at 95 %, {same}."
 
 
@@ -179,7 +179,8 @@ def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> s
     reasons, theory = [], False
     for row in idle:
         explores = explored.get(row.label, math.nan)
-        why, proved = _why(row, explores, bounds, rounds, by_theorem=row.label in theorems)
+        beaten = row.mistakes.mean >= constant
+        why, proved = _why(row, explores, bounds, rounds, beaten=beaten, by_theorem=row.label in theorems)
         theory |= proved
         reasons.append(f"{row.label} {why}")
     said = f"{'; '.join(reasons)}."
@@ -195,7 +196,9 @@ def _by_theorem(arena: Arena, final: pd.DataFrame) -> set[str]:
     return {str(label) for label in final.loc[free, "label"] if arena.results.groups.get(str(label)) == "theory"}
 
 
-def _why(row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, by_theorem: bool) -> tuple[str, bool]:
+def _why(
+    row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, beaten: bool, by_theorem: bool
+) -> tuple[str, bool]:
     """Return why a player guesses, as what is said after its name, and whether a theorem is the reason."""
     if row.label == "uniform":
         return "guesses by design, for scale", False
@@ -204,13 +207,13 @@ def _why(row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, b
         by = f", as its theorem asks for {rounds:,} rounds" if by_theorem else ""
         parts.append(f"plays at random in {share(explored)} of the rounds{by}")
         proved = by_theorem
+    elif beaten:
+        parts.append(f"is no better than the most frequent class after {count(rounds, 'round')}")
     mine = bounds[(bounds["label"] == row.label) & (bounds["settings"] == row.settings)] if len(bounds) else bounds
     if len(mine) and bool(mine["vacuous"].all()):
         least = amount(float(mine["bound"].min()))
         parts.append(f"is promised nothing: its bound, {least} mistakes, is more than the {rounds:,} rounds (vacuous)")
         proved = True
-    if not parts:
-        return f"is no better than the most frequent class after {count(rounds, 'round')}", False
     return " and ".join(parts), proved
 
 

@@ -32,7 +32,7 @@ def test_a_winner_with_lead_surety_scale_and_those_who_guess(new_folder):
     assert said.winner == "fastcb (γ=0.1)"
     assert said.verdict == "fastcb (γ=0.1) wins: wrong in 8.5 % of 100 rounds (95 % interval 6.4 to 10.6)."
     assert said.lead == "13.5 percentage points fewer mistakes than the next, second."
-    assert said.sure.startswith("sure at 95 %, it is ")
+    assert said.sure.startswith("sure at 95 %, the difference is ")
     assert said.sure.endswith(" percentage points, on the same streams.")
     assert "told every label beforehand (the comparator, B = 3), in " in said.against
     assert said.guessing.startswith(
@@ -56,7 +56,7 @@ def test_a_tie_is_no_winner_and_says_what_is_sure(new_folder):
         "No single winner: one and two are tied first. Fewest mistakes: one, wrong in 11.5 %"
     )
     assert said.lead == "one makes 40.0 percentage points fewer mistakes than the first player behind the tie, far."
-    assert said.sure.startswith("4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 %, it is ")
+    assert said.sure.startswith("4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 %, the difference is ")
 
 
 @pytest.mark.parametrize("players", [1, 2])

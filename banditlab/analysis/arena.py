@@ -180,10 +180,11 @@ def deviations(losses: bytes) -> Floats:
 def arenas(results: Results) -> list[Arena]:
     """Return what may be ranked together: each environment's "bit" players, then its "label" players.
 
-    References are no arena of their own where there are "bit" players for whom they are the scale.
+    Where no run has a number of mistakes nothing can be ranked. References are no arena of their own where there are "bit"
+    players for whom they are the scale.
     """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]
-    every = [arena for arena in every if len(arena.final)]
+    every = [arena for arena in every if arena.final["ranked"].notna().any()]
     scaled = {arena.environment for arena in every if arena.scale is not None}
     return [arena for arena in every if arena.kind != REFERENCE or arena.environment not in scaled]

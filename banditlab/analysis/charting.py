@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from banditlab.analysis.curves import Curve, Floats, Grid, Panel
-from banditlab.analysis.words import amount
+from banditlab.analysis.words import amount, plain
 
 LONGEST = 42
 """Characters of a name on one line of a legend."""
@@ -63,7 +63,7 @@ def at_rounds(curve: Curve) -> bool:
 def share_entry(curve: Curve) -> str:
     """Return a legend's text: name and share of mistakes at the last round."""
     share = curve.mean[-1] / curve.rounds[-1]
-    return f"{curve.name}: {100 * share:.{1 if share >= 0.01 else 2}f} %"
+    return f"{curve.name}: {plain(100 * share, 1 if share >= 0.01 else 2)} %"
 
 
 def relative_entry(curve: Curve) -> str:

@@ -59,10 +59,11 @@ class Axis:
         return Axis(lambda value: start + (np.asarray(value, dtype=float) - low) * per)
 
     @staticmethod
-    def log(low: float, high: float, start: float, end: float) -> Axis:
-        """Return a logarithmic axis; what is 0 or less lies far outside."""
-        inner = Axis.linear(math.log(low), math.log(high), start, end)
-        tiny = math.log(low) - 50.0
+    def log(low: float, high: float, start: float, end: float, margin: float = 0.0) -> Axis:
+        """Return a logarithmic axis, with a part of its length beside both ends; what is 0 or less lies far outside."""
+        wide = margin * (math.log(high) - math.log(low))  # of logarithms: 1e200 / 1e-200 is no number
+        inner = Axis.linear(math.log(low) - wide, math.log(high) + wide, start, end)
+        tiny = math.log(low) - wide - 50.0
 
         def place(value: Any) -> Any:
             x = np.asarray(value, dtype=float)

@@ -71,6 +71,7 @@ def has_own_comparator(results: Results) -> pd.Series:
     return own
 
 
+@np.errstate(invalid="ignore")  # inf - inf
 def _with_differences(table: pd.DataFrame) -> pd.DataFrame:
     unit, own = table["bound_unit"].fillna(""), table["own_ball"].to_numpy(dtype=bool)
     unit = unit.where(unit.str.endswith("bits"), "nats")

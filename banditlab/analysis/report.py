@@ -42,6 +42,9 @@ from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import Results, load
 from banditlab.errors import UsageError
 
+MOST_PAIRED = 40
+"""Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -73,6 +76,7 @@ class Section:
     comparators: pd.DataFrame
     bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
+    pairs: list[tuple[str, str, Interval]]
     settings: pd.DataFrame
     diagnostics: pd.DataFrame
 
@@ -144,9 +148,16 @@ def _section(arena: Arena, stem: str, title: tuple[str, str]) -> Section:
         comparators=comparator_table(arena),
         bounds=_joined(bounds_table, every),
         differences=differences(arena),
+        pairs=_first_pairs(arena, rows),
         settings=_joined(settings_table, every),
         diagnostics=_joined(diagnostics_table, every),
     )
+
+
+def _first_pairs(arena: Arena, rows: list[Standing]) -> list[tuple[str, str, Interval]]:
+    """Return the differences that the page's table shows: those between the first `MOST_PAIRED` players."""
+    first = {row.name for row in rows[:MOST_PAIRED]}
+    return [each for each in differences(arena) if each[0] in first and each[1] in first]
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:

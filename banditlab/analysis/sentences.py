@@ -144,7 +144,20 @@ def state(results: Results) -> list[str]:
         n = count(len(results.unreadable), "file")
         names = joined(results.unreadable[:5] + ["others"] * (len(results.unreadable) > 5))
         said.append(f"{n} could not be read, and what stood there alone counts as missing: {names}.")
-    return said
+    return [*said, *_without_a_number(results)]
+
+
+def _without_a_number(results: Results) -> list[str]:
+    """Return whose runs have no number of mistakes, which no ranking can hold."""
+    last = results.runs[results.runs["round"] == results.last_round]
+    lost = last[last["ranked"].isna()]
+    if lost.empty:
+        return []
+    names = [str(label) for label in dict.fromkeys(lost["label"])]
+    some = joined(names[:5] + ["others"] * (len(names) > 5))
+    return [
+        f"{count(len(lost), 'run')} of {some} {'has' if len(lost) == 1 else 'have'} no number of mistakes (NaN), and no rank."
+    ]
 
 
 def _axes(runs: pd.DataFrame) -> str:

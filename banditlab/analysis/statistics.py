@@ -133,6 +133,8 @@ def mean_intervals(values: ArrayLike, *, level: float = LEVEL) -> tuple[Floats, 
     """
     x = np.asarray(values, dtype=np.float64)
     n = x.shape[1]
+    if n == 0:
+        return *(np.full(len(x), np.nan) for _ in range(3)), "none"
     with np.errstate(invalid="ignore"):  # inf - inf
         mean = x.mean(axis=1)
     low, high = np.full(len(x), np.nan), np.full(len(x), np.nan)
@@ -376,6 +378,8 @@ def _least(x: Floats) -> int:
     """
     seen = (~np.isnan(x)).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())
+    if not seen.max():
+        return 0
     return int(full[np.argmin(np.nanmean(x[full], axis=1))])
 
 

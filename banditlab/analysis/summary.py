@@ -188,9 +188,11 @@ def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     each = arena.row_deviations(rows, [int(r) for r in table.columns])
     order = [str(table.index[place.index]) for place in _places(arena, table, each)]
 
+    values = dict(zip(map(str, table.index), table.to_numpy(), strict=True))
+
     def gap(a: str, b: str) -> Interval:
         pair = None if each is None else (each[a], each[b])
-        found = difference(table.loc[a], table.loc[b], rows=pair, paired=arena.paired, family=arena.family)
+        found = difference(values[a], values[b], rows=pair, paired=arena.paired, family=arena.family)
         return found.cut(-1, 1)
 
     return [(_name(arena, a), _name(arena, b), gap(a, b)) for i, a in enumerate(order) for b in order[i + 1 :]]
@@ -229,7 +231,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
     """Return, per B, the comparator's mean loss, its interval's width, its mistakes, over the streams of this arena."""
     table = arena.results.comparators
     table = table[table["stream_id"].isin(set(arena.final["stream_id"]))]
-    table = table[table["round"] == arena.results.last_round]
+    table = table[(table["round"] == arena.results.last_round) & table["loss_nats"].notna()]
     columns = {
         "streams": ("stream_id", "nunique"),
         "loss_nats": ("loss_nats", "mean"),

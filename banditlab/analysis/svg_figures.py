@@ -219,8 +219,7 @@ def _against_gamma(sheet: Sheet, grid: Grid, box: Box, highest: float, shades: d
     """Draw a grid's lines over gamma, one for each B."""
     low, high = min(grid.gammas), max(grid.gammas)
     if low > 0:
-        margin = (high / low) ** 0.1
-        x = Axis.log(low / margin, high * margin, box[0], box[2])
+        x = Axis.log(low, high, box[0], box[2], margin=0.1)
     else:
         margin = 0.1 * (high - low)
         x = Axis.linear(low - margin, high + margin, box[0], box[2])

@@ -32,6 +32,10 @@ COMPARATOR_COLUMNS = {
 }
 
 
+class NothingFinishedError(UsageError):
+    """A results folder holds no finished run of its current spec."""
+
+
 T = TypeVar("T")
 
 
@@ -134,7 +138,8 @@ def load(out: str | os.PathLike[str]) -> Results:
     Raises
     ------
     UsageError
-        `out` is not a results folder, has another store format, or holds no finished run of its current spec.
+        `out` is not a results folder, has another store format, or (`NothingFinishedError`) holds no finished run of its
+        current spec.
     """
     out = Path(out)
     spec, plan = read_spec(out), read_plan(out)
@@ -142,7 +147,7 @@ def load(out: str | os.PathLike[str]) -> Results:
     table, lost, spared = read_runs(out, wanted)
     if table is None:
         damage = f" ({', '.join(lost)}: damaged)" if lost else ""
-        raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
+        raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
     runs = _as_objects(table.to_pandas())
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")

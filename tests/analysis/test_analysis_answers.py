@@ -56,7 +56,9 @@ def test_a_tie_is_no_winner_and_says_what_is_sure(new_folder):
         "No single winner: one and two are tied first. Fewest mistakes: one, wrong in 11.5 %"
     )
     assert said.lead == "one makes 40.0 percentage points fewer mistakes than the first player behind the tie, far."
-    assert said.sure.startswith("4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 %, the difference is ")
+    assert said.sure.startswith(
+        "4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 %, the difference is "
+    )
 
 
 @pytest.mark.parametrize("players", [1, 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,24 +121,29 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
             table_high = matrix(group["round"], group["repetition"], group[value_high])[2]
             high = mean_intervals(table_high[:, whole])[2]
         rounds = rounds.astype(float)
-        by_round = (
-            pd.DataFrame({name: group[name] for name in ("round", "loss", "loss_low")})
-            .groupby("round")
-            .mean()
-            .to_numpy(dtype=float)
-        )
+        losses = pd.DataFrame({name: group[name] for name in ("loss", "loss_low")})
+        by_round = losses.groupby(group["round"]).mean().to_numpy(dtype=float)
         low, high = np.maximum(low, -by_round[:, 0]), np.minimum(high, rounds - by_round[:, 1])
-        # In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
-        shown = group.get("bound_shown", np.full(len(at), np.nan)).astype(float)
-        there = ~np.isnan(shown)
-        bits = any(loss_unit(unit) > 1.0 for unit in set(group["unit"][there])) if "unit" in group else False
-        bound, vacuous = np.empty(0), False
-        if there.any() and not bits:
-            bound = pd.Series(shown).groupby(group["round"]).mean().to_numpy()
-            vacuous = bool(group["vacuous"][group["round"] == rounds[-1]].all())
+        bound, vacuous, bits = _bound(group, rounds)
         settings = chosen[label].settings
         curves.append(Curve(label, settings, rounds, mean, low, high, bound, vacuous, bits))
     return sorted(curves, key=lambda curve: -curve.mean[-1])
+
+
+def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
+    """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
+
+    In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
+    """
+    if "bound_shown" not in group:
+        return np.empty(0), False, False
+    shown = group["bound_shown"].astype(float)
+    there = ~np.isnan(shown)
+    bits = any(loss_unit(unit) > 1.0 for unit in set(group["unit"][there]))
+    if bits or not there.any():
+        return np.empty(0), False, bits
+    bound = pd.Series(shown).groupby(group["round"]).mean().to_numpy()
+    return bound, bool(group["vacuous"][group["round"] == rounds[-1]].all()), False
 
 
 # ---------------------------------------------------------------------------------------------------------------- grids

@@ -42,6 +42,8 @@ from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import Results, load
 from banditlab.errors import UsageError
 
+MOST_ROWS = 1_000
+"""Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
 MOST_PAIRED = 40
 """Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
 
@@ -171,6 +173,20 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
+def _first(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table that the page shows."""
+    return _records(table.head(MOST_ROWS))
+
+
+def _rest(table: pd.DataFrame, file: str) -> str:
+    """Return where the rows are that the page does not show; "" where it shows all."""
+    return (
+        ""
+        if len(table) <= MOST_ROWS
+        else f"These are the first {MOST_ROWS:,} of {len(table):,}; tables/{file}.csv has all."
+    )
+
+
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
@@ -284,6 +300,8 @@ def _render(results: Results, sections: list[Section]) -> str:
     )
     environment.filters |= {
         "records": _records,
+        "first_rows": _first,
+        "rest": _rest,
         "percent": words.share,
         "amount": words.amount,
         "short": words.short,

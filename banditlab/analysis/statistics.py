@@ -134,7 +134,8 @@ def mean_intervals(values: ArrayLike, *, level: float = LEVEL) -> tuple[Floats, 
     x = np.asarray(values, dtype=np.float64)
     n = x.shape[1]
     if n == 0:
-        return *(np.full(len(x), np.nan) for _ in range(3)), "none"
+        nothing = np.full(len(x), np.nan)
+        return nothing, nothing, nothing, "none"
     with np.errstate(invalid="ignore"):  # inf - inf
         mean = x.mean(axis=1)
     low, high = np.full(len(x), np.nan), np.full(len(x), np.nan)

@@ -9,7 +9,7 @@ import re
 import pytest
 import rich.console
 
-from banditlab.analysis import load, summary_rows, write_report
+from banditlab.analysis import load, report, summary_rows, write_report
 from banditlab.analysis.board import write_board
 from banditlab.cli.ranking import print_ranking
 from banditlab.errors import UsageError
@@ -118,6 +118,21 @@ def test_two_hundred_players_are_a_page_of_three_megabytes_at_most(new_folder):
     text = page.read_text(encoding="utf-8")
     assert "Here are the 780 between the first players; tables/paired_differences.csv has all." in text
     assert (folder.out / "tables" / "paired_differences.csv").read_text().count("\n") == 200 * 199 / 2 + 1
+
+
+def test_thousands_of_settings_are_in_a_file_and_the_first_on_the_page(new_folder, monkeypatch):
+    monkeypatch.setattr(report, "MOST_ROWS", 7)
+    folder = new_folder(repetitions=1)
+    for i in range(12):
+        folder.add_run("a", 0, 10.0 + i, written={"gamma": 0.05 * (i + 1)}, bound=200.0, bound_unit="nats")
+    folder.add_comparator(0, 1.0, 9.0)
+    folder.write()
+    text = write_report(folder.out).read_text(encoding="utf-8")
+    assert "These are the first 7 of 12; tables/all_settings.csv has all." in text
+    assert "These are the first 7 of 12; tables/bounds.csv has all." in text
+    table = text[text.index("Every setting (12)") :]
+    assert table[: table.index("</table>")].count("<tr>") == 1 + 7
+    assert (folder.out / "tables" / "all_settings.csv").read_text().count("\n") == 1 + 12
 
 
 def test_a_board_leaves_out_a_sweep_that_has_only_begun(new_folder, folder_type, tmp_path):

@@ -32,6 +32,7 @@ PARTS = {
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
     "peers": "our agents and other libraries' methods on identical digits streams",
+    "pages": "sizes and opening times of a report, a board of 10^5 runs, Optuna's and benchopt's pages: docs/report-checks.md",
     "policy": "a policy that decides: microseconds, requests/s by wrk, kills: docs/results/policy.md",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",

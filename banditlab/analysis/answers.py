@@ -37,8 +37,8 @@ class Answer:
     ----------
     winner
         The names that come first, as text; "" where there is no evidence for any.
-    verdict, lead, against, guessing, promise
-        Sentences: who wins with how many mistakes; by how much and how sure; the most frequent class and the comparator
+    verdict, lead, sure, against, guessing, promise
+        Sentences: who wins with how many mistakes; by how much; how sure that is; the most frequent class and the comparator
         beside it; who does no better than guessing, and why ("" where nobody does); which theorem says something here.
     bars
         The same in a picture, fewest mistakes first.
@@ -47,6 +47,7 @@ class Answer:
     winner: str
     verdict: str
     lead: str
+    sure: str
     against: str
     guessing: str
     promise: str
@@ -55,70 +56,84 @@ class Answer:
 
 def answer(arena: Arena, rows: Sequence[Standing]) -> Answer:
     """Return the answers of an arena from its ranked table."""
-    winner, verdict, lead = _who(arena, rows)
+    winner, verdict, lead, sure = _who(arena, rows)
     bounds = bounds_table(arena)
     guessing, promise = _guessing(arena, rows, bounds), _promise(arena, bounds)
-    return Answer(winner, verdict, lead, _against(arena, rows), guessing, promise, _bars(arena, rows))
+    return Answer(winner, verdict, lead, sure, _against(arena, rows), guessing, promise, _bars(arena, rows))
 
 
-def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str]:
+def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str, str]:
+    """Return who wins ("" where nobody is shown to), the verdict, by how much, and how sure."""
     first = [row for row in rows if row.position == rows[0].position]
-    best = rows[0]
+    best, name = rows[0], called(rows[0])
     where = "rounds that show a new row" if arena.repeats else count(arena.results.last_round, "round")
     wrong = f"wrong in {percent(best.mistakes.scaled(100))} of {where}"
     if len(rows) == 1:
-        return (
-            best.name,
-            f"{best.name}, alone here, is {wrong}{_interval(best.mistakes)}.",
-            "There is nobody to win against.",
-        )
+        return name, f"{name}, alone here, is {wrong}{_interval(best.mistakes)}.", "there is nobody to win against.", ""
     if all(row.mistakes.n == 1 for row in rows):
-        said = f"{best.name} is {wrong}, fewest in a single repetition."
-        return "", said, "One repetition shows an order, and no evidence that it would come out again."
-    if len(first) > 1:
-        names = joined([row.name for row in first]) if len(first) <= 4 else f"{count(len(first), 'player')}"
-        said = f"No single winner: {names} are tied first. Fewest mistakes: {best.name}, {wrong}{_interval(best.mistakes)}."
-        after = [row for row in rows if row.position != best.position]
-        if not after:
-            return "", said, "Not sure: no difference between any two of the first and the rest is shown."
+        said = f"{name} is {wrong}, fewest in a single repetition."
         return (
             "",
             said,
-            f"Not sure which of them is best; ahead of {after[0].name} {_lead(after[0].behind_first, arena)}.",
+            _lead(best, rows[1]),
+            "one repetition shows an order, and no evidence that it would come out again.",
         )
-    said = f"{best.name} wins: {wrong}{_interval(best.mistakes)}."
-    return best.name, said, f"That is ahead of the next, {rows[1].name}, {_lead(rows[1].behind_first, arena)}."
+    if len(first) == 1:
+        said = f"{name} wins: {wrong}{_interval(best.mistakes)}."
+        return name, said, _lead(best, rows[1]), _sure(rows[1].behind_first, arena)
+    names = joined([called(row) for row in first]) if len(first) <= 4 else count(len(first), "player")
+    said = f"No single winner: {names} are tied first. Fewest mistakes: {name}, {wrong}{_interval(best.mistakes)}."
+    apart = f"{count(len(arena.repetitions), 'repetition')} do not tell the tied ones apart."
+    after = [row for row in rows if row.position != best.position]
+    if not after:
+        return "", said, "nobody is shown to be ahead of anybody.", apart
+    behind = _sure(after[0].behind_first, arena)
+    return "", said, _lead(best, after[0], behind_tie=True), f"{apart} The lead on {after[0].label}: {behind}"
+
+
+def called(row: Standing) -> str:
+    """Return a player with its settings as a sentence names it: "fastcb (B=3)"."""
+    return f"{row.label} ({row.settings})" if row.settings else row.label
 
 
 def _interval(interval: Interval) -> str:
     return f" (95 % interval {spread(interval.scaled(100))})" if math.isfinite(interval.low) else ""
 
 
-def _lead(interval: Interval, arena: Arena) -> str:
-    if interval.n == 0 or math.isnan(interval.mean):
-        return "by an amount no stream shows yet"
+def _lead(best: Standing, other: Standing, *, behind_tie: bool = False) -> str:
+    gap = other.behind_first.scaled(100)
+    if gap.n == 0 or math.isnan(gap.mean):
+        return f"no stream has met both {best.label} and {called(other)} yet."
+    points = f"{percent(gap).removesuffix(' %')} percentage points"
+    if behind_tie:
+        return f"{best.label} makes {points} fewer mistakes than the first player behind the tie, {called(other)}."
+    return f"{points} fewer mistakes than the next, {called(other)}."
+
+
+def _sure(interval: Interval, arena: Arena) -> str:
     scaled = interval.scaled(100)
-    said = f"by {percent(scaled).removesuffix(' %')} percentage points"
     if not math.isfinite(scaled.low):
-        return f"{said}, without an interval"
+        return "there is no interval, so nobody knows."
     same = "on the same streams" if arena.paired else "on streams of their own"
-    sure = "sure at 95 %" if interval.low > 0 else "not sure: it could be nothing"
-    return f"{said}, {sure} ({spread(scaled)}, {same})"
+    if interval.low > 0:
+        return f"sure at 95 %, the difference is {spread(scaled)} percentage points, {same}."
+    return f"not sure, it could be nothing: {spread(scaled)} percentage points at 95 %, {same}."
 
 
 def _against(arena: Arena, rows: Sequence[Standing]) -> str:
     said, constant, best = [], constant_share(arena).mean, rows[0].mistakes.mean
     if not math.isnan(constant):
-        said.append(f"always saying the most frequent class is wrong in {share(constant)}")
+        said.append(f"always naming the most frequent class is wrong in {share(constant)}")
     model = _model(arena)
     if model is not None:
         said.append(
-            f"the best linear model in hindsight, told every label beforehand (B = {model[0]}), in {share(model[1])}"
+            "the best linear model in hindsight, told every label beforehand "
+            f"(the comparator, B = {model[0]}), in {share(model[1])}"
         )
     if not said:
-        return "Nothing to compare with: neither the most frequent class nor a comparator was computed."
+        return "nothing to compare with; neither the most frequent class nor a comparator was computed."
     text = ", ".join(said) if len(said) < 2 else f"{said[0]}; {said[1]}"
-    text = f"For scale: {text}."
+    text = f"{text}."
     if not math.isnan(constant) and best >= constant:
         text += " Nobody here beats the most frequent class: nothing was learnt."
     return text
@@ -139,42 +154,38 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
         return ""
     broken = int((~bounds["holds"]).sum())
     telling = bounds[~bounds["vacuous"] & (bounds["loss"] + bounds["bound"] < arena.results.last_round)]
-    said = f"Theory: of {count(len(bounds), 'setting')} with a bound, {len(telling) or 'none'} "
-    said += f"{'is' if len(telling) <= 1 else 'are'} promised fewer mistakes than rounds"
+    rounds = count(arena.results.last_round, "round")
+    what = "log loss" if arena.kind == "label" else "mistakes"
+    said = f"{count(len(bounds), 'setting')} {'has' if len(bounds) == 1 else 'have'} a proved bound on {what}; it is below the "
+    said += f"{rounds} for {len(telling) or 'none'}"
     said += f", and {broken} {'is' if broken == 1 else 'are'} exceeded" if broken else ", and none is exceeded"
     if telling.empty:
         return f"{said}. More rounds, fewer classes or a smaller B make bounds that say something."
     best = telling.iloc[int((telling["loss"] + telling["bound"]).argmin())]
-    most = best["loss"] + best["bound"]
-    what = "a log loss" if arena.kind == "label" else "mistakes"
-    return (
-        f"{said}. The sharpest: {best['label']} {best['settings']}".rstrip()
-        + f" is promised {what} of at most {amount(most)} (the model's loss {amount(best['loss'])} in {best['unit']} + "
-        f"bound {amount(best['bound'])}) and has {amount(best['measured'])}."
-    )
+    setting = f" ({best['settings']})" if best["settings"] else ""
+    most, has = amount(best["loss"] + best["bound"]), amount(best["measured"])
+    return f"{said}. The sharpest: {best['label']}{setting} is promised at most {most}, and has {has}."
 
 
 def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> str:
     """Return who is no better than the most frequent class or explores in most rounds, and why; "" where nobody does."""
     constant, rounds = constant_share(arena).mean, arena.results.last_round
-    final = arena.reported(arena.final, arena.chosen)
+    final = arena.reported_final
     explored = (final.groupby("label")["explored"].mean() / rounds).to_dict()
     theorems = _by_theorem(arena, final)
     idle = [r for r in rows if r.mistakes.mean >= constant or explored.get(r.label, 0.0) >= MOSTLY]
     if not idle:
         return ""
-    reasons, open_ended = [], []
+    reasons, theory = [], False
     for row in idle:
-        why = _why(row, explored.get(row.label, math.nan), bounds, rounds, by_theorem=row.label in theorems)
-        if why:
-            reasons.append(f"{row.label}: {why}")
-        else:
-            open_ended.append(row.label)
-    said = f"{joined([row.label for row in idle])} {'guesses' if len(idle) == 1 else 'guess'} or nearly so."
-    if reasons:
-        said += f" Why: {'; '.join(reasons)}."
-    if open_ended:
-        said += f" {joined(open_ended)}: no better than the most frequent class after {count(rounds, 'round')}."
+        explores = explored.get(row.label, math.nan)
+        beaten = row.mistakes.mean >= constant
+        why, proved = _why(row, explores, bounds, rounds, beaten=beaten, by_theorem=row.label in theorems)
+        theory |= proved
+        reasons.append(f"{row.label} {why}")
+    said = f"{'; '.join(reasons)}."
+    if theory:
+        said += " A theorem holds on the worst stream there is, and pays in random rounds, fewer where rounds are many."
     return said
 
 
@@ -185,23 +196,25 @@ def _by_theorem(arena: Arena, final: pd.DataFrame) -> set[str]:
     return {str(label) for label in final.loc[free, "label"] if arena.results.groups.get(str(label)) == "theory"}
 
 
-def _why(row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, by_theorem: bool) -> str:
-    parts = []
+def _why(
+    row: Standing, explored: float, bounds: pd.DataFrame, rounds: int, *, beaten: bool, by_theorem: bool
+) -> tuple[str, bool]:
+    """Return why a player guesses, as what is said after its name, and whether a theorem is the reason."""
+    if row.label == "uniform":
+        return "guesses by design, for scale", False
+    parts, proved = [], False
     if explored >= MOSTLY:
-        parts.append(
-            "learns nothing and plays at random in every round"
-            if row.label == "uniform"
-            else f"plays at random in {share(explored)} of the rounds"
-            + (f", as its theorem sets γ for {rounds:,} rounds" if by_theorem else "")
-        )
+        by = f", as its theorem asks for {rounds:,} rounds" if by_theorem else ""
+        parts.append(f"plays at random in {share(explored)} of the rounds{by}")
+        proved = by_theorem
+    elif beaten:
+        parts.append(f"is no better than the most frequent class after {count(rounds, 'round')}")
     mine = bounds[(bounds["label"] == row.label) & (bounds["settings"] == row.settings)] if len(bounds) else bounds
     if len(mine) and bool(mine["vacuous"].all()):
-        least = float(mine["bound"].min())
-        parts.append(
-            f"its theorem allows {amount(least)} mistakes beyond the model's loss, more than the {rounds:,} rounds played "
-            "(vacuous): it needs more rounds, fewer classes or a smaller B before it promises anything"
-        )
-    return ", and ".join(parts)
+        least = amount(float(mine["bound"].min()))
+        parts.append(f"is promised nothing: its bound, {least} mistakes, is more than the {rounds:,} rounds (vacuous)")
+        proved = True
+    return " and ".join(parts), proved
 
 
 def _bars(arena: Arena, rows: Sequence[Standing]) -> list[Bar]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from banditlab.analysis.joins import has_own_comparator, relative
+from banditlab.analysis.joins import has_own_comparator, own_relative
+from banditlab.analysis.matrices import groups_of, matrix
 from banditlab.analysis.statistics import Floats, choose, first_half
 from banditlab.analysis.tables import Results
 
@@ -46,6 +48,11 @@ class Arena:
     results: Results
     environment: str
     kind: str
+
+    @cached_property
+    def made(self) -> dict[object, Any]:
+        """What functions that work `once` have made of this arena (see `tables.once`)."""
+        return {}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -92,7 +99,7 @@ class Arena:
     @cached_property
     def relative(self) -> pd.DataFrame:
         """This arena's rows joined with the comparators (see `joins.relative`)."""
-        return self._mine(relative(self.results))
+        return self._mine(own_relative(self.results))
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
@@ -131,22 +138,36 @@ class Arena:
         """The chosen settings of each label."""
         return self.best(self.final)
 
+    @cached_property
+    def reported_runs(self) -> pd.DataFrame:
+        """The rows of every player and repetition at the settings it is reported at."""
+        return self.reported(self.runs, self.chosen)
+
+    @cached_property
+    def reported_final(self) -> pd.DataFrame:
+        """The same of the last round."""
+        return self.reported(self.final, self.chosen)
+
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
         """Return the chosen settings of each label among the rows given, which are of the last round."""
         found = {}
-        for label, group in final.groupby("label", sort=False):
-            table = group.pivot(index="settings", columns="repetition", values="ranked")
-            table = table.reindex(list(dict.fromkeys(group["settings"])))
-            choice = choose(table.to_numpy(), table.columns.isin(self.halves[0]))
-            names = [str(name) for name in table.index]
-            reported = {int(r): names[i] for r, i in zip(table.columns, choice.reported, strict=True)}
-            found[str(label)] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
+        columns = {name: final[name].to_numpy() for name in ("settings", "repetition", "ranked")}
+        for (label,), at in groups_of(final, VARIANT[:1]).items():
+            settings, repetitions, values = (column[at] for column in columns.values())
+            names = [str(name) for name in dict.fromkeys(settings)]
+            seat = {name: i for i, name in enumerate(names)}
+            _, across, table = matrix([seat[str(name)] for name in settings], repetitions, values)
+            choice = choose(table, np.isin(across, self.halves[0]))
+            reported = {int(r): names[i] for r, i in zip(across, choice.reported, strict=True)}
+            found[label] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
         return found
 
     def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
         """Return, of every player and repetition, the rows at the settings it is reported at."""
-        wanted = [chosen[label].reported.get(r) if label in chosen else None for label, r in _seats(rows)]
-        return rows[rows["settings"].to_numpy() == pd.Series(wanted, dtype=object).to_numpy()]
+        seats = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
+        reported = {label: pick.reported for label, pick in chosen.items()}
+        mine = [label in reported and reported[label].get(r) == settings for label, r, settings in seats]
+        return rows[np.array(mine, dtype=bool)]
 
 
 def deviations(losses: bytes) -> Floats:
@@ -156,17 +177,14 @@ def deviations(losses: bytes) -> Floats:
     return np.asarray((sums - counts * (sums.sum() / n)) / n)
 
 
-def _seats(rows: pd.DataFrame) -> zip[tuple[str, int]]:
-    return zip(rows["label"].astype(str), rows["repetition"].astype(int))
-
-
 def arenas(results: Results) -> list[Arena]:
     """Return what may be ranked together: each environment's "bit" players, then its "label" players.
 
-    References are no arena of their own where there are "bit" players for whom they are the scale.
+    Where no run has a number of mistakes nothing can be ranked. References are no arena of their own where there are "bit"
+    players for whom they are the scale.
     """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]
-    every = [arena for arena in every if len(arena.final)]
+    every = [arena for arena in every if arena.final["ranked"].notna().any()]
     scaled = {arena.environment for arena in every if arena.scale is not None}
     return [arena for arena in every if arena.kind != REFERENCE or arena.environment not in scaled]

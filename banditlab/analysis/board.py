@@ -24,7 +24,7 @@ from banditlab.analysis.embedding import asset, json_text, policy, script_of
 from banditlab.analysis.explore import calls
 from banditlab.analysis.report import runnable_spec
 from banditlab.analysis.statistics import critical
-from banditlab.analysis.tables import Results, load
+from banditlab.analysis.tables import NothingFinishedError, Results, load
 from banditlab.analysis.words import count, data_title
 from banditlab.errors import UsageError
 
@@ -59,10 +59,12 @@ class Columns:
 def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[str]) -> Path:
     """Write a board over several results folders, finished or not, and return its path.
 
+    A folder without any finished run is left out, and that is said on the page.
+
     Raises
     ------
     UsageError
-        As `load` does; no folder, the same folder twice, or a page that cannot be written.
+        As `load` does; no folder, the same folder twice, none with a finished run, or a page that cannot be written.
     """
     folders = [Path(out) for out in outs]
     if not folders:
@@ -71,7 +73,15 @@ def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[
     for folder, where in zip(folders, real, strict=True):
         if real.count(where) > 1:
             raise UsageError(f"{folder}: given twice")
-    text = board_page([load(folder) for folder in folders])
+    sweeps, lacking = [], []
+    for folder in folders:
+        try:
+            sweeps.append(load(folder))
+        except NothingFinishedError as error:  # a sweep that has only begun
+            lacking.append(error)
+    if not sweeps:
+        raise lacking[0]
+    text = board_page(sweeps, [str(error) for error in lacking])
     page = Path(page)
     draft = page.with_name(f"{page.name}.part")
     try:
@@ -83,8 +93,8 @@ def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[
     return page
 
 
-def board_page(sweeps: Sequence[Results]) -> str:
-    """Return the page of a board."""
+def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
+    """Return the page of a board; `left_out` are sentences about folders that are not on it."""
     data = board_data(sweeps)
     script = script_of("charts.js", "board.js")
     environment = jinja2.Environment(
@@ -99,7 +109,8 @@ def board_page(sweeps: Sequence[Results]) -> str:
         style=Markup(asset("page.css")),
         policy=policy(script),
         script=script,
-        unfinished=[f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
+        unfinished=[f"Left out: {sentence}" for sentence in left_out]
+        + [f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
         data=json_text(data),
         terms=glossary.TERMS,
         gloss=glossary.glossed,

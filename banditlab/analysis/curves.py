@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from banditlab.analysis.arena import Arena, Pick
+from banditlab.analysis.matrices import groups_of, matrix
 from banditlab.analysis.statistics import mean_interval, mean_intervals
+from banditlab.analysis.tables import once
 from banditlab.validation import loss_unit
 
 Floats = NDArray[np.float64]
@@ -69,16 +72,18 @@ class Grid:
 # --------------------------------------------------------------------------------------------------------------- curves
 
 
+@once
 def mistake_curves(arena: Arena) -> list[Curve]:
     """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list.
 
     References come before all others.
     """
-    rows = arena.reported(arena.runs, arena.chosen).assign(loss=0.0, loss_low=0.0)
+    rows = arena.reported_runs.assign(loss=0.0, loss_low=0.0)
     references = [] if arena.scale is None else mistake_curves(arena.scale)
     return references + _curves(rows, arena.chosen, "expected_mistakes", "expected_mistakes")
 
 
+@once
 def relative_panels(arena: Arena) -> list[Panel]:
     """Return, per norm bound, relative expected mistakes against rounds.
 
@@ -105,32 +110,50 @@ def relative_panels(arena: Arena) -> list[Panel]:
 def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high: str) -> list[Curve]:
     """Return one curve per label; bands are cut where the mistakes would be fewer than 0 or more than the rounds."""
     curves = []
-    for label, group in rows.groupby("label", sort=False):
-        table = group.pivot(index="round", columns="repetition", values=value).dropna(axis=1)
-        table_high = group.pivot(index="round", columns="repetition", values=value_high)[table.columns]
-        mean, low, high, _ = mean_intervals(table.to_numpy(dtype=float))
+    names = [value, value_high, "loss", "loss_low", "bound_shown", "unit", "vacuous"]
+    columns = {name: rows[name].to_numpy() for name in ["round", "repetition", *names] if name in rows}
+    for (label,), at in groups_of(rows, ["label"]).items():
+        group = {name: column[at] for name, column in columns.items()}
+        rounds, _, table = matrix(group["round"], group["repetition"], group[value])
+        whole = ~np.isnan(table).any(axis=0)
+        mean, low, high, _ = mean_intervals(table[:, whole])
         if value_high != value:
-            high = mean_intervals(table_high.to_numpy(dtype=float))[2]
-        rounds = table.index.to_numpy(dtype=float)
-        by_round = group.groupby("round")[["loss", "loss_low"]].mean().reindex(table.index).to_numpy(dtype=float)
+            table_high = matrix(group["round"], group["repetition"], group[value_high])[2]
+            high = mean_intervals(table_high[:, whole])[2]
+        rounds = rounds.astype(float)
+        losses = pd.DataFrame({name: group[name] for name in ("loss", "loss_low")})
+        by_round = losses.groupby(group["round"]).mean().to_numpy(dtype=float)
         low, high = np.maximum(low, -by_round[:, 0]), np.minimum(high, rounds - by_round[:, 1])
-        # In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
-        bits = "unit" in group and bool((group["unit"].map(loss_unit).gt(1.0) & group["bound_shown"].notna()).any())
-        bound, vacuous = np.empty(0), False
-        if "bound_shown" in group and group["bound_shown"].notna().any() and not bits:
-            bound = group.groupby("round")["bound_shown"].mean().reindex(table.index).to_numpy()
-            vacuous = bool(group.loc[group["round"] == table.index[-1], "vacuous"].all())
-        settings = chosen[str(label)].settings
-        curves.append(Curve(str(label), settings, rounds, mean, low, high, bound, vacuous, bits))
+        bound, vacuous, bits = _bound(group, rounds)
+        settings = chosen[label].settings
+        curves.append(Curve(label, settings, rounds, mean, low, high, bound, vacuous, bits))
     return sorted(curves, key=lambda curve: -curve.mean[-1])
+
+
+def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
+    """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
+
+    In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
+    """
+    if "bound_shown" not in group:
+        return np.empty(0), False, False
+    shown = group["bound_shown"].astype(float)
+    there = ~np.isnan(shown)
+    bits = any(loss_unit(unit) > 1.0 for unit in set(group["unit"][there]))
+    if bits or not there.any():
+        return np.empty(0), False, bits
+    bound = pd.Series(shown).groupby(group["round"]).mean().to_numpy()
+    return bound, bool(group["vacuous"][group["round"] == rounds[-1]].all()), False
 
 
 # ---------------------------------------------------------------------------------------------------------------- grids
 
 
+@once
 def grids(arena: Arena) -> list[Grid]:
     """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
-    final, found = arena.final, []
+    needed = ["label", "gamma", "norm_bound", "settings", "ranked", "repetition", "row_losses"]
+    final, found = arena.final[needed], []
     for label in dict.fromkeys(final["label"]):
         rows = final[(final["label"] == label) & final["gamma"].notna()]
         gammas = sorted(set(rows["gamma"]))

@@ -16,6 +16,7 @@ import pandas as pd
 from banditlab.analysis.arena import VARIANT, Arena
 from banditlab.analysis.curves import Curve, Floats, mistake_curves, relative_panels
 from banditlab.analysis.look import DASHES, Style
+from banditlab.analysis.matrices import complete, groups_of, matrix
 from banditlab.analysis.settings import is_absent
 from banditlab.analysis.statistics import Interval, mean_intervals
 from banditlab.analysis.summary import Standing, comparator_table
@@ -86,7 +87,7 @@ def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 
 def _seconds(arena: Arena) -> dict[str, list[float]]:
     """Return each player's seconds at the checkpoints, means over repetitions at the settings it is reported at."""
     found = {} if arena.scale is None else _seconds(arena.scale)
-    rows = arena.reported(arena.runs, arena.chosen)
+    rows = arena.reported_runs[["label", "round", "seconds"]]
     for label, group in rows.groupby("label", sort=False):
         found[str(label)] = group.groupby("round")["seconds"].mean().to_list()
     return found
@@ -101,21 +102,18 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
     bounds = {key: bound for each in every_arena for key, bound in _bounds(each).items()}
     rounds = sorted(set(arena.runs["round"]))
     every = _thinned(len(rounds), len(table))
-    by_setting = {key: rows for each in every_arena for key, rows in each.runs.groupby(VARIANT, sort=False)}
+    by_setting = {key: found for each in every_arena for key, found in _curves_and_calls(each, every).items()}
     made = []
     for row in _rows(table):
-        runs = by_setting[row["label"], row["settings"]]
-        curve = runs.pivot(index="round", columns="repetition", values="expected_mistakes").iloc[every]
-        mean, low, high, _ = mean_intervals(curve.dropna(axis=1).to_numpy(dtype=float))
-        x = curve.index.to_numpy(dtype=float)
+        x, values, (gamma, ball, other), call = by_setting[row["label"], row["settings"]]
+        mean, low, high, _ = mean_intervals(values)
         interval = Interval(row["mistakes"], row["low"], row["high"], row["repetitions"], "t").scaled(100)
         bound = bounds.get((row["label"], row["settings"]))
-        gamma, ball, other = axes(runs)
         made.append(
             {
                 "p": row["label"],
                 "text": row["settings"],
-                "call": calls(runs.iloc[:1])[0],
+                "call": call,
                 "gamma": gamma,
                 "B": ball,
                 "other": other,
@@ -135,6 +133,20 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
             }
             | ({} if bound is None else bound)
         )
+    return made
+
+
+def _curves_and_calls(
+    arena: Arena, every: list[int]
+) -> dict[tuple[str, ...], tuple[Floats, Floats, tuple[str, str, str], str]]:
+    """Return, per setting, rounds, expected mistakes (rounds, repetitions), its axes (see `axes`) and its call."""
+    columns = [arena.runs[name].to_numpy() for name in ("round", "repetition", "expected_mistakes")]
+    groups = groups_of(arena.runs, VARIANT)
+    firsts = arena.runs.iloc[[at[0] for at in groups.values()]]
+    made = {}
+    for i, ((key, at), call) in enumerate(zip(groups.items(), calls(firsts), strict=True)):
+        rounds, _, values = matrix(*(column[at] for column in columns))
+        made[key] = (rounds[every].astype(float), complete(values[every]), axes(firsts.iloc[i : i + 1]), call)
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from banditlab.analysis.tables import Results
+from banditlab.analysis.tables import Results, once
 from banditlab.validation import loss_unit
 
 
@@ -51,6 +51,13 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
     return _with_differences(table)
 
 
+@once
+def own_relative(results: Results) -> pd.DataFrame:
+    """Return `relative(results)`, made once."""
+    return relative(results)
+
+
+@once
 def has_own_comparator(results: Results) -> pd.Series:
     """Return, per row of `results.runs`, whether the player has a B and the comparator of that ball is there."""
     runs, comparators = results.runs, results.comparators
@@ -64,6 +71,7 @@ def has_own_comparator(results: Results) -> pd.Series:
     return own
 
 
+@np.errstate(invalid="ignore")  # inf - inf
 def _with_differences(table: pd.DataFrame) -> pd.DataFrame:
     unit, own = table["bound_unit"].fillna(""), table["own_ball"].to_numpy(dtype=bool)
     unit = unit.where(unit.str.endswith("bits"), "nats")

@@ -1,7 +1,8 @@
 """How figures look: size, colours, dashes, markers; and how they become files.
 
-Ten inches wide, so that one inch is 100 px in a page of 1,000. A player keeps its colour, dash and marker in every
-figure. Ink, faint ink and grid have colours of their own, which the report exchanges for those of the reader's theme.
+matplotlib is imported where it draws: a report or a board needs the colours only. Ten inches wide, so that one inch is
+100 px in a page of 1,000. A player keeps its colour, dash and marker in every figure. Ink, faint ink and grid have colours
+of their own, which the report exchanges for those of the reader's theme.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
 WIDTH = 10.0
@@ -117,6 +117,8 @@ def _style(seat: int) -> Style:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
+    import matplotlib as mpl
+
     with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script DejaVu Sans does not have
         if str(path).endswith(".svg"):
@@ -130,6 +132,8 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        import matplotlib as mpl
+
         with mpl.rc_context(LOOK):  # type: ignore[arg-type]
             figure = draw(*args, **kwargs)
             # lay out once, not again for every file; what is laid out stays
@@ -144,6 +148,9 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 def new_figure(height: float) -> Figure:
     """Return an empty figure of that height in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

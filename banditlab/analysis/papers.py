@@ -37,7 +37,11 @@ NUMBER = re.compile(r"[−-]?[\d,.]+")
 
 
 def export(
-    out: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None, *, formats: Sequence[str] = ("latex",)
+    out: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    formats: Sequence[str] = ("latex",),
+    png: bool = False,
 ) -> list[Path]:
     """Write the tables of a results folder in these formats, and its figures as PDF; return the paths of all files.
 
@@ -49,6 +53,8 @@ def export(
         Where to; OUT/export by default.
     formats
         Of "latex", "csv" and "parquet".
+    png
+        Whether each figure is written as PNG, too, 150 dots an inch on white.
 
     Raises
     ------
@@ -71,7 +77,7 @@ def export(
             tables = paper_tables(arena)
             for name in formats:
                 written += _written(tables, arena, folder, stem, name)
-            written += _figures(arena, folder, stem)
+            written += _figures(arena, folder, stem, png)
     except OSError as error:
         raise UsageError(f"{folder}: the export cannot be written ({error.strerror})") from error
     return written
@@ -236,23 +242,28 @@ def _number(key: str, per: float, value: float) -> str:
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
-def _figures(arena: Arena, folder: Path, stem: str) -> Iterator[Path]:
+def _figures(arena: Arena, folder: Path, stem: str, png: bool) -> Iterator[Path]:
     """Draw an arena's figures as PDF, each with its caption beside it as .tex."""
     looks = look.styles(arena.results.labels(), arena.results.references())
-    yield from _figure(plots.mistakes_against_rounds(mistake_curves(arena), looks), folder, stem, "mistakes", "", arena)
+    yield from _figure(
+        plots.mistakes_against_rounds(mistake_curves(arena), looks), folder, stem, "mistakes", "", arena, png
+    )
     for panel in relative_panels(arena):
         at = f"-b{words.short(panel.norm_bound)}"
-        yield from _figure(plots.relative_against_rounds(panel, looks), folder, stem, "relative", at, arena)
+        yield from _figure(plots.relative_against_rounds(panel, looks), folder, stem, "relative", at, arena, png)
     every = grids(arena)
     if every:
-        yield from _figure(plots.mistakes_against_gamma(every), folder, stem, "gamma", "", arena)
+        yield from _figure(plots.mistakes_against_gamma(every), folder, stem, "gamma", "", arena, png)
 
 
-def _figure(figure: Figure, folder: Path, stem: str, name: str, at: str, arena: Arena) -> Iterator[Path]:
+def _figure(figure: Figure, folder: Path, stem: str, name: str, at: str, arena: Arena, png: bool) -> Iterator[Path]:
     file = folder / f"{stem}-{name}{at}.pdf"
     with mpl.rc_context({**look.LOOK, "pdf.fonttype": 42}):  # type: ignore[dict-item]
         figure.savefig(file, metadata={"CreationDate": None})  # TrueType: the text is found, copied and searched
     yield file
+    if png:
+        look.save(figure, file.with_suffix(".png"))
+        yield file.with_suffix(".png")
     said = caption(name, arena) + (f" Rows of norm at most {at[2:]}." if at else "")
     beside = file.with_suffix(".tex")
     include = f"  \\includegraphics[width=\\linewidth]{{{file.name}}}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +14,23 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter, SymmetricalLogLocator
 
+from banditlab.analysis.charting import (
+    at_rounds,
+    first_round,
+    ink_on,
+    panel_title,
+    relative_entry,
+    round_ticks,
+    shades_of,
+    share_axis,
+    share_entry,
+    share_text,
+    signed_axis,
+    wrapped,
+)
 from banditlab.analysis.curves import Curve, Floats, Grid, Panel
 from banditlab.analysis.look import FAINT, INK, MARKERS, THIN, Style, new_figure, styled
-from banditlab.analysis.words import amount, plain, short
-
-LONGEST = 42
-"""Characters of a name on one line of a legend."""
+from banditlab.analysis.words import plain, short
 
 
 @styled
@@ -29,21 +39,16 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(curves)))
     ax = figure.subplots()
     first = _rounds_axis(ax, curves)
-    seen = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
-    least = float(seen[seen > 0].min()) if (seen > 0).any() else 0.01
-    bottom = min(0.5, 0.8 * least)
+    bottom, ticks = share_axis(curves, first)
     handles = []
     for curve in curves:
         look = looks[curve.label]
         _line(ax, curve, look, curve.rounds, floor=bottom)
-        share = curve.mean[-1] / curve.rounds[-1]
-        handles.append(_handle(look, f"{curve.name}: {100 * share:.{1 if share >= 0.01 else 2}f} %"))
+        handles.append(_handle(look, share_entry(curve)))
     ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
     ax.set_ylim(bottom, 1.06)
-    steps = (1, 2, 5) if bottom < 0.15 else (1, 2, 3, 4, 5, 6, 7, 8)
-    ticks = [m * 10.0**-e for e in range(7) for m in steps if bottom <= m * 10.0**-e <= 1]
     ax.yaxis.set_major_locator(FixedLocator(ticks))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: share_text(value)))
     ax.yaxis.set_minor_locator(NullLocator())
     _legend(figure, handles)
     return figure
@@ -61,15 +66,10 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
     for curve in panel.curves:
         look = looks[curve.label]
         _line(ax, curve, look)
-        text = curve.name
-        if curve.bound_in_bits:
-            text += "\n   bound in bits: see the table"
-        elif len(curve.bound):
-            text += "\n   bound: vacuous" if curve.vacuous else f"\n   bound: {amount(curve.bound[-1])}"
-        if len(curve.bound) and not _at_rounds(curve):
+        if len(curve.bound) and not at_rounds(curve):
             ax.plot(curve.rounds, curve.bound, color=look.colour, lw=0.9, ls=THIN, zorder=1.8)
-        handles.append(_handle(look, text))
-    if any(_at_rounds(curve) for curve in bounded):  # they all coincide: one line in no player's colour
+        handles.append(_handle(look, relative_entry(curve)))
+    if any(at_rounds(curve) for curve in bounded):  # they all coincide: one line in no player's colour
         ax.plot(panel.curves[0].rounds, panel.curves[0].rounds, color=FAINT, lw=0.9, ls=THIN, zorder=1.8)
     if bounded:
         handles.append(Line2D([], [], color=FAINT, lw=0.9, ls=THIN, label="min(bound, rounds)"))
@@ -91,15 +91,13 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     tall = max(len(grid.gammas) for grid in grids)
     figure = new_figure(rows * (0.95 + 0.4 * tall))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    least, most = (f([f(grid.mistakes[np.isfinite(grid.mistakes)]) for grid in grids]) for f in (np.min, np.max))
-    colours, width = sns.color_palette("crest_r", as_cmap=True), max(float(most - least), 1e-9)
-    for i, (ax, grid) in enumerate(zip(axes, grids, strict=False)):
-        shown = (grid.mistakes - least) / width
+    colours = sns.color_palette("crest_r", as_cmap=True)
+    for i, (ax, grid, shown) in enumerate(zip(axes, grids, shades_of(grids), strict=False)):
         ax.pcolormesh(shown, cmap=colours, vmin=0.0, vmax=1.0, ec="face", lw=0.3)
         _numbers(ax, 100 * grid.mistakes, colours(shown), 1)
         row, column = np.unravel_index(np.nanargmin(grid.mistakes), grid.mistakes.shape)
         ax.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False, ec="#20242b", lw=1.8))
-        ax.set_title(_title(grid.label))
+        ax.set_title(_literal(panel_title(grid.label)))
         ax.set_xticks(np.arange(len(grid.norm_bounds)) + 0.5, [short(b) for b in grid.norm_bounds])
         ax.set_yticks(np.arange(len(grid.gammas)) + 0.5, [short(g) for g in grid.gammas])
         ax.set(xlabel="B", ylabel="γ" if i % columns == 0 else "")
@@ -131,7 +129,7 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(float(f"{value:.6g}"))))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-        ax.set_title(_title(grid.label))
+        ax.set_title(_literal(panel_title(grid.label)))
         ax.set_xlabel("γ")
         if i % columns == 0:
             ax.set_ylabel("expected mistakes")
@@ -171,21 +169,13 @@ def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -m
         )
 
 
-def _at_rounds(curve: Curve) -> bool:
-    """Return whether min(bound, round) is the round from the first checkpoint to the last."""
-    return len(curve.bound) > 0 and bool((curve.bound >= curve.rounds).all())
-
-
 def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
     """Give rounds a logarithmic axis that ends at the last one; return where it starts: 10, or 1 for short runs."""
     last = max(float(curve.rounds[-1]) for curve in curves)
-    first = 10.0 if last >= 500 else 1.0
-    ticks = [10.0**e for e in range(12) if first <= 10.0**e <= last]
-    if last / ticks[-1] < 4 and len(ticks) > 1:
-        ticks.pop()  # its number would touch the last round's
+    first = first_round(last)
     ax.set_xscale("log")
     ax.set_xlim(first, max(last, 2 * first) if last <= first else last)
-    ax.xaxis.set_major_locator(FixedLocator([*ticks, last]))
+    ax.xaxis.set_major_locator(FixedLocator(round_ticks(last)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel("rounds")
@@ -197,10 +187,15 @@ def _numbers(ax: Axes, values: Floats, cells: Floats, digits: int) -> None:
     for (i, j), value in np.ndenumerate(values):
         if not math.isfinite(value):
             continue
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in cells[i, j, :3]]
-        luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-        colour = "#ffffff" if luminance < 0.19 else "#16181b"
-        ax.text(j + 0.5, i + 0.5, plain(value, digits), ha="center", va="center", size=10, color=colour)
+        ax.text(
+            j + 0.5,
+            i + 0.5,
+            plain(value, digits),
+            ha="center",
+            va="center",
+            size=10,
+            color=ink_on(cells[i, j, :3].tolist()),
+        )
 
 
 def _handle(look: Style, text: str) -> Line2D:
@@ -209,20 +204,8 @@ def _handle(look: Style, text: str) -> Line2D:
 
 def _literal(text: str) -> str:
     """Wrap long names, and keep matplotlib from reading dollar signs as mathematics, a leading underscore as "hide"."""
-    text = "\n".join(line for part in text.split("\n") for line in _wrapped(part)).replace("$", r"\$")
+    text = "\n".join(wrapped(text)).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
-
-
-def _title(label: str) -> str:
-    """Return a label cut to the width of a small panel."""
-    return _literal(label if len(label) <= 28 else f"{label[:27]}…")
-
-
-def _wrapped(line: str) -> list[str]:
-    """Return a line as it is up to LONGEST characters, else as several, the last one cut after the third."""
-    if len(line) <= LONGEST:
-        return [line]
-    return textwrap.wrap(line, LONGEST - 3, subsequent_indent="   ", max_lines=3, placeholder=" …")
 
 
 def _with_bars(ax: Axes, grid: Grid, j: int, colour: str, marker: str) -> None:
@@ -240,12 +223,9 @@ def _legend(figure: Figure, handles: list[Line2D]) -> None:
 
 def _signed_axis(ax: Axes, panel: Panel) -> None:
     """Give the vertical axis powers of ten on both sides of 0, and limits that hold lines and bounds."""
-    shown = np.concatenate([curve.mean for curve in panel.curves] + [curve.bound for curve in panel.curves])
-    low, high = min(0.0, float(shown.min())), max(1.0, float(shown.max()))
-    last = float(panel.curves[0].rounds[-1])
-    threshold = 10.0 ** max(0, math.floor(math.log10(last) / 2))  # the scale is linear below
+    low, high, threshold = signed_axis(panel)
     ax.set_yscale("symlog", linthresh=threshold, linscale=0.6)
-    ax.set_ylim(low * 1.6 - threshold / 5, high * 1.6)
+    ax.set_ylim(low, high)
     ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=threshold))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))

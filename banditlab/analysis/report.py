@@ -1,7 +1,7 @@
 """One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
 
 `write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored),
-OUT/figures/*.svg and *.png, and OUT/tables/*.csv.
+OUT/figures/*.svg, and OUT/tables/*.csv. Figures for a paper (PDF, PNG) are made by `papers.export`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 import jinja2
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
-from banditlab.analysis import glossary, look, plots, sentences, words
+from banditlab.analysis import glossary, look, sentences, svg_figures, words
 from banditlab.analysis.answers import Answer, answer
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.cells import write_csv
@@ -42,6 +41,11 @@ from banditlab.analysis.summary import (
 from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import Results, load
 from banditlab.errors import UsageError
+
+MOST_ROWS = 1_000
+"""Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
+MOST_PAIRED = 40
+"""Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +78,25 @@ class Section:
     comparators: pd.DataFrame
     bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
+    pairs: list[tuple[str, str, Interval]]
     settings: pd.DataFrame
     diagnostics: pd.DataFrame
 
 
-def write_report(out: str | os.PathLike[str]) -> Path:
+def write_report(out: str | os.PathLike[str] | Results) -> Path:
     """Write the report of a results folder, finished or not, and return the path of its report.html.
 
     Parameters
     ----------
     out
-        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it.
+        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it; or what `load` read of it.
 
     Raises
     ------
     UsageError
         As `load` does, and where the folder cannot be written.
     """
-    results = load(out)
+    results = out if isinstance(out, Results) else load(out)
     every = arenas(results)
     try:
         for name in ("figures", "tables"):
@@ -115,6 +120,7 @@ def _titles(every: list[Arena]) -> list[tuple[str, str]]:
     names = {environment: words.data_title(environment) for environment in dict.fromkeys(a.environment for a in every)}
     short = list(names.values())
     full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}
+    full = words.without_what_is_common(full)
     places = [arena.environment for arena in every]
     return [
         (full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "")
@@ -144,9 +150,16 @@ def _section(arena: Arena, stem: str, title: tuple[str, str]) -> Section:
         comparators=comparator_table(arena),
         bounds=_joined(bounds_table, every),
         differences=differences(arena),
+        pairs=_first_pairs(arena, rows),
         settings=_joined(settings_table, every),
         diagnostics=_joined(diagnostics_table, every),
     )
+
+
+def _first_pairs(arena: Arena, rows: list[Standing]) -> list[tuple[str, str, Interval]]:
+    """Return the differences that the page's table shows: those between the first `MOST_PAIRED` players."""
+    first = {row.name for row in rows[:MOST_PAIRED]}
+    return [each for each in differences(arena) if each[0] in first and each[1] in first]
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
@@ -160,6 +173,20 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
+def _first(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table that the page shows."""
+    return _records(table.head(MOST_ROWS))
+
+
+def _rest(table: pd.DataFrame, file: str) -> str:
+    """Return where the rows are that the page does not show; "" where it shows all."""
+    return (
+        ""
+        if len(table) <= MOST_ROWS
+        else f"These are the first {MOST_ROWS:,} of {len(table):,}; tables/{file}.csv has all."
+    )
+
+
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
@@ -169,16 +196,13 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     looks = look.styles(results.labels(), results.references())
     grey = " Grey and dashed, for scale: players that are told the label." if arena.scale is not None else ""
 
-    def finish(figure: Figure, name: str, title: str, caption: str, folded: str = "") -> Drawn:
-        file = results.out / "figures" / f"{stem}-{name}"
-        look.save(figure, f"{file}.png")
-        look.save(figure, f"{file}.svg")
-        text = Path(f"{file}.svg").read_text(encoding="utf-8")
+    def finish(svg: str, name: str, title: str, caption: str, folded: str = "") -> Drawn:
+        (results.out / "figures" / f"{stem}-{name}.svg").write_text(svg, encoding="utf-8")
         full = f"{title}, {words.environment_title(arena.environment)}"
-        return Drawn(inline_svg(text, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
+        return Drawn(inline_svg(svg, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
 
     yield finish(
-        plots.mistakes_against_rounds(mistake_curves(arena), looks),
+        svg_figures.mistakes_against_rounds(mistake_curves(arena), looks),
         "mistakes",
         "Mistakes against rounds",
         "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
@@ -191,7 +215,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     for panel in sorted(panels, key=lambda panel: panel is not best):
         bound = words.short(panel.norm_bound)
         yield finish(
-            plots.relative_against_rounds(panel, looks),
+            svg_figures.relative_against_rounds(panel, looks),
             f"relative-b{_slug(bound)}",
             f"Relative mistakes against rounds, B = {bound}",
             f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
@@ -205,7 +229,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
     maps = [grid for grid in every if len(grid.norm_bounds) > 1]
     if maps:
         yield finish(
-            plots.heat_maps(maps),
+            svg_figures.heat_maps(maps),
             "heat",
             "Mistakes over γ and B",
             "Expected mistakes in percent, as they are ranked, mean over all repetitions, one colour scale for all panels: "
@@ -213,7 +237,7 @@ def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
         )
     if every:
         yield finish(
-            plots.mistakes_against_gamma(every),
+            svg_figures.mistakes_against_gamma(every),
             "gamma",
             "Mistakes against γ",
             "Share of expected mistakes, as they are ranked, one line per B; bars are 95 % intervals, all repetitions.",
@@ -276,6 +300,8 @@ def _render(results: Results, sections: list[Section]) -> str:
     )
     environment.filters |= {
         "records": _records,
+        "first_rows": _first,
+        "rest": _rest,
         "percent": words.share,
         "amount": words.amount,
         "short": words.short,
@@ -294,6 +320,7 @@ def _render(results: Results, sections: list[Section]) -> str:
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(
         name=str(results.spec.get("name", results.out.name)),
+        game=sentences.the_game([section.arena.kind for section in sections]),
         said=sentences.what_was_run(results, warned=False),
         warned=sentences.warnings(results),
         terms=glossary.TERMS,

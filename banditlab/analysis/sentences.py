@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,15 @@ def what_was_run(results: Results, *, warned: bool = True) -> list[str]:
     ]
     said[0] = " ".join([said[0], *about_data(results)])
     return [*said, *(warnings(results) if warned else [])]
+
+
+def the_game(kinds: Sequence[str]) -> str:
+    """Return what a round is and what is counted, for somebody who has never seen a report."""
+    told = "only whether that was right" if "bit" in kinds else "the right one afterwards"
+    said = f"In every round a player sees a row of numbers, names one of its classes, and is told {told}."
+    if "bit" in kinds and len(set(kinds)) > 1:
+        said += " Where it says so, players are told the label, the right class."
+    return f"{said} The share of rounds it is wrong in is what counts: the fewer mistakes, the better."
 
 
 def about_data(results: Results) -> list[str]:
@@ -134,7 +144,20 @@ def state(results: Results) -> list[str]:
         n = count(len(results.unreadable), "file")
         names = joined(results.unreadable[:5] + ["others"] * (len(results.unreadable) > 5))
         said.append(f"{n} could not be read, and what stood there alone counts as missing: {names}.")
-    return said
+    return [*said, *_without_a_number(results)]
+
+
+def _without_a_number(results: Results) -> list[str]:
+    """Return whose runs have no number of mistakes, which no ranking can hold."""
+    last = results.runs[results.runs["round"] == results.last_round]
+    lost = last[last["ranked"].isna()]
+    if lost.empty:
+        return []
+    names = [str(label) for label in dict.fromkeys(lost["label"])]
+    some = joined(names[:5] + ["others"] * (len(names) > 5))
+    return [
+        f"{count(len(lost), 'run')} of {some} {'has' if len(lost) == 1 else 'have'} no number of mistakes (NaN), and no rank."
+    ]
 
 
 def _axes(runs: pd.DataFrame) -> str:

@@ -47,6 +47,8 @@ def _values(one: pd.DataFrame) -> pd.DataFrame:
     for name in names:
         resolved = one.get(f"param.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
         written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
+        if resolved.isna().all() and written.isna().all():
+            continue  # a setting of other players
         pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
         columns[name] = pd.Series(
             [w if is_absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from banditlab.analysis.arena import VARIANT, Arena, arenas
+from banditlab.analysis.matrices import groups_of, mean_of
 from banditlab.analysis.statistics import Floats, Interval, Place, difference, mean_interval, rank
-from banditlab.analysis.tables import Results
+from banditlab.analysis.tables import Results, once
 
 CONSTANT = "most frequent class"
 UNVERIFIED = "unverified"
@@ -85,19 +86,21 @@ class Standing:
 # -------------------------------------------------------------------------------------------------------------- ranking
 
 
+@once
 def standings(arena: Arena) -> list[Standing]:
     """Return the ranked table of an arena, by mean expected mistakes at the last round."""
-    rows = arena.reported(arena.final, arena.chosen)
+    rows = arena.reported_final
     rounds = arena.results.last_round
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
     constant, each = constant_share(arena), arena.row_deviations(rows, [int(r) for r in table.columns])
-    listed = []
+    details, listed = rows[["expected_kind", "seconds", "repeated", "verified"]], []
+    players = groups_of(rows, ["label"])
     for place in _places(arena, table, each):
         label = str(table.index[place.index])
         own = None if each is None else each[label]
         pick = arena.chosen[label]
-        mine = rows[rows["label"] == label]
+        mine = details.iloc[players[label,]]
         listed.append(
             Standing(
                 environment=arena.environment,
@@ -131,6 +134,7 @@ def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -
     return rank(table.to_numpy(), rows=rows, paired=arena.paired, family=arena.family)
 
 
+@once
 def constant_share(arena: Arena) -> Interval:
     """Return the share of mistakes of always playing the class most frequent in hindsight, of the streams of this arena.
 
@@ -173,19 +177,22 @@ def summary_rows(results: Results) -> list[Standing]:
     return [row for arena, listed in tables for row in (*listed, *scale_rows(arena))]
 
 
+@once
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked.
 
     The intervals cover all of them at once, as those of the ranks do.
     """
-    rows = arena.reported(arena.final, arena.chosen)
+    rows = arena.reported_final
     table = _by_label(rows, "ranked")
     each = arena.row_deviations(rows, [int(r) for r in table.columns])
     order = [str(table.index[place.index]) for place in _places(arena, table, each)]
 
+    values = dict(zip(map(str, table.index), table.to_numpy(), strict=True))
+
     def gap(a: str, b: str) -> Interval:
         pair = None if each is None else (each[a], each[b])
-        found = difference(table.loc[a], table.loc[b], rows=pair, paired=arena.paired, family=arena.family)
+        found = difference(values[a], values[b], rows=pair, paired=arena.paired, family=arena.family)
         return found.cut(-1, 1)
 
     return [(_name(arena, a), _name(arena, b), gap(a, b)) for i, a in enumerate(order) for b in order[i + 1 :]]
@@ -208,7 +215,7 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
     best = float(table["norm_bound"].iloc[int(table["loss_nats"].argmin())])
     comparators = arena.results.comparators
     comparators = comparators[comparators["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
-    joined = rows.merge(comparators, on=["stream_id", "round"])
+    joined = rows[["label", "stream_id", "round", "expected_mistakes"]].merge(comparators, on=["stream_id", "round"])
     joined = joined.assign(over=joined["expected_mistakes"] - joined["loss_nats"])
     over = {str(label): mean_interval(group["over"]) for label, group in joined.groupby("label")}
     sums = joined.groupby("label")[["expected_mistakes", "loss_nats"]].sum()
@@ -219,11 +226,12 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
+@once
 def comparator_table(arena: Arena) -> pd.DataFrame:
     """Return, per B, the comparator's mean loss, its interval's width, its mistakes, over the streams of this arena."""
     table = arena.results.comparators
     table = table[table["stream_id"].isin(set(arena.final["stream_id"]))]
-    table = table[table["round"] == arena.results.last_round]
+    table = table[(table["round"] == arena.results.last_round) & table["loss_nats"].notna()]
     columns = {
         "streams": ("stream_id", "nunique"),
         "loss_nats": ("loss_nats", "mean"),
@@ -234,6 +242,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
     return table.groupby("norm_bound").agg(**columns).reset_index()
 
 
+@once
 def bounds_table(arena: Arena) -> pd.DataFrame:
     """Return, for every setting whose theorem gives a number, what was measured beside what is promised, in means.
 
@@ -258,42 +267,53 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     )
 
 
+@once
 def diagnostics_table(arena: Arena) -> pd.DataFrame:
     """Return what players count of themselves at the last round: label, settings, name, mean, least, most, repetitions."""
-    names = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
+    stored = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
+    names = [name.removeprefix("diagnostic.") for name in stored]
+    values = arena.final[stored].to_numpy(dtype=float, na_value=np.nan)
     rows = []
-    for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
-        for name in names:
-            values = group[name].dropna().astype(float)
-            if len(values):
-                row = {"label": label, "settings": settings, "diagnostic": name.removeprefix("diagnostic.")}
-                spread = {"mean": values.mean(), "least": values.min(), "most": values.max()}
-                rows.append(row | spread | {"repetitions": len(values)})
+    for (label, settings), at in groups_of(arena.final, VARIANT).items():
+        for name, column in zip(names, values[at].T, strict=True):
+            there = column[~np.isnan(column)]
+            if len(there):
+                row = {"label": label, "settings": settings, "diagnostic": name}
+                spread = {"mean": mean_of(there), "least": there.min(), "most": there.max()}
+                rows.append(row | spread | {"repetitions": len(there)})
     return pd.DataFrame(rows)
 
 
+@once
 def settings_table(arena: Arena) -> pd.DataFrame:
     """Return every setting with its mistakes and interval over all repetitions (not held out), least first."""
     rounds, rows = arena.results.last_round, []
     chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
-    for (label, settings), group in arena.final.groupby(VARIANT, sort=False):
-        each = arena.row_deviations(group, list(group["repetition"]))
-        interval = mean_interval(group["ranked"], rows=None if each is None else each[str(label)]).cut(0, 1)
+    numbers = {
+        name: arena.final[name].to_numpy(dtype=float, na_value=np.nan)
+        for name in ("ranked", "ranked_counted", "explored", "log_loss", "seconds", "gamma", "norm_bound")
+    }
+    needed = arena.final[["label", "repetition", "row_losses"]]
+    for (label, settings), at in groups_of(arena.final, VARIANT).items():
+        group = {name: column[at] for name, column in numbers.items()}
+        own = needed.iloc[at]
+        each = arena.row_deviations(own, list(own["repetition"]))
+        interval = mean_interval(group["ranked"], rows=None if each is None else each[label]).cut(0, 1)
         rows.append(
             {
                 "label": label,
                 "settings": settings,
                 "chosen": (label, settings) in chosen,
-                "gamma": group["gamma"].iloc[0],
-                "norm_bound": group["norm_bound"].iloc[0],
+                "gamma": group["gamma"][0],
+                "norm_bound": group["norm_bound"][0],
                 "mistakes": interval.mean,
                 "low": interval.low,
                 "high": interval.high,
-                "counted": group["ranked_counted"].mean(),
-                "explored": group["explored"].mean() / rounds,
-                "log_loss": group["log_loss"].mean(),
+                "counted": mean_of(group["ranked_counted"]),
+                "explored": mean_of(group["explored"]) / rounds,
+                "log_loss": mean_of(group["log_loss"]),
                 "repetitions": interval.n,
-                "seconds_per_round": group["seconds"].mean() / rounds,
+                "seconds_per_round": mean_of(group["seconds"]) / rounds,
             }
         )
     return pd.DataFrame(rows).sort_values("mistakes", kind="stable").reset_index(drop=True)

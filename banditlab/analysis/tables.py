@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +30,39 @@ COMPARATOR_COLUMNS = {
     **dict.fromkeys(("repetition", "round", "mistakes"), "int64"),
     **dict.fromkeys(("norm_bound", "loss_nats", "loss_bits", "gap", "seconds"), "float64"),
 }
+
+
+class NothingFinishedError(UsageError):
+    """A results folder holds no finished run of its current spec."""
+
+
+T = TypeVar("T")
+
+
+class Remembers(Protocol):
+    """What keeps what was made of it."""
+
+    @property
+    def made(self) -> dict[Any, Any]: ...
+
+
+H = TypeVar("H", bound=Remembers)
+
+
+def once(make: Callable[[H], T]) -> Callable[[H], T]:
+    """Make a function of a `Results` or an arena work once for each: tables, figures and sentences of a page ask alike.
+
+    What it returns is shared, so nobody may change it.
+    """
+
+    @functools.wraps(make)
+    def inside(of: H) -> T:
+        if make not in of.made:
+            of.made[make] = make(of)
+        found: T = of.made[make]
+        return found
+
+    return inside
 
 
 @dataclass(frozen=True)
@@ -60,6 +95,8 @@ class Results:
         Of which kind each player is ("theory", "practice", "reference" ...), by label; folders of earlier versions do not say.
     skipped, failures
         Pairs that cannot meet; runs that raised, and comparators.
+    made
+        What functions that work `once` have made of these results.
     """
 
     out: Path
@@ -74,6 +111,7 @@ class Results:
     data: dict[str, dict[str, float]]
     spared: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
+    made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def environments(self) -> list[str]:
@@ -100,7 +138,8 @@ def load(out: str | os.PathLike[str]) -> Results:
     Raises
     ------
     UsageError
-        `out` is not a results folder, has another store format, or holds no finished run of its current spec.
+        `out` is not a results folder, has another store format, or (`NothingFinishedError`) holds no finished run of its
+        current spec.
     """
     out = Path(out)
     spec, plan = read_spec(out), read_plan(out)
@@ -108,8 +147,8 @@ def load(out: str | os.PathLike[str]) -> Results:
     table, lost, spared = read_runs(out, wanted)
     if table is None:
         damage = f" ({', '.join(lost)}: damaged)" if lost else ""
-        raise UsageError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
-    runs = table.to_pandas()
+        raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
+    runs = _as_objects(table.to_pandas())
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
@@ -123,6 +162,11 @@ def load(out: str | os.PathLike[str]) -> Results:
     comparators, data = _comparators(found.table), dict(plan.get("data", {}))
     groups = dict(plan["groups"])
     return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared, groups)
+
+
+def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts are Python's: a report takes thousands of small groups, which Arrow's texts make slow."""
+    return frame.astype({name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)})
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
@@ -146,5 +190,5 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
 def _comparators(table: pa.Table | None) -> pd.DataFrame:
     if table is None:
         return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()})
-    frame = table.to_pandas().drop_duplicates(["stream_id", "round", "norm_bound"])
+    frame = _as_objects(table.to_pandas()).drop_duplicates(["stream_id", "round", "norm_bound"])
     return frame.astype({"norm_bound": float}).reset_index(drop=True)

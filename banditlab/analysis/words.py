@@ -64,6 +64,21 @@ def data_title(label: str) -> str:
     return f"{found[1]} with {found[2]}" if found[2] else found[1]
 
 
+def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles without the arguments that all of the same name share: "Logistic with n_classes=3" beside n_classes=10."""
+    found = {
+        key: re.fullmatch(r"([^=,]+) with ((?:\w+=[^,=()]*, )*\w+=[^,=()]*)", title) for key, title in titles.items()
+    }
+    split = {key: (match[1], match[2].split(", ")) for key, match in found.items() if match}
+    short = dict(titles)
+    for key, (name, arguments) in split.items():
+        others = [theirs for other, theirs in split.values() if other == name]
+        mine = [each for each in arguments if not all(each in theirs for theirs in others)]
+        if len(others) > 1 and mine:
+            short[key] = f"{name} with {', '.join(mine)}"
+    return short if len(set(short.values())) == len(set(titles.values())) else dict(titles)
+
+
 def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
     """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 1 pass, each row shown once"; several passes say what is ranked."""
     rows, passes = int(facts["rows"]), rounds / facts["rows"]

@@ -36,9 +36,9 @@ def print_list(kind: str) -> None:
     """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
     if kind not in (*KINDS, "bounds"):
         raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
-    out = rich.console.Console(highlight=False)
+    out = rich.console.Console(highlight=False, emoji=False)
     if not out.is_terminal:
-        out = rich.console.Console(highlight=False, width=UNWRAPPED)
+        out = rich.console.Console(highlight=False, emoji=False, width=UNWRAPPED)
     if kind == "bounds":
         _list_bounds(out)
         return
@@ -82,6 +82,14 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
     for i, (heading, rows) in enumerate(sections.items()):
         if heading:
             out.print(escape(heading if i == 0 else f"\n{heading}"), style="bold")
+        if 2 * width > out.width:  # what is said of it goes below an id that leaves no room
+            for name, summary, origin in rows:
+                out.print(escape(name), soft_wrap=True)
+                said = textwrap.fill(
+                    f"{summary} ({origin})", out.width, initial_indent=INDENT, subsequent_indent=INDENT
+                )
+                out.print(escape(said), soft_wrap=True)
+            continue
         table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column(min_width=width)
         table.add_column()
@@ -105,7 +113,7 @@ def print_description(id_: str) -> None:
     """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
     from banditlab.bounds import THEOREMS
 
-    out = rich.console.Console(highlight=False, soft_wrap=True)
+    out = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
     if id_ not in known and id_ not in THEOREMS:
         raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")

@@ -70,6 +70,12 @@ DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A 
 MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
 MissingOption = Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
 ScalingOption = Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
+LivePage = Annotated[
+    bool, typer.Option("--live", help="Show the sweep while it plays, on a page that only this machine can open.")
+]
+LivePort = Annotated[
+    int | None, typer.Option("--live-port", min=1, max=65535, help="The live page's port; by default a free one.")
+]
 
 
 # What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
@@ -112,6 +118,8 @@ def run(
         str | None,
         typer.Option("--shard", help="Only part i of n, as i/n: whole streams; `merge` puts parts together."),
     ] = None,
+    live: LivePage = False,
+    live_port: LivePort = None,
 ) -> None:
     """Run a sweep, or what is missing of it, and report."""
     _open_labs(lab)
@@ -119,8 +127,9 @@ def run(
 
     part = _part(shard)
     _run_or_estimate(
-        read_spec(spec, overrides), str(spec), out, jobs, dry_run, report and part is None, cluster, patience, part
-    )
+        read_spec(spec, overrides), str(spec), out, jobs, dry_run, report and part is None, cluster, patience, part,
+        _port(live, live_port, dry_run),
+    )  # fmt: skip
 
 
 @app.command()
@@ -155,6 +164,8 @@ def compare(
     lab: Lab = None,
     cluster: OnCluster = None,
     patience: Patience = 120.0,
+    live: LivePage = False,
+    live_port: LivePort = None,
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
@@ -179,7 +190,9 @@ def compare(
         raise typer.Exit(2) from None
     for line in comparison_lines(made):
         typer.echo(line)
-    _run_or_estimate(made.spec, str(data), out, jobs, dry_run, True, cluster, patience)
+    _run_or_estimate(
+        made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run)
+    )
 
 
 def _table(
@@ -231,6 +244,7 @@ def _run_or_estimate(
     cluster: str | None = None,
     patience: float = 120.0,
     part: tuple[int, int] | None = None,
+    live: int | None = None,
 ) -> None:
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
@@ -244,7 +258,16 @@ def _run_or_estimate(
         print_dry_run(sweep, jobs or _cores(), folder)
     else:
         options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
-        raise typer.Exit(Console().run_sweep(sweep, folder, report, **options))
+        raise typer.Exit(Console().run_sweep(sweep, folder, report, live, **options))
+
+
+def _port(live: bool, port: int | None, dry_run: bool) -> int | None:
+    """Return the port of the live page, 0 for a free one, None where none is wanted."""
+    if not live and port is None:
+        return None
+    if dry_run:
+        raise UsageError("--live shows a sweep that plays; with --dry-run nothing does")
+    return port or 0
 
 
 def _part(text: str | None) -> tuple[int, int] | None:
@@ -376,13 +399,14 @@ def export(
     latex: Annotated[bool, typer.Option("--latex", help="Tables as LaTeX with booktabs; the default.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Tables as CSV.")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Tables as Parquet.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Figures as PNG, too, beside their PDF.")] = False,
     to: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write to; OUT/export.")] = None,
 ) -> None:
     """Write tables and PDF figures for a paper, their captions saying the protocol."""
     from banditlab.analysis.papers import export as write
 
     wanted = [name for name, on in (("latex", latex), ("csv", csv), ("parquet", parquet)) if on]
-    _print_made(write(out, to, formats=wanted or ["latex"]))
+    _print_made(write(out, to, formats=wanted or ["latex"], png=png))
 
 
 @app.command("list")

@@ -73,6 +73,7 @@ class Folder:
         stream_id: str | None = None,
         resolved: dict[str, Any] | None = None,
         seconds: float = 0.01,
+        explored: float = math.nan,
     ) -> str:
         """Add one run; a number stands for the last round and grows linearly up to it."""
         written = written or {}
@@ -91,7 +92,7 @@ class Folder:
         self.rows[run_id] = [
             base
             | {"round": r, "mistakes": round(float(mistakes[i])), "expected_mistakes": float(expected[i])}
-            | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": math.nan}
+            | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": explored * share[i]}
             | {"bound": float(bounds[i]), "bound_unit": bound_unit, "certificate": math.nan}
             | {"seconds": seconds * share[i]}
             | params
@@ -178,6 +179,10 @@ class Browser:
 
     def show(self, file: Path, size: tuple[int, int], *, dark: bool = False) -> None:
         """Open a file at that size, in light or dark; what was logged before is forgotten."""
+        self.open(file.as_uri(), size, dark=dark)
+
+    def open(self, url: str, size: tuple[int, int], *, dark: bool = False) -> None:
+        """Open an address, as `show` does a file."""
         metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -185,8 +190,8 @@ class Browser:
         self.driver.get("about:blank")
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
-        self.driver.get(file.as_uri())
-        self._until("return document.URL === arguments[0] && document.readyState === 'complete'", file.as_uri())
+        self.driver.get(url)
+        self._until("return document.URL === arguments[0] && document.readyState === 'complete'", url)
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)

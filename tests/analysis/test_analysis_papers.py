@@ -61,7 +61,10 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
 
 def test_text_in_figures_is_text(new_folder):
     folder = filled(new_folder(repetitions=3, norm_bounds=(1.0,)))
-    export(folder.out)
+    made = export(folder.out, png=True)
+    pictures = [path for path in made if path.suffix == ".png"]
+    assert [path.with_suffix(".pdf") for path in pictures] == [path for path in made if path.suffix == ".pdf"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     data = (folder.out / "export" / "toy-bit-mistakes.pdf").read_bytes()
     assert b"/Type3" not in data
     assert b"/ToUnicode" in data

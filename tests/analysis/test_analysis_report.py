@@ -6,7 +6,10 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -235,9 +238,22 @@ def test_a_place_that_cannot_be_written(new_folder):
 def test_figures_are_files_too(finished):
     out, _, _ = finished
     names = {"mistakes", "relative-b1", "relative-b3", "heat", "gamma"}
-    for ending in ("svg", "png"):
-        stems = {path.stem for path in (out / "figures").glob(f"digits-v0-bit-*.{ending}")}
-        assert stems == {f"digits-v0-bit-{name}" for name in names}
+    files = list((out / "figures").glob("digits-v0-bit-*"))
+    assert {path.name for path in files} == {f"digits-v0-bit-{name}.svg" for name in names}
+    for path in files:
+        assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_report_and_a_board_are_written_without_matplotlib(finished):
+    """Importing it, and drawing by it, took most of the time of a report."""
+    out, _, _ = finished
+    code = (
+        "import sys; from banditlab.analysis import load, write_report; from banditlab.analysis.board import board_page;"
+        f"write_report({str(out)!r}); board_page([load({str(out)!r})]);"
+        "print(sorted({'matplotlib', 'seaborn', 'scipy.stats', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_files_of_like_names_do_not_meet(new_folder, page_of):

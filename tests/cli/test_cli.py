@@ -21,8 +21,8 @@ from sklearn.datasets import load_iris
 
 from banditlab import __version__
 from banditlab.cli import console
-from banditlab.cli.console import _widths
 from banditlab.cli.main import main as command_line
+from banditlab.cli.progress_words import done_of, left_of
 from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
@@ -166,29 +166,29 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
 def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress = Progress(runs=100, streams=2, stage="compiling fastcb (1 of 3)")
     progress.kinds = {"one": Kind(cost=1.0, runs=50), "other": Kind(cost=2.0, runs=50)}
-    assert (console._done(progress), console._left(progress)) == ("", "")
+    assert (done_of(progress), left_of(progress)) == ("", "")
     progress.playing_since = progress.began
-    assert (console._done(progress, rate=False), console._left(progress)) == ("0/100 runs, 0/2 streams compared", "")
+    assert (done_of(progress, rate=False), left_of(progress)) == ("0/100 runs, 0/2 streams compared", "")
     # comparators that took no time say nothing about the runs
     progress.streams_done, progress.stream_seconds = 2, 0.01
-    assert console._left(progress) == ""
+    assert left_of(progress) == ""
     # Runs of one kind take twice what was estimated, and so will the others: 80 + 200 core-seconds, of which the tasks of two
     # workers that are half done are 2; and the tables.
     progress.runs_done, progress.kinds["one"].done, progress.kinds["one"].seconds, progress.jobs = 10, 10, 20.0, 2
-    assert console._left(progress) == "about 140 s left"
+    assert left_of(progress) == "about 140 s left"
     # of the other kind that was wrong
     progress.runs_done, progress.kinds["other"].done, progress.kinds["other"].seconds = 11, 1, 3.0
-    assert console._left(progress) == f"about {math.ceil((80 + 49 * 3 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
     progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
-    assert console._left(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
     progress.settled = time.perf_counter() - 60.0, 10.0
     share = 60 / (23.0 + 2)
-    assert console._left(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 2) + 100 * TABLES_SECONDS)} s left"
+    assert left_of(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 2) + 100 * TABLES_SECONDS)} s left"
     progress.runs_done = 10
-    assert console._done(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
+    assert done_of(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2
-    assert console._left(progress) == ""
+    assert left_of(progress) == ""
 
 
 def test_dry_run_estimates_and_stores_nothing(banditlab, here):
@@ -518,13 +518,3 @@ def test_version_and_help(banditlab):
     assert (code, "--drop-row" in text) == (0, True)
     code, text = banditlab()
     assert (code, "Commands" in text) == (2, True)
-
-
-@pytest.mark.parametrize("room", [60, 80, 200])
-def test_a_narrow_terminal_cuts_names_and_settings_and_never_a_number(room):
-    names = ("", "player", "setting", "mistakes % (95 %)", "behind", "us/round")
-    line = ("12=", "exploration(folklore) †", "γ=0.3 B=10 decoding=half-log", "83.7 (82.8 to 84.7)", "+71.8", "3.95")
-    widths = _widths([names, line], room)
-    assert [widths[i] for i in (0, 3, 4, 5)] == [3, 19, 6, 8]
-    assert sum(widths) + 2 * len(widths) <= max(room, 64)
-    assert (widths[1:3] == [23, 28]) == (room == 200)

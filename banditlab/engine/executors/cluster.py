@@ -61,6 +61,8 @@ TRIES = 5
 """How often a task may come back without any result before its runs are recorded as failed."""
 GOODBYE = 10.0
 """Seconds workers have for sending what is finished when the sweep ends early."""
+QUIET = {"distributed.worker.profile.enabled": False}
+"""For workers started here: Dask looks a hundred times a second at what a worker does, which is to wait for its crew."""
 LOUD = ("distributed", "tornado", "asyncio")
 AGAIN = "finished runs are stored, the same command does the rest"
 
@@ -535,6 +537,7 @@ class _Link:
         self.name = where if isinstance(where, str) else self.client.scheduler.address
 
     def _connected(self, seconds: float) -> Any:
+        import dask
         from distributed import Client, LocalCluster
 
         self._hush()
@@ -543,13 +546,14 @@ class _Link:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # differences between versions are said by this package, too
                 if "local" in options:
-                    self.local = LocalCluster(
-                        n_workers=options["local"],
-                        threads_per_worker=1,
-                        host="127.0.0.1",
-                        dashboard_address=None,
-                        memory_limit=0,
-                    )
+                    with dask.config.set(QUIET):
+                        self.local = LocalCluster(
+                            n_workers=options["local"],
+                            threads_per_worker=1,
+                            host="127.0.0.1",
+                            dashboard_address=None,
+                            memory_limit=0,
+                        )
                     options = {"address": self.local}
                 return Client(**options, timeout=seconds, set_as_default=False)
         except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:

@@ -1,0 +1,91 @@
+"""The page that shows a sweep while it plays: progress, and the ranking so far, said to be so far."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import jinja2
+from markupsafe import Markup
+
+from banditlab.analysis import glossary, words
+from banditlab.analysis.arena import arenas
+from banditlab.analysis.embedding import asset, policy, script_of
+from banditlab.analysis.summary import standings, with_constant
+from banditlab.analysis.tables import Results
+
+MOST_FAILURES = 20
+"""Failed runs that are named; the folder has all."""
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("banditlab.analysis"),
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    made.filters |= {
+        "gloss": glossary.glossed,
+        "hundred": lambda interval: interval.scaled(100),
+        "mean": words.percent,
+        "spread": words.spread,
+    }
+    return made
+
+
+@functools.cache
+def live_policy() -> str:
+    """Return the page's content security policy: its own script by its hash, requests to where it came from, its empty icon."""
+    return str(policy(script_of("live.js"))).replace("connect-src 'none'", "connect-src 'self'; img-src data:")
+
+
+def live_page(name: str, part: str) -> str:
+    """Return the page around `part`, which it asks for anew every two seconds."""
+    return (
+        _templates()
+        .get_template("live.html.j2")
+        .render(
+            name=name,
+            part=Markup(part),
+            style=Markup(asset("page.css")),
+            script=script_of("live.js"),
+            terms=glossary.TERMS,
+        )
+    )
+
+
+def live_part(*, said: str, done: tuple[int, int], ended: str, ranking: str, error: str, notices: Sequence[str]) -> str:
+    """Return what changes: where the sweep stands, what came up, and the ranking so far (HTML of `ranking_so_far`)."""
+    return (
+        _templates()
+        .get_template("live_part.html.j2")
+        .render(said=said, done=done, ended=ended, ranking=Markup(ranking), error=error, notices=notices)
+    )
+
+
+def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> str:
+    """Return the ranked tables of a sweep that is not done, as HTML.
+
+    Parameters
+    ----------
+    planned
+        How many runs are planned, by environment and player.
+    """
+    final = results.runs[results.runs["round"] == results.last_round]
+    done = Counter(zip(final["environment"], final["label"], strict=True))
+    tables = []
+    for arena in arenas(results):
+        rows = with_constant(arena, standings(arena))
+        counts = {
+            row.label: (done[arena.environment, row.label], planned.get((arena.environment, row.label), 0))
+            for row in rows
+        }
+        waiting = [label for (place, label) in planned if place == arena.environment and label not in counts]
+        tables.append((words.data_title(arena.environment), rows, counts, waiting))
+    missing = results.missing
+    failures = [f"{f.player} on {f.environment}, repetition {f.repetition}: {f.error}" for f in results.failures]
+    return _templates().get_template("live_ranking.html.j2").render(
+        tables=tables, done=results.planned - missing - sum(not f.is_comparator for f in results.failures),
+        planned=results.planned, missing=missing, failures=failures[:MOST_FAILURES], failed=len(failures),
+    )  # fmt: skip

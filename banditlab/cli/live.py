@@ -1,0 +1,174 @@
+"""`banditlab run --live`: a page on this machine alone that shows a sweep while it plays.
+
+The page asks for what is new every two seconds; results are read when it asks, at most a tenth of the time, and never where
+no page is open. It ends with the sweep: a page that is open is told how the sweep ended first.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import Counter
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from banditlab.cli.progress_words import done_of, left_of, stage_of
+from banditlab.engine import Progress
+from banditlab.engine.plan import Plan
+from banditlab.errors import BanditlabError, UsageError
+
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+"""What a browser may call this machine: another name is a page from elsewhere that was made to lead here."""
+SHARE = 10
+"""Between two readings of the results lies this many times what a reading took."""
+LINGER = 5.0
+"""Seconds the end of a sweep is told to a page that asked within the last seconds, at most."""
+
+
+class Live:
+    """The live page of one sweep: a server in a thread of its own, from the start to `close`.
+
+    Parameters
+    ----------
+    name, plan, folder
+        What the sweep is called, what is played, and where its results are.
+    port
+        0 takes a free one.
+
+    Raises
+    ------
+    UsageError
+        A port that is in use, or not allowed.
+    """
+
+    def __init__(self, name: str, plan: Plan, folder: Path, port: int = 0) -> None:
+        self.name, self.folder = name, folder
+        self.planned = Counter((run.environment_label, run.label) for run in plan.runs)
+        self.progress: Progress | None = None
+        self.ended = ""
+        self.secret = secrets.token_urlsafe(9)
+        self._lock = threading.Lock()
+        self._ranking, self._error, self._next = "", "", 0.0
+        self._asked, self._told = 0.0, threading.Event()
+        try:
+            self._server = ThreadingHTTPServer((HOST, port), _handler(self))
+        except OSError as error:
+            why = f"--live-port {port}: {HOST} does not give it ({error.strerror}); another, or none for a free one"
+            raise UsageError(why) from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True, name="live page")
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where the page is; who does not know the whole of it gets nothing."""
+        return f"http://{HOST}:{self._server.server_address[1]}/{self.secret}/"
+
+    def saw(self, progress: Progress) -> None:
+        """Take what a sweep tells its watcher."""
+        self.progress = progress
+
+    def finish(self, how: str) -> None:
+        """Say how the sweep ended, and wait a moment until an open page has been told."""
+        with self._lock:
+            self.ended, self._next = how, 0.0
+        if time.monotonic() - self._asked < LINGER:
+            self._told.wait(LINGER)
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5.0)
+
+    def part(self) -> str:
+        """Return what of the page changes, as HTML."""
+        from banditlab.analysis.live import live_part
+
+        self._asked = time.monotonic()
+        with self._lock:
+            ended = self.ended
+            if time.monotonic() >= self._next:
+                self._read()
+            ranking, error = self._ranking, self._error
+        said, done = self._progress_words()
+        text = live_part(said=said, done=done, ended=ended, ranking=ranking, error=error, notices=self._notices())
+        if ended:
+            self._told.set()
+        return text
+
+    def page(self) -> str:
+        """Return the whole page."""
+        from banditlab.analysis.live import live_page
+
+        return live_page(self.name, self.part())
+
+    def _progress_words(self) -> tuple[str, tuple[int, int]]:
+        """Return where the sweep stands as a sentence, and how much of how much is done."""
+        progress = self.progress
+        if progress is None:
+            return "starting", (0, 1)
+        parts = (stage_of(progress), done_of(progress), left_of(progress), f"{progress.seconds:,.0f} s so far")
+        total = max(1, progress.runs + progress.streams)
+        return ", ".join(filter(None, parts)), (min(total, progress.runs_done + progress.streams_done), total)
+
+    def _notices(self) -> list[str]:
+        return [] if self.progress is None else list(self.progress.notices)
+
+    def _read(self) -> None:
+        """Read the results anew. What cannot be read is said on the page, with the ranking of before."""
+        from banditlab.analysis.live import ranking_so_far
+        from banditlab.analysis.tables import load
+
+        begin = time.monotonic()
+        try:
+            self._ranking, self._error = ranking_so_far(load(self.folder), dict(self.planned)), ""
+        except BanditlabError as error:
+            self._error = str(error)
+        except Exception as error:  # a file that another process is just replacing must not end the page
+            self._error = f"the results could not be read this time ({type(error).__name__}: {error})"
+        self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - begin))
+
+
+def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
+    from banditlab.analysis.live import live_policy
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET for two addresses and nothing else."""
+
+        protocol_version = "HTTP/1.0"  # no connection outlives its answer, so that none outlives the sweep
+        timeout = 30
+        server_version, sys_version = "banditlab", ""
+
+        def do_GET(self) -> None:
+            host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+            makers = {f"/{live.secret}/": live.page, f"/{live.secret}/part": live.part}
+            make = makers.get(self.path)
+            if host not in NAMES or make is None:
+                self._answer(HTTPStatus.NOT_FOUND, "nothing is here; the address was printed when the sweep began\n")
+                return
+            self._answer(HTTPStatus.OK, make(), "text/html")
+
+        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+            body = text.encode("utf-8", "replace")
+            self.send_response(status)
+            for name, value in (
+                ("Content-Type", f"{kind}; charset=utf-8"),
+                ("Content-Length", str(len(body))),
+                ("Content-Security-Policy", live_policy()),
+                ("Cache-Control", "no-store"),
+                ("X-Content-Type-Options", "nosniff"),
+                ("Referrer-Policy", "no-referrer"),
+            ):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing: the terminal shows the sweep."""
+
+    return Handler

@@ -1,0 +1,40 @@
+"""Where a sweep stands, in words: for the progress line and for the live page."""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.engine import Progress
+
+
+def many(n: int, what: str) -> str:
+    """Return "1 run", "2,000 runs"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def stage_of(progress: Progress) -> str:
+    """Return what is going on, and of a cluster who does it."""
+    state = progress.cluster
+    if state is None:
+        return progress.stage
+    lost = f", {state.deaths:,} lost" if state.deaths else ""
+    there = f"{many(state.workers, 'worker')}{lost}, {many(state.in_flight, 'task')} in flight"
+    return f"{progress.stage} ({there})"
+
+
+def done_of(progress: Progress, *, rate: bool = True) -> str:
+    """Return how much is done, runs and comparators apart; nothing while kernels are compiled."""
+    if progress.playing_since is None:
+        return ""
+    shown = f"{progress.runs_done:,}/{many(progress.runs, 'run')}"
+    if progress.streams:
+        shown += f", {progress.streams_done:,}/{many(progress.streams, 'stream')} compared"
+    if progress.failed:
+        shown += f", {progress.failed:,} failed"
+    return f"{shown}, {progress.rounds_per_second:,.0f} rounds/s" if rate else shown
+
+
+def left_of(progress: Progress) -> str:
+    """Return how long the rest should take, where there is a rest and anything to judge it by."""
+    ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
+    return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"

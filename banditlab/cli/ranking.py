@@ -1,0 +1,141 @@
+"""The ranked table on a terminal of any width: a name, a setting or a number is never cut, and no number is broken.
+
+Where a line has no room for all columns, the setting goes below its player; names that are longer still go on below
+themselves; and where that leaves a player fewer than `LEAST` columns, the last numbers go, which report.html has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import rich.console
+from rich.cells import cell_len, chop_cells
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from banditlab.analysis.summary import Standing
+
+LEAST = 24
+"""Columns a player has at least where there are numbers to be left out for it."""
+GAP = "  "
+NUMBERS = 3
+"""Columns behind rank, player and setting."""
+
+
+def say(out: rich.console.Console, text: str, style: str | None = None) -> None:
+    """Print a sentence of rich's markup: whole where no terminal reads it, else broken at spaces, never inside a word.
+
+    A terminal itself would break a number, or a path, wherever the line is full.
+    """
+    if out.is_terminal:
+        text = "\n".join(line for each in text.split("\n") for line in folded(each, out.width, whole_words=True))
+    out.print(text, style=style, soft_wrap=True)
+
+
+def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
+    """Print the tables of all environments, and below them what their signs mean."""
+    from banditlab.analysis.words import environment_title
+
+    for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
+        told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(
+            kind, " (players that are told the label)"
+        )
+        mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
+        again = any(not math.isnan(row.repeated) for row in mine)
+        say(out, escape(f"{environment_title(environment)}{told}"), style="italic")
+        out.print()
+        header = ("", "player", "setting", "mistakes % (95 %)", "behind", "repeats %" if again else "us/round")
+        head, *listed = ranked_lines([header, *(cells(row, again) for row in mine)], out.width)
+        for line in head:
+            out.print(escape(line), style="bold", soft_wrap=True)
+        out.print("─" * max(cell_len(line) for lines in (head, *listed) for line in lines), soft_wrap=True)
+        for row, lines in zip(mine, listed, strict=True):
+            for line in lines:
+                out.print(escape(line), style="dim" if row.constant else None, soft_wrap=True)
+        out.print()
+    for sentence in _signs(rows):
+        say(out, sentence)
+
+
+def _signs(rows: Sequence[Standing]) -> list[str]:
+    said = {
+        "mistakes % is of the first showing of each row, which is ranked; repeats % of the others": any(
+            not math.isnan(row.repeated) for row in rows
+        ),
+        "† makes more mistakes than always playing the most frequent class (known in hindsight)": any(
+            row.below_constant for row in rows
+        ),
+        "each player at the best of its settings, chosen for each half of the repetitions on the other half": any(
+            row.among > 1 and row.held_out for row in rows
+        ),
+        "= is a tie: the interval of the difference, one of all pairs at once, contains 0": any(
+            "=" in row.rank for row in rows
+        ),
+        "? is an order without evidence: one repetition has no interval": any(row.rank == "?" for row in rows),
+    }
+    return [sentence for sentence, on in said.items() if on]
+
+
+def cells(row: Standing, again: bool = False) -> tuple[str, ...]:
+    """Return rank, player, setting and three numbers of a row as text; the last is of repeats, or the time of a round."""
+    share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
+    digits = 2 if share.mean < 10 else 1
+    interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
+    gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
+    label = f"{row.label}{' †' if row.below_constant else ''}{' (unverified)' if row.unverified else ''}"
+    last = f"{100 * row.repeated:.{digits}f}" if again else f"{1e6 * row.seconds_per_round:.3g}"
+    return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if row.constant else last)
+
+
+def ranked_lines(rows: Sequence[tuple[str, ...]], room: int) -> list[list[str]]:
+    """Return the lines of each row, the header first, so that they fit into `room` columns; see the module."""
+    rows = [tuple(" ".join(cell.split()) for cell in row) for row in rows]
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    if sum(widths) + len(GAP) * (len(widths) - 1) <= room:
+        return [[_joined(row, widths)] for row in rows]
+    shown, left = NUMBERS, 0
+    for shown in range(NUMBERS, 0, -1):
+        left = room - widths[0] - sum(widths[3 : 3 + shown]) - len(GAP) * (1 + shown)
+        if left >= min(LEAST, max(widths[1], widths[2] + len(GAP))):
+            break
+    left = max(left, 8)
+    return [_stacked(row, [widths[0], left, *widths[3 : 3 + shown]]) for row in rows]
+
+
+def _stacked(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    rank, player, setting, *numbers = row
+    beside = f"{player}{GAP}{setting}".rstrip()
+    if cell_len(beside) <= widths[1]:
+        first, more = beside, []
+    else:
+        below = folded(setting, widths[1] - len(GAP)) if setting else []
+        first, *more = [*folded(player, widths[1]), *(f"{GAP}{line}" for line in below)]
+    lines = [_joined((rank, first, *numbers[: len(widths) - 2]), widths, left=2)]
+    return [*lines, *(" " * (widths[0] + len(GAP)) + line for line in more)]
+
+
+def folded(text: str, width: int, *, whole_words: bool = False) -> list[str]:
+    """Return a text as lines of at most `width` columns, broken at spaces, and inside a word only where it is longer.
+
+    With `whole_words` such a word is left as it is, on a line that is too long.
+    """
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and cell_len(line) + 1 + cell_len(word) <= width:
+            line = f"{line} {word}"
+            continue
+        lines += [line] if line else []
+        *whole, line = [word] if whole_words else chop_cells(word, width) or [""]
+        lines += whole
+    return [*lines, line]
+
+
+def _joined(row: Sequence[str], widths: Sequence[int], left: int = 3) -> str:
+    """Return cells as one line, the first `left` aligned left, the numbers right."""
+    parts = []
+    for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        pad = " " * max(0, width - cell_len(cell))
+        parts.append(cell + pad if i < left else pad + cell)
+    return GAP.join(parts).rstrip()

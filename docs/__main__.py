@@ -1,4 +1,4 @@
-"""`python -m docs`: build the documentation site into build/site/html; warnings and dead local links are errors."""
+"""`python -m docs`: build the documentation site into build/site/html; warnings and dead links are errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from docs.make.links import dead_links
+from docs.make.finish import finish
+from docs.make.links import dead_links, pages_of
+from docs.make.outside import check, malformed, outside_links
 from docs.make.tree import BUILD, make_tree
 
 
@@ -16,6 +18,9 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("--out", type=Path, default=BUILD / "html", help="where the pages go (build/site/html)")
     parser.add_argument("--quick", action="store_true", help="only what changed; links to new pages may be missed")
+    parser.add_argument(
+        "--check-links", action="store_true", help="ask for every address outside, too, where there is a network"
+    )
     return parser
 
 
@@ -32,12 +37,20 @@ def main() -> int:
     # No jobs in parallel: two pages a process cost more than they save at this size.
     flags = ["-q", "-W", "--keep-going", "-b", "html", "-c", "docs", "-d", str(BUILD / "doctrees")]
     failed = build_main([*flags, *([] if given.quick else ["-E", "-a"]), str(tree), str(given.out)])
-    dead = dead_links(given.out)
-    for line in dead:
+    finish(given.out)
+    dead, outside = dead_links(given.out), outside_links(given.out)
+    text = "\n".join(piece for page in pages_of(given.out).values() for piece in page.text)
+    wrong = malformed(outside, text)
+    for line in [*dead, *wrong]:
         print(f"docs: {line}", file=sys.stderr)
     pages = len(list(given.out.rglob("*.html")))
     print(f"docs: {pages} pages in {given.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
-    return 1 if failed or dead else 0
+    print(f"docs: {len(outside)} addresses outside, {len(wrong)} of a wrong form")
+    if given.check_links:
+        lines, code = check(outside)
+        print("\n".join(lines))
+        return 1 if failed or dead or wrong else code
+    return 1 if failed or dead or wrong else 0
 
 
 if __name__ == "__main__":

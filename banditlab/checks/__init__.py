@@ -8,6 +8,16 @@
 
 A class that cannot meet a check says so with `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
 is then reported as excluded, with that reason. The command line's `banditlab check ID|FILE` runs the same checks.
+
+subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are its constructor's;
+path is a Python file as a lab has it, id_ what `banditlab list` shows.
+
+Raises
+------
+UsageError
+    From functions that look something up: no such file or id, or it cannot be loaded.
+CheckFailed, CheckExcluded
+    From calling a check; in a result they are its status and reason.
 """
 
 from __future__ import annotations
@@ -139,7 +149,7 @@ def _without_default(cls: Any) -> set[str]:
 
 
 def check_file(path: str | Path) -> list[CheckResult]:
-    """Load a file as a lab's files are loaded and check every player and environment it defines.
+    """Load a file as a lab's files are loaded, check every player and environment it defines, and return the results.
 
     Raises
     ------
@@ -176,7 +186,7 @@ def _without_id(module: Any) -> str:
 
 
 def check_id(id_: str, **settings: Any) -> list[CheckResult]:
-    """Check what the registry knows under an id (of whatever kind).
+    """Check what the registry knows under an id (of whatever kind) and return the results.
 
     Raises
     ------

@@ -3,8 +3,8 @@
     python -m benchmarks figures --keep
 
 writes docs/results/small-studies.csv; `--only ID` plays one study (with --keep its rows alone are replaced). A study is a
-function that yields points: a line of the figure, where on the axis, and one number a stream. They take minutes in all. Those of
-`banditlab/Gymnasium-v0` need the extra `foreign`.
+function that yields points: a line of the figure, where on the axis, and one number a stream. They take minutes in
+all. That of `banditlab/Gymnasium-v0` needs the extra `foreign`.
 """
 
 from __future__ import annotations
@@ -180,7 +180,11 @@ def boosted_exploration() -> Iterator[Point]:
     boosted = agent("boosted-exploration", gamma=0.3, n_learners=10, weak_learner="forecaster")
     return shares(
         env,
-        {"boosted-exploration": boosted, "exploration(ogd)": agent("exploration", gamma=0.3), "uniform": agent("uniform")},
+        {
+            "boosted-exploration": boosted,
+            "exploration(ogd)": agent("exploration", gamma=0.3),
+            "uniform": agent("uniform"),
+        },
         (500, 1000, 2000, 5000, 10_000, 20_000),
     )
 
@@ -188,16 +192,17 @@ def boosted_exploration() -> Iterator[Point]:
 def weak_forecaster() -> Iterator[Point]:
     """Mistakes of adaboost-olm over N forecasters told every label, against N, on the curved stream at B = 20, T = 2,000."""
     env = Curved(norm_bound=20.0)
+    env = Curved(norm_bound=20.0)
+    [alone] = shares(env, {"ogd alone": agent("sampled", forecaster="ogd")}, (ROUNDS[-1],))
     for N in (1, 2, 5, 10, 20, 50):
         made = agent("adaboost-olm", n_learners=N, weak_learner="forecaster")
         [point] = shares(env, {"adaboost-olm over ogd": made}, (ROUNDS[-1],))
         yield point._replace(x=N)
-        [alone] = shares(env, {"ogd alone": agent("sampled", forecaster="ogd")}, (ROUNDS[-1],)) if N == 1 else [alone]
         yield alone._replace(x=N)
 
 
 def adversary() -> Iterator[Point]:
-    """Mistakes in per cent of 5,000 rounds against rho; every round that is interrupted is a mistake of who plays one class a cell."""
+    """Mistakes in 5,000 rounds against rho; an interrupted round is a mistake of whoever plays one class a cell."""
     agents = {name: agent(name) for name in ("fastcb", "banditron", "uniform")}
     for rho in (0.02, 0.05, 0.1, 0.2, 0.5):
         env = make_env("banditlab/Adversary-v0", rounds=5000, rho=rho)
@@ -207,7 +212,7 @@ def adversary() -> Iterator[Point]:
 
 
 def gymnasium() -> Iterator[Point]:
-    """Mistakes against T on buffalo_gym's ContextualBandit-v0 with 4 arms, a reward above 7.5 being right."""
+    """Mistakes against T on buffalo_gym's ContextualBandit-v0, 4 arms, above 7.5 is right; the arms change after 1,000 steps."""
     env = make_env(
         "banditlab/Gymnasium-v0",
         rounds=2000,
@@ -227,7 +232,6 @@ def sparse() -> Iterator[Point]:
 
 
 # ------------------------------------------------------------------------------------------------------------------- the table
-
 
 
 class Study(NamedTuple):

@@ -75,7 +75,9 @@ def figures(kind: str, id_: str, cls: Any) -> str:
     parts = (_promise, _real_data, _regret, _boosting, _default_agent, _small_study, _picture, _speed)
     found = [part for part in (make(id_) for make in parts) if part]
     if not found:
-        raise ValueError(f"{kind} {id_}: no figure of it is on record; a small study goes into benchmarks/commands/figures.py")
+        raise ValueError(
+            f"{kind} {id_}: no figure of it is on record; a small study goes into benchmarks/commands/figures.py"
+        )
     return "\n\n".join(found)
 
 
@@ -183,8 +185,8 @@ def _default_agent(id_: str) -> str:
         chart.append(Dot(row["table"], value, value - wide, value + wide, tuple(float(r["mean"]) for r in others)))
     named = ", ".join(dict.fromkeys(r["player"] for r in every if r["player"] != id_))
     caption = (
-        f"Mistakes of {id_} at its defaults in per cent, means of four streams and two standard errors to both sides; the bars are "
-        f"the study's others: {named}. No bound is proved. From docs/results/default-agent.csv."
+        f"Mistakes of {id_} at its defaults in per cent, means of four streams and two standard errors to both sides; the "
+        f"bars are the study's others: {named}. No bound is proved. From docs/results/default-agent.csv."
     )
     svg = dots(chart, "mistakes, %", f"Mistakes of {id_} on {len(chart)} tables")
     return f"{figure(svg, caption)}\n\nMore: [a default agent](../../results/default-agent.md)."

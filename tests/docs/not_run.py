@@ -1,7 +1,7 @@
 """The one list of blocks of code that no test runs: where each stands, what it begins with, why, and how far it is looked at.
 
-`tests/docs/test_not_run.py` keeps it true in both directions: each entry is one block of its page, and a block that is not here is run by
-`tests/docs/test_pages.py`, or by the test that RUN_BY names for its page.
+`tests/docs/test_not_run.py` keeps it true in both directions: each entry is one block of its page, and a block that is not
+here is run by `tests/docs/test_pages.py`, or by the test that RUN_BY names for its page.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from typing import Literal, NamedTuple
 
 INSTALLS = "it installs into the environment it runs in; .ci/run does the same"
 NO_CLUSTER = "10.0.0.1 is nobody here; tests/engine/test_cluster.py plays the same commands on workers of this machine"
-NO_QUEUE = "no batch queue is here, nor SLURM's own `sbatch --test-only`; tests/results/test_merge.py plays parts and merges them"
+NO_QUEUE = (
+    "no batch queue is here, nor SLURM's `sbatch --test-only`; tests/results/test_merge.py plays and merges parts"
+)
 
 
 class NotRun(NamedTuple):
     """A block that no test runs: its page, its first line, why.
 
-    `looked_at` is "parsed": bash reads it, and our commands and Dask's in it by their own parsers; or "stand-in": it is run with a class of
-    that name in the place of the cluster's, and a sweep that only takes its arguments.
+    `looked_at` is "parsed": bash reads it, and our commands and Dask's in it by their own parsers; or "stand-in": it is run
+    with a class of that name in the place of the cluster's, and a sweep that only takes its arguments.
     """
 
     page: str

@@ -55,7 +55,9 @@ def blocks(page: Path) -> list[Block]:
         if piece["mark"] is not None:
             key, _, value = piece["mark"].partition(":")
             if key == "not run":
-                raise ValueError(f"{name}, line {line}: blocks that are not run are named in tests/docs/not_run.py only")
+                raise ValueError(
+                    f"{name}, line {line}: blocks that are not run are named in tests/docs/not_run.py only"
+                )
             if key in MARKS:
                 marks[key] = value.strip()
             continue

@@ -112,7 +112,8 @@ def test_what_is_not_run_is_a_script_whose_commands_parse(entry: NotRun, monkeyp
 
 
 @pytest.mark.parametrize(
-    "wrong", ["banditlab rum x.toml", "banditlab run", "banditlab run x.toml --shards 1/2", "banditlab run x.toml -j two"]
+    "wrong",
+    ["banditlab rum x.toml", "banditlab run", "banditlab run x.toml --shards 1/2", "banditlab run x.toml -j two"],
 )
 def test_a_command_that_does_not_parse_is_noticed(wrong: str) -> None:
     with pytest.raises((AssertionError, *typer.BadParameter.__mro__[:-4])):  # click's errors, or typer's copy of them

@@ -50,10 +50,7 @@ HEAVY = {"late-feedback", "save-and-load", "sparse-data", "theory-on-one-page", 
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.slow if is_slow(page) else (), id=name_of(page))
-        for page in PAGES
-    ],
+    [pytest.param(page, marks=pytest.mark.slow if is_slow(page) else (), id=name_of(page)) for page in PAGES],
 )
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

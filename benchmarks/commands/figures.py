@@ -212,7 +212,7 @@ def adversary() -> Iterator[Point]:
 
 
 def gymnasium() -> Iterator[Point]:
-    """Mistakes against T on buffalo_gym's ContextualBandit-v0, 4 arms, above 7.5 is right; the arms change after 1,000 steps."""
+    """Mistakes against T on buffalo_gym's ContextualBandit-v0, right above 7.5; the 4 arms change after 1,000 steps."""
     env = make_env(
         "banditlab/Gymnasium-v0",
         rounds=2000,

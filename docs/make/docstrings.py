@@ -102,7 +102,7 @@ def _block(block: str, level: int) -> str:
 def _is_word(text: str) -> bool:
     """Return whether a text begins with a word of prose, whose first letter may be made a capital."""
     first = text.split()[0] if text else ""
-    return len(first) > 2 and first.isalpha()
+    return len(first) > 2 and first.replace("-", "").isalpha()
 
 
 def definitions(section: str) -> list[tuple[str, str]]:

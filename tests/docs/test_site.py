@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from docs.make import algorithms, api, docstrings, gallery
+from docs.make import algorithms, api, chart, docstrings, gallery
 from docs.make.finish import MENDED, finish
 from docs.make.links import dead_links
 from docs.make.outside import check, malformed, outside_links
@@ -173,6 +173,17 @@ def test_an_algorithm_without_a_figure_is_refused() -> None:
 
     with pytest.raises(ValueError, match="agents new: no figure of it is on record"):
         measured.figures("agents", "new", None)
+
+
+def test_names_of_lines_stand_in_the_order_of_the_lines() -> None:
+    assert chart.apart([10.0, 11.0, 50.0, 52.0]) == [10.0, 24.0, 50.0, 64.0]
+    drawn = [
+        chart.Line("low", ((1.0, 1.0), (2.0, 1.0)), "mine"),
+        chart.Line("high", ((1.0, 9.0), (2.0, 1.01)), "faint"),
+    ]
+    svg = chart.lines(drawn, "x", "y", "t")
+    assert svg.index(">high<") < svg.index(">low<")
+    assert {">1<", ">2<", ">5<"} <= set(re.findall(r">\d<", svg))
 
 
 def test_every_public_name_is_at_a_door_with_a_page() -> None:

@@ -97,8 +97,9 @@ def test_a_word_that_is_nowhere_finds_nothing(browser, site) -> None:
 def test_a_page_fits_and_asks_for_nothing(browser, site, page, size) -> None:
     browser.show(site / page, size)
     wide = browser.run(
+        "const scrolls = 'pre, .table-wrapper, .formula, .long-formula, figure.measured';"
         "return [...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 &&"
-        " !e.parentElement.closest('pre, .table-wrapper, .formula, .long-formula, figure.measured')).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"
+        " !e.parentElement.closest(scrolls)).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"
     )
     assert wide == []
     assert browser.run("return document.documentElement.scrollWidth") <= size[0]

@@ -180,11 +180,13 @@ def _counts(id_: str) -> str:
     rows = [r for r in every if r["player"].split(" ")[0] == id_]
     if not rows:
         return ""
-    others = tuple(math.log10(float(r["instructions"])) for r in every if r not in rows and float(r["instructions"]) >= 1.0)
+    others = tuple(
+        math.log10(float(r["instructions"])) for r in every if r not in rows and float(r["instructions"]) >= 1.0
+    )
     chart = [Dot(r["player"], math.log10(float(r["instructions"])), math.nan, math.nan, others) for r in rows]
     caption = (
-        f"Instructions a round of {id_} on the digits, counted, as a power of ten; the bars are the other players. No other study plays it "
-        "yet. From benchmarks/tables/counts.csv."
+        f"Instructions a round of {id_} at K = 10 and d = 64, counted, as a power of ten; the bars are the other players. "
+        "No study plays it yet. From benchmarks/tables/counts.csv."
     )
     return figure(dots(chart, "power of ten", f"Instructions a round of {id_}"), caption)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from docs.make import algorithms, api, chart, docstrings, gallery
+from docs.make import algorithms, api, chart, docstrings, gallery, measured
 from docs.make.finish import MENDED, finish
 from docs.make.links import dead_links
 from docs.make.outside import check, malformed, outside_links
@@ -168,9 +168,12 @@ def test_every_algorithm_has_its_page() -> None:
             assert "<svg" in measured or "](../../images/" in measured, f"{kind} {id_} has no measured figure"
 
 
-def test_an_algorithm_without_a_figure_is_refused() -> None:
-    from docs.make import measured
+def test_a_player_that_no_study_plays_yet_shows_its_counts() -> None:
+    assert "Instructions a round of exploration at K = 10" in measured._counts("exploration")
+    assert measured._counts("new") == ""
 
+
+def test_an_algorithm_without_a_figure_is_refused() -> None:
     with pytest.raises(ValueError, match="agents new: no figure of it is on record"):
         measured.figures("agents", "new", None)
 

@@ -190,7 +190,7 @@ def boosted_exploration() -> Iterator[Point]:
 
 
 def weak_forecaster() -> Iterator[Point]:
-    """Mistakes of adaboost-olm over N forecasters told every label, against N, on the curved stream at B = 20, T = 2,000."""
+    """Mistakes of adaboost-olm over N forecasters, and of draws from one forecaster; quadratic model, B = 20, T = 2,000."""
     env = Curved(norm_bound=20.0)
     env = Curved(norm_bound=20.0)
     [alone] = shares(env, {"ogd alone": agent("sampled", forecaster="ogd")}, (ROUNDS[-1],))

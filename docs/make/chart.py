@@ -9,6 +9,10 @@ from typing import NamedTuple
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 150, 24, 14, 40
 
 
+SPAN = 5.0
+"""A logarithmic axis shows at least this factor."""
+
+
 class Dot(NamedTuple):
     """A row of a dot chart: its name, what is measured with its interval, and others to compare it with."""
 
@@ -55,11 +59,13 @@ def dots(rows: list[Dot], unit: str, title: str) -> str:
 def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
     """Return a chart of lines, both axes logarithmic; values not above 0 are left out."""
     points = [(a, b) for line in found for a, b in line.points if a > 0 and b > 0]
+    least = max(b for _, b in points) / SPAN  # so that lines that hardly differ do not look far apart
+    heights = [*(b for _, b in points), min(least, *(b for _, b in points))]
     height = 300
     x = _log_axis([a for a, _ in points], LEFT, WIDTH - 150)
-    y = _log_axis([b for _, b in points], height - BOTTOM, TOP + 16)
+    y = _log_axis(heights, height - BOTTOM, TOP + 16)
     parts = []
-    for value in _decades([b for _, b in points]):
+    for value in _decades(heights):
         parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - 150}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{_short(value)}</text>')
     ticks = sorted({a for a, _ in points})

@@ -23,6 +23,8 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least, one_of, positive
 
+__all__ = ["OnlineClassifier"]
+
 Floats = NDArray[np.float64]
 
 BLOCK = 4096
@@ -453,6 +455,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
 
 def generator_of(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
+    """Return the generator that scikit-learn's `random_state` stands for."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, dtype=np.uint32))
     return np.random.default_rng(random_state)

@@ -1,4 +1,16 @@
-"""What a lab needs to write a compiled player: a facade over `banditlab.numerics` and `banditlab.players`."""
+"""What a lab needs to write a compiled player: a facade over `banditlab.numerics` and `banditlab.players`.
+
+Compiled functions take float64 arrays in C order and check nothing: a wrong shape is the caller's error. z, v (K,) are
+scores, one a class, p (K,) probabilities, u numbers in [0, 1) (one, or the round's two), y a label in 0 ... K-1, a an action;
+x (d,) is a context, X (n, d) those of a block, dense or `CSR`, U (n, 2) its uniforms; state is the named tuple of the player's
+arrays, payload (m,) what a decision carries, and action, correct, p_true, explored (n,) are the columns of a `Trace`. best is
+the class that is played unless a coin of probability gamma says otherwise.
+
+The `as_` functions check what a user hands in and raise a UsageError, one line that names the argument: value, values
+are what is looked at, name what it is called in the message, space the problem or d, sparse whether CSR is taken as it
+is. `njit` and `inline` compile a function (inlined: always into its caller), with cache on disk; indices are a sparse
+row's places, and kind, name say by which argument, and of which type, `by_context` and `by_layout` choose.
+"""
 
 from banditlab.numerics.argmax import argmax, runner_up
 from banditlab.numerics.contexts import as_contexts, by_context, by_layout, row, stretch

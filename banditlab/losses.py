@@ -1,6 +1,7 @@
 """The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
 
-Bits where a theorem needs them: loss_bits = loss_nats / ln 2.
+Bits where a theorem needs them: loss_bits = loss_nats / ln 2. logits are z (..., K), labels integers in 0 ... K-1; weights are
+W (K, d), context x (d,), label y, direction u (..., K). Nothing is checked and nothing raised: what is not finite gives NaN.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ class Entry:
     """One registered thing: where it comes from and, for a lab file or plug-in that failed to load, why."""
 
     id: str
+    """What a sweep calls it."""
     kind: str
+    """One of KINDS."""
     target: Any
     """A class, "module:Class" to be imported on demand, or an installed EntryPoint."""
     origin: str
@@ -46,6 +48,7 @@ class Entry:
     source: str = ""
     """Hash of the lab file, "" elsewhere: an edited file is another player."""
     failure: str = ""
+    """Why it cannot be loaded, "" where it can."""
 
     def load(self) -> Any:
         """Return the class, importing it now if need be.
@@ -249,7 +252,20 @@ def _hash_of(code: bytes) -> str:
 
 
 def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
-    """Import a Python file by path under a private name; `code` is its content, if it has been read already."""
+    """Return the module of a Python file, imported by path under a private name.
+
+    Parameters
+    ----------
+    file
+        Its path.
+    code
+        Its content, if it has been read already.
+
+    Raises
+    ------
+    UsageError
+        It is no Python file. Whatever the file itself raises is passed on.
+    """
     file = Path(file).resolve()
     name = f"_banditlab_lab_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -279,7 +295,7 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def kind_of(cls: Any) -> str:
-    """Return one of KINDS: what a class says of itself, or what its verbs say."""
+    """Return one of KINDS: what the class `cls` says of itself, or what its verbs say."""
     if getattr(cls, "kind", None) in KINDS:
         return str(cls.kind)
     if issubclass(cls, Player):

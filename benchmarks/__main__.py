@@ -24,6 +24,7 @@ PARTS = {
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
+    "figures": "a small study for each page of the site that no other study plays: docs/results/small-studies.csv",
     "forecasters": "microseconds a round of the full-information learners against matrix products",
     "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
     "boosters": "what boosters of 100 trees cost beside their trees",

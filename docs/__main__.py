@@ -1,4 +1,4 @@
-"""`python -m docs`: build the documentation site into build/site/html; warnings and dead local links are errors."""
+"""`python -m docs`: build the documentation site into build/site/html; warnings and dead links are errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,26 @@ import sys
 import time
 from pathlib import Path
 
-from docs.make.links import dead_links
+from docs.make.finish import finish
+from docs.make.links import dead_links, pages_of
+from docs.make.outside import check, malformed, outside_links
 from docs.make.tree import BUILD, make_tree
 
 
-def main() -> int:
-    """Make the source tree, run Sphinx over it, check the local links of what came out; 0 if all is well."""
+def options() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("--out", type=Path, default=BUILD / "html", help="where the pages go (build/site/html)")
     parser.add_argument("--quick", action="store_true", help="only what changed; links to new pages may be missed")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--check-links", action="store_true", help="ask for every address outside, too, where there is a network"
+    )
+    return parser
+
+
+def main() -> int:
+    """Make the source tree, run Sphinx over it, check the links of what came out; 0 if all is well."""
+    given = options().parse_args()
     try:
         from sphinx.cmd.build import build_main
     except ModuleNotFoundError as error:
@@ -25,14 +35,22 @@ def main() -> int:
     begin = time.perf_counter()
     tree = make_tree()
     # No jobs in parallel: two pages a process cost more than they save at this size.
-    flags = ["-q", "-W", "--keep-going", "-b", "dirhtml", "-c", "docs", "-d", str(BUILD / "doctrees")]
-    failed = build_main([*flags, *([] if options.quick else ["-E", "-a"]), str(tree), str(options.out)])
-    dead = dead_links(options.out)
-    for line in dead:
+    flags = ["-q", "-W", "--keep-going", "-b", "html", "-c", "docs", "-d", str(BUILD / "doctrees")]
+    failed = build_main([*flags, *([] if given.quick else ["-E", "-a"]), str(tree), str(given.out)])
+    finish(given.out)
+    dead, outside = dead_links(given.out), outside_links(given.out)
+    text = "\n".join(piece for page in pages_of(given.out).values() for piece in page.text)
+    wrong = malformed(outside, text)
+    for line in [*dead, *wrong]:
         print(f"docs: {line}", file=sys.stderr)
-    pages = len(list(options.out.rglob("index.html")))
-    print(f"docs: {pages} pages in {options.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
-    return 1 if failed or dead else 0
+    pages = len(list(given.out.rglob("*.html")))
+    print(f"docs: {pages} pages in {given.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
+    print(f"docs: {len(outside)} addresses outside, {len(wrong)} of a wrong form")
+    if given.check_links:
+        lines, code = check(outside)
+        print("\n".join(lines))
+        return 1 if failed or dead or wrong else code
+    return 1 if failed or dead or wrong else 0
 
 
 if __name__ == "__main__":

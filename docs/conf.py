@@ -33,7 +33,10 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
+# A summary of a result is fetched from its page, which a browser refuses where pages are files on a disk.
+html_show_search_summary = False
 html_permalinks_icon = "#"
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "friendly"
-pygments_dark_style = "native"
+# Of accessible-pygments, which furo brings: their contrast is what the rules of accessibility ask for.
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"

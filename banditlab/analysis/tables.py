@@ -133,7 +133,12 @@ class Results:
 
 
 def load(out: str | os.PathLike[str]) -> Results:
-    """Read the results folder `out`.
+    """Return the results of the folder `out`: runs, comparators and failures as tables.
+
+    Parameters
+    ----------
+    out
+        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it.
 
     Raises
     ------

@@ -27,8 +27,9 @@ class Booster(RoundLabelAgent):
     """A label agent that plays from the predictions of N weak learners.
 
     A subclass answers `_respond(view)` and takes `_absorb(view, payload, label)`; `view` is what its weak learners read
-    of a context. Its constructor declares `n_learners`, `weak_learner` and `**weak_settings`, which go to every learner,
-    and hands them on. Everything else (drawing the action, blocks of rounds, learners that are told the label) is here.
+    of a context. Its constructor declares `n_learners`, `weak_learner` and `**weak_settings`, which go to every
+    learner, and hands them on, with `tuning_seed` where the learners' settings are drawn. Everything else (drawing the
+    action, blocks of rounds, learners that are told the label) is here.
     """
 
     kind: ClassVar[str] = "boosters"

@@ -183,6 +183,15 @@ class ExactPotentials(Potentials):
     `MEMO` rows. What is remembered changes no number.
 
     Cost: one row phi(s + e_l), all l, takes O(k m^3) multiplications; N^2 + k N numbers of tables.
+
+    Parameters
+    ----------
+    n_votes
+        N, the learners whose votes are to come.
+    n_classes
+        k.
+    edge
+        gamma, by how much a vote is better than a guess, in [0, 1].
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
@@ -301,6 +310,17 @@ class SampledPotentials(DrawnPotentials):
     the first m of each draw. Every single estimate is unbiased with a standard error of at most 1/(2 sqrt(draws)).
 
     Cost: O(draws k) for a row, N draws k integers of memory.
+
+    Parameters
+    ----------
+    n_votes
+        N, the learners whose votes are to come.
+    n_classes
+        k.
+    edge
+        gamma, by how much a vote is better than a guess, in [0, 1].
+    draws
+        Of the votes to come, for each estimate.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:

@@ -186,6 +186,17 @@ class RememberedPotentials(DrawnPotentials):
 
     Cost: about 10 us at 100 draws for a state that is new, O(k) for one that is known; up to 32 MB.
 
+    Parameters
+    ----------
+    n_votes
+        N, the learners whose votes are to come.
+    n_classes
+        k.
+    edge
+        gamma, by how much a vote is better than a guess, in [0, 1].
+    draws
+        Of the votes to come, for each estimate.
+
     Raises
     ------
     UsageError

@@ -53,12 +53,19 @@ class Theorem:
     """One registered bound: what `banditlab list bounds` shows."""
 
     name: str
+    """As `THEOREMS` and `banditlab list bounds` have it."""
     function: Callable[..., float]
+    """Numbers in, number out; NaN outside of the hypotheses."""
     source: str
+    """Paper and theorem."""
     unit: str
+    """Of the comparator's loss: "nats", "bits", or "mistakes"."""
     assumes: str
+    """The hypotheses."""
     printed: str
+    """Where the paper prints something else, what."""
     summary: str
+    """The first line of the function's docstring."""
 
 
 THEOREMS: dict[str, Theorem] = {}
@@ -70,6 +77,28 @@ def theorem(
     """Register a bound with its source, the unit of the comparator's loss, its assumptions and the erratum if any.
 
     It becomes NaN where an argument is no number of its range (see `within`), and infinite where it overflows.
+
+    Parameters
+    ----------
+    source
+        Paper and theorem.
+    unit
+        Of the comparator's loss.
+    assumes
+        The hypotheses.
+    printed
+        What the paper prints where it is something else.
+    ranges
+        The closed range of an argument by its name, where it is not the usual one of that name.
+
+    Returns
+    -------
+    A decorator that returns the function as it is registered.
+
+    Raises
+    ------
+    ValueError
+        Two theorems of one name.
     """
 
     def register(function: F) -> F:

@@ -8,13 +8,27 @@
 
 A class that cannot meet a check says so with `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
 is then reported as excluded, with that reason. The command line's `banditlab check ID|FILE` runs the same checks.
+
+subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are its constructor's;
+path is a Python file as a lab has it, id_ what `banditlab list` shows.
+
+Raises
+------
+UsageError
+    From functions that look something up: no such file or id, or it cannot be loaded.
+CheckFailed, CheckExcluded
+    From calling a check; in a result they are its status and reason.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +41,7 @@ from banditlab.checks._core import (
     one_line,
 )
 from banditlab.errors import UsageError, nearest
+from banditlab.validation import PLUGIN_SECONDS, limit
 
 __all__ = [
     "Check",
@@ -139,7 +154,7 @@ def _without_default(cls: Any) -> set[str]:
 
 
 def check_file(path: str | Path) -> list[CheckResult]:
-    """Load a file as a lab's files are loaded and check every player and environment it defines.
+    """Load a file as a lab's files are loaded, check every player and environment it defines, and return the results.
 
     Raises
     ------
@@ -159,24 +174,73 @@ def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
     if file.suffix != ".py":
         raise UsageError(f"{path}: is not a Python file")
     try:
-        module = load_file(file)
-    except Exception as error:
+        with _not_for_ever(str(path)):
+            module = load_file(file)
+    except (UsageError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        raise UsageError(f"{path}: its import ends the process: sys.exit({error.code!r}) is called") from error
+    except BaseException as error:
         raise UsageError(f"{path}: cannot be imported: {one_line(error)}") from error
     found = classes_of(module)
-    if not found:
+    unfinished = [
+        _unfinished(cls) for cls in _own(module, inspect.isclass) if vars(cls).get("id") and inspect.isabstract(cls)
+    ]
+    if not found and not unfinished:
         raise UsageError(f"{path}: defines no agent, forecaster or environment with an id{_without_id(module)}")
-    return (result for kind, cls in found for result in _one_by_one(cls, kind, {}))
+    return chain(unfinished, (result for kind, cls in found for result in _one_by_one(cls, kind, {})))
+
+
+def _unfinished(cls: Any) -> CheckResult:
+    """Return what is said of a class with an id of which methods are still to be written."""
+    missing = ", ".join(sorted(cls.__abstractmethods__))
+    reason = f"leaves {missing} to be written: methods with these names (a class to derive from has no id)"
+    return CheckResult(str(cls.id), "construction", "failed", reason)
+
+
+class _ForEver(BaseException):
+    """Raised within a file's own code, which may catch every Exception."""
+
+
+@contextlib.contextmanager
+def _not_for_ever(path: str) -> Iterator[None]:
+    """Raise a UsageError where what is run takes longer than a plug-in's import may; on Windows and in threads it may."""
+    seconds = limit(PLUGIN_SECONDS)
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _ForEver
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _ForEver:
+        raise UsageError(f"{path}: its import did not end within {seconds} s ({PLUGIN_SECONDS.variable})") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _own(module: Any, kind: Callable[[Any], bool]) -> list[Any]:
+    """Return the things of a kind that a module itself defines."""
+    return [thing for thing in vars(module).values() if kind(thing) and thing.__module__ == module.__name__]
 
 
 def _without_id(module: Any) -> str:
     """Return which classes of a file seem to be meant and lack an id, or ""."""
-    own = [cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__]
+    functions = [thing.__name__ for thing in _own(module, inspect.isfunction) if hasattr(thing, "id")]
+    if functions:
+        return f"; {', '.join(functions)} is a function: a plug-in is a class"
+    own = _own(module, inspect.isclass)
     meant = [cls.__name__ for cls in own if any(hasattr(cls, verb) for verb in ("act", "predict", "step"))]
     return f'; {", ".join(meant)} has none: id = "..."' if meant else ""
 
 
 def check_id(id_: str, **settings: Any) -> list[CheckResult]:
-    """Check what the registry knows under an id (of whatever kind).
+    """Check what the registry knows under an id (of whatever kind) and return the results.
 
     Raises
     ------

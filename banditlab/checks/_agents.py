@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from banditlab.checks._core import CheckExcluded, fail, one_line
-from banditlab.checks._players import COMMON
+from banditlab.checks._players import AFTER, BEFORE
 from banditlab.checks._probe import (
     LONG,
     ROUNDS,
@@ -56,7 +56,7 @@ def decisions(probe: PlayerProbe) -> None:
 def _wrong(decision: Any, K: int) -> str:
     """Return what is wrong with an answer and what the contract demands, or ""."""
     if not isinstance(decision, Decision):
-        return f"act returned a {type(decision).__name__}: it must return a Decision"
+        return f"act returned a {type(decision).__name__}: it must return a Decision(action, probabilities)"
     a, p = decision.action, decision.probabilities
     if isinstance(a, bool) or not isinstance(a, int | np.integer):
         return f"the action is {a!r}: it must be an int or a numpy integer"
@@ -265,15 +265,14 @@ def told_the_label(probe: PlayerProbe) -> None:
 
 
 _ANSWERS = (
-    decisions,
     two_uniforms,
     true_probabilities,
     decisions_are_kept,
     learn_keeps_the_answer,
     late_feedback,
 )
-AGENT = (*COMMON, *_ANSWERS, only_the_bit, both_paths)
-LABEL_AGENT = (*COMMON, *_ANSWERS, told_the_label, both_paths)
+AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, only_the_bit, both_paths)
+LABEL_AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, told_the_label, both_paths)
 
 
 def agent_checks(cls: type[Player]) -> tuple[Callable[[PlayerProbe], None], ...]:

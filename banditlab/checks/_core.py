@@ -25,9 +25,13 @@ class CheckResult:
     """The outcome of one check on one subject. A passed check may carry a note on how it was probed."""
 
     subject: str
+    """What was checked, as the file, id or class is called."""
     name: str
+    """Of the check."""
     status: Status
+    """ "passed", "failed" or "excluded"."""
     reason: str = ""
+    """What was wrong, why it does not concern the subject, or the note."""
     contract: str = field(default="", compare=False)
     """What the check demands, in one sentence."""
 
@@ -51,7 +55,9 @@ class Check(Generic[P]):
     """One named check, bound to its subject. Calling it raises CheckFailed, CheckExcluded or what the subject does."""
 
     function: Callable[[P], None]
+    """What is run; its docstring is the contract."""
     probe: P
+    """The subject, ready to be played."""
 
     @property
     def name(self) -> str:

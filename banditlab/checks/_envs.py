@@ -54,6 +54,8 @@ def env_probe(subject: Callable[..., Any], checks: tuple[Callable[..., None], ..
         fail("the constructor takes no horizon: the number of rounds must be a keyword-only argument")
     env = subject(horizon=HORIZON)
     cls = type(env)
+    if "observation_space" not in vars(env.unwrapped):
+        fail("it has no observation_space: the constructor must call super().__init__(Problem(...))")
     return EnvProbe(subject, getattr(cls, "id", "") or cls.__name__, "", declared_exclusions(cls, checks))
 
 

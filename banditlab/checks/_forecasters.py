@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from banditlab.checks._core import CheckExcluded, fail
-from banditlab.checks._players import COMMON
+from banditlab.checks._players import AFTER, BEFORE
 from banditlab.checks._probe import ROUNDS, PlayerProbe, forecast, read_only
 from banditlab.losses import softmax
 
@@ -101,8 +101,10 @@ def label_symmetry(probe: PlayerProbe) -> None:
         fail(f"renaming the labels moved the forecast at round {t} by {gaps[t]:.1e}: answers must be renamed alike")
 
 
-FORECASTER = COMMON + (
+FORECASTER = (
+    *BEFORE,
     logits,
+    *AFTER,
     predict_is_pure,
     predict_many,
     forecast_paths,

@@ -71,8 +71,11 @@ def one_bit(probe: ForeignProbe) -> None:
     probe.note = ""
     if probe.env.labelled:
         raise CheckExcluded("an action is right if it is the label, whatever the reward")
-    if len(probe.rewards) < len(probe.shown):
-        fail("a reward is no finite number: rewards must be")
+    for t, (_, reward, _) in enumerate(probe.shown):
+        if reward is None:
+            fail(
+                f"the reward of round {t + 1} is no finite number: it must be 0 or 1, or a number that right_above parts"
+            )
     found = sorted(set(probe.rewards))
     told = ", ".join(f"{value:g}" for value in found[:5]) + (" ..." if len(found) > 5 else "")
     if probe.env.right_above is None and not set(found) <= {0.0, 1.0}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import math
@@ -94,6 +95,58 @@ def bad_settings(probe: PlayerProbe) -> None:
             fail(f"{name} = {value:g} raised {one_line(error)}: bad settings raise UsageError")
         else:
             fail(f"{name} = {value:g} was accepted: it must raise UsageError")
+
+
+VERBS = {"act": ("context",), "predict": ("context",), "update": ("context", "label")}
+
+
+def verbs(probe: PlayerProbe) -> None:
+    """act, learn, predict and update are plain methods that take what the contract hands them."""
+    cls = probe.cls
+    learn = ("context", "decision", "correct" if issubclass(cls, Agent) else "label")
+    for verb, arguments in (VERBS | {"learn": learn}).items():
+        method = getattr(cls, verb, None)
+        if method is None:
+            continue
+        if inspect.isgeneratorfunction(method):
+            fail(f"{verb} has a yield: calling it would run none of it; it must be a plain method")
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            fail(f"{verb} is async: calling it would run none of it; it must be a plain method")
+        try:
+            inspect.signature(method).bind(cls, *arguments)
+        except TypeError:
+            taken = ", ".join(list(inspect.signature(method).parameters)[1:])
+            fail(f"{verb} takes ({taken}): it must take ({', '.join(arguments)})")
+
+
+def own_state(probe: PlayerProbe) -> None:
+    """What changes while a player plays is its own: nothing of its class, which all of its instances share."""
+    mutable = (np.ndarray, list, dict, set, bytearray)
+    shared = {
+        name: value
+        for base in probe.cls.__mro__
+        if not base.__module__.startswith("banditlab.")
+        for name, value in vars(base).items()
+        if isinstance(value, mutable) and not name.startswith("__")
+    }
+    before = {name: copy.deepcopy(value) for name, value in shared.items()}
+    run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
+    for name, value in shared.items():
+        if not _alike(value, before[name]):
+            fail(
+                f"{name} belongs to the class and changed while it played: all instances share it; make it in the constructor"
+            )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Return whether two values are the same, arrays in them entry by entry."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and np.array_equal(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    return bool(one == other)
 
 
 def seeds(probe: PlayerProbe) -> None:
@@ -226,4 +279,7 @@ def bounds(probe: PlayerProbe) -> None:
         fail(f"certificate() is {certificate!r}: it must be a float, NaN where there is none")
 
 
-COMMON = (metadata, settings, bad_settings, seeds, inputs, pickling, saving, bounded_memory, bounds)
+BEFORE = (metadata, settings, bad_settings, verbs)
+"""Checks that play no round; what a player answers is looked at next, so that a wrong answer is not called something else."""
+AFTER = (own_state, seeds, inputs, pickling, saving, bounded_memory, bounds)
+COMMON = BEFORE + AFTER

@@ -69,6 +69,8 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
         player = subject(problem, np.random.default_rng(0))
     if not isinstance(player, Player):
         fail(f"the factory returned a {type(player).__name__}: a player derives from Agent or Forecaster")
+    if "problem" not in vars(player):
+        fail("it has no problem: the constructor must call super().__init__(problem, rng) first")
     contexts, labels = planted_stream(problem)
     name = player.id or type(player).__name__
     checks = checks_of(type(player))

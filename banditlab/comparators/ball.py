@@ -79,7 +79,7 @@ def best_in_ball(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Comparator:
-    """Minimise sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W_k||_2 <= B for all k}.
+    """Return the least sum_i sum_k c_ik (-ln softmax(W u_i)_k), in nats, over {W : ||W_k||_2 <= B for all k}, and its W.
 
     The certificate is the Frank-Wolfe gap of the product of balls, <G, W> + B sum_k ||G_k||_2 with G the gradient,
     recomputed from scratch at the W returned; by convexity it bounds loss - optimum from above whatever the solver did.

@@ -145,7 +145,22 @@ class StreamCounts:
 
 
 def collapse(X: Any, y: Any, n_classes: int) -> tuple[Floats, Floats]:
-    """Return the unique contexts U (m, d) of X (n, d) and their label counts (m, K); see `StreamCounts`."""
+    """Return the unique contexts U (m, d) of X (n, d) and their label counts (m, K); see `StreamCounts`.
+
+    Parameters
+    ----------
+    X
+        Contexts, shape (n, d).
+    y
+        Labels in 0 ... K-1, shape (n,).
+    n_classes
+        K.
+
+    Raises
+    ------
+    UsageError
+        X is no matrix, or a label is no class.
+    """
     if len(np.shape(X)) != 2:
         raise UsageError(f"X must be (n, d), got shape {np.shape(X)}")
     stream = StreamCounts(X.shape[1], n_classes)

@@ -35,7 +35,7 @@ class FrobeniusComparator:
 
 
 def project_frobenius(W: Floats, bound: float) -> Floats:
-    """Return the nearest matrix of Frobenius norm at most `bound`: one rescaling, its norm at most that as computed."""
+    """Return the matrix nearest to W of Frobenius norm at most `bound`: one rescaling, its norm at most that as computed."""
     norm = float(np.linalg.norm(W))
     projected: Floats = W if norm <= bound else W * (bound / norm)
     while np.linalg.norm(projected) > bound:
@@ -46,7 +46,7 @@ def project_frobenius(W: Floats, bound: float) -> Floats:
 def best_in_frobenius_ball(
     U: Any, counts: Any, frobenius_bound: float, *, tolerance: float = TOLERANCE
 ) -> FrobeniusComparator:
-    """Minimise sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W||_F <= D}; counts may be soft labels.
+    """Return the least sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W||_F <= D}; counts may be soft labels.
 
     The minimiser is that of L(W) + (mu/2) ||W||_F^2 for the mu >= 0 at which its norm is D (or mu = 0): Newton's method with
     conjugate gradients for a mu, the next mu by Hebden's step on 1/||W||, kept within what is known. The certificate is the

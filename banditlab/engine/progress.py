@@ -29,19 +29,27 @@ class Progress:
     """Where a sweep stands; handed to the watcher before every player that is compiled and after every task."""
 
     runs: int
+    """Runs to be played."""
     streams: int
     """Streams whose comparators are to be computed."""
     runs_done: int = 0
+    """Runs played so far, failed ones included."""
     streams_done: int = 0
+    """Streams whose comparators are there."""
     rounds_done: int = 0
+    """Rounds of the runs played so far."""
     failed: int = 0
+    """Runs that failed."""
     stage: str = "compiling or loading kernels"
+    """What is being done, for the user's eyes."""
     jobs: int = 1
+    """Worker processes."""
     kinds: dict[str, Kind] = field(default_factory=dict)
     """The runs by kind."""
     stream_seconds: float = 0.0
     """Core-seconds that the comparators that are done took."""
     began: float = field(default_factory=time.perf_counter)
+    """When the sweep began, on `time.perf_counter`."""
     playing_since: float | None = None
     """When the first task began; None while kernels are compiled."""
     settled: tuple[float, float] | None = None

@@ -189,7 +189,7 @@ def play(
     keep_trace: bool = False,
     blocks: Blocks | None = None,
 ) -> Played:
-    """Play one run from the first round.
+    """Play one run from the first round and return what is counted at its checkpoints.
 
     Parameters
     ----------

@@ -52,11 +52,13 @@ class Block(BaseModel):
 class Spec(BaseModel):
     """A sweep: environments x players x repetitions.
 
-    Attributes mirror the keys of a spec file. `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round)
-    or a list of rounds; `norm_bounds` are the balls the comparator is computed in; `horizon_known = false` hides the number
-    of rounds from the players, so that "theory" settings that need it are skipped with the reason; `run_timeout` are the
-    seconds after which a run is ended as a failure, 0 for none (by default an hour for players and environments of labs and
-    plug-ins, none for the others). It is no part of a run's identity.
+    Attributes mirror the keys of a spec file: `name` names the results folder, `base_seed` is what all seeds are
+    derived from, `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings.
+    `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds; `norm_bounds` are the
+    balls the comparator is computed in; `horizon_known = false` hides the number of rounds from the players, so that
+    "theory" settings that need it are skipped with the reason; `run_timeout` are the seconds after which a run is ended
+    as a failure, 0 for none (by default an hour for players and environments of labs and plug-ins, none for the
+    others). It is no part of a run's identity.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -107,7 +109,7 @@ class Spec(BaseModel):
 
 
 def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
-    """Read and validate a spec file.
+    """Return a spec file's `Spec`, validated.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
 
 
 def make_spec(data: dict[str, Any], where: str) -> Spec:
-    """Validate plain data as a spec.
+    """Return plain data as a `Spec`, validated.
 
     Parameters
     ----------

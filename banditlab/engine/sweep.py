@@ -35,12 +35,19 @@ class Result:
     """What a sweep left: how many runs were there already, were played, and failed (with their records)."""
 
     folder: Path
+    """The results folder."""
     plan: Plan
+    """All runs, played or not."""
     present: int
+    """Runs that were there already."""
     played: int
+    """Runs that were played now."""
     redone: list[str]
+    """Ids of runs that were played again because their files were damaged."""
     failures: list[dict[str, Any]]
+    """The record of each run that failed."""
     seconds: float
+    """From the call to its end."""
     kept: Path | None = None
     """Where the report went that the folder held of another spec, None where it held none."""
     notices: list[str] = field(default_factory=list)
@@ -52,9 +59,13 @@ class Estimate:
     """Measured seconds of one run of a (environment, player) pair, from a short play after compiling."""
 
     environment: str
+    """As the table of results calls it."""
     label: str
+    """The player's."""
     runs: int
+    """How many of them are to be played."""
     seconds_per_run: float
+    """On one core."""
 
 
 class Sweep:

@@ -86,20 +86,31 @@ class StreamEnv(BanditEnv):
         """Yield what `_draw` yields, checked: a wrong label would be read out of bounds by a compiled kernel."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
-        for X, y in self._draw(streams, CHUNK):
+        source, name = self._draw(streams, CHUNK), type(self).__name__
+        if not isinstance(source, Iterator):
+            raise EnvironmentContractError(
+                f"{name}._draw returned a {type(source).__name__}: it must yield (contexts, labels)"
+            )
+        for portion in source:
+            if not (isinstance(portion, tuple) and len(portion) == 2):
+                raise EnvironmentContractError(
+                    f"{name}._draw must yield (contexts, labels), got a {type(portion).__name__}"
+                )
+            X, y = portion
             if not self._has_form(X) or X.shape != (CHUNK, d) or X.dtype != np.float64:
                 raise EnvironmentContractError(
-                    f"{type(self).__name__}._draw must yield contexts ({CHUNK}, {d}) float64 {wanted}, "
+                    f"{name}._draw must yield contexts ({CHUNK}, {d}) float64 {wanted}, "
                     f"got {np.shape(X)} {getattr(X, 'dtype', type(X).__name__)}"
                 )
-            if y.shape != (CHUNK,) or y.dtype != np.int64:
+            if not isinstance(y, np.ndarray) or y.shape != (CHUNK,) or y.dtype != np.int64:
                 raise EnvironmentContractError(
-                    f"{type(self).__name__}._draw must yield labels ({CHUNK},) int64, got {y.shape} {y.dtype}"
+                    f"{name}._draw must yield labels ({CHUNK},) int64, "
+                    f"got {np.shape(y)} {getattr(y, 'dtype', type(y).__name__)}"
                 )
             if y.min() < 0 or y.max() >= K:
                 self._refuse_label(int(y[(y < 0) | (y >= K)][0]))
             yield X, y
-        raise EnvironmentContractError(f"{type(self).__name__}._draw ended; it must yield for ever")
+        raise EnvironmentContractError(f"{name}._draw ended; it must yield for ever")
 
     def _has_form(self, X: Any) -> bool:
         if self.sparse:

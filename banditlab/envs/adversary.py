@@ -40,6 +40,11 @@ class Adversary(AdaptiveEnv):
         R.
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/Adversary-v0"

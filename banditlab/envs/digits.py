@@ -29,6 +29,11 @@ class Digits(DataSetEnv):
         Append a constant column; d = 65 with it, 64 without.
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/Digits-v0"

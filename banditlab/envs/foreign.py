@@ -131,7 +131,7 @@ class GymnasiumEnv(AdaptiveEnv):
         if not 0 <= action < self.problem.n_classes:
             raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
         with self._draws:
-            observation, reward, ended, cut, info = self.inside.step(self._first_action + int(action))
+            observation, reward, ended, cut, info = self._inside_step(int(action))
         if self._round == 0 and self.labelled:
             self._labels = np.empty(self.horizon, dtype=np.int64)
         right = self._right(int(action), reward, info)
@@ -162,7 +162,7 @@ class GymnasiumEnv(AdaptiveEnv):
         for _ in range(rounds):
             action = int(rng.integers(self.problem.n_classes))
             with self._draws:
-                _, reward, ended, cut, info = self.inside.step(self._first_action + action)
+                _, reward, ended, cut, info = self._inside_step(action)
             numbers = {str(name): _as_number(value) for name, value in info.items()}
             shifted = {name: None if value is None else value - self._first_action for name, value in numbers.items()}
             found.append((action, _as_number(reward), shifted))
@@ -186,8 +186,38 @@ class GymnasiumEnv(AdaptiveEnv):
 
     def _first_context(self) -> Floats:
         with self._draws:
-            observation, _ = self.inside.reset(seed=int(self._seeds.integers(2**31)))
+            observation = self._inside_reset(int(self._seeds.integers(2**31)))
         return self._shown(observation)
+
+    def _inside_step(self, action: int) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Return what the environment inside answers to an action, five values as Gymnasium has them."""
+        wanted = "step must return (observation, reward, terminated, truncated, info)"
+        try:
+            answer = self.inside.step(self._first_action + action)
+        except ValueError as error:  # Gymnasium's own wrappers unpack, too
+            if "unpack" not in str(error):
+                raise
+            raise EnvironmentContractError(
+                f"{self.name}: {wanted}; Gymnasium cannot read its answer: {error}"
+            ) from error
+        if not isinstance(answer, tuple) or len(answer) != 5:
+            raise EnvironmentContractError(f"{self.name}: {wanted}, got {_told(answer)}")
+        if not isinstance(answer[4], dict):
+            raise EnvironmentContractError(f"{self.name}: {wanted}, info a dict, got {answer[4]!r}")
+        return answer
+
+    def _inside_reset(self, seed: int) -> Any:
+        """Return the first observation of an episode of the environment inside."""
+        wanted = "reset must take (*, seed=None, options=None) and return (observation, info)"
+        try:
+            answer: Any = self.inside.reset(seed=seed)
+        except (TypeError, ValueError) as error:
+            if "'seed'" not in str(error) and "unpack" not in str(error):
+                raise
+            raise EnvironmentContractError(f"{self.name}: {wanted}: {error}") from error
+        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], dict):
+            raise EnvironmentContractError(f"{self.name}: {wanted}, got {_told(answer)}")
+        return answer[0]
 
     def _shown(self, observation: Any) -> Floats:
         """Return an observation as a context (d,) of norm at most 1."""
@@ -321,10 +351,16 @@ def _square_norm(space: spaces.Space[Any]) -> float:
     return float(np.prod(cast("tuple[int, ...]", spaces.flatten_space(space).shape)))
 
 
+def _told(answer: Any) -> str:
+    """Return in a few words what was answered."""
+    return f"{len(answer)} values" if isinstance(answer, tuple) else f"a {type(answer).__name__}"
+
+
 def _as_number(value: Any) -> float | None:
-    """Return a reward or label as a finite number, None where it is none."""
+    """Return a reward or label as a finite number, None where it is none: a text is none, whatever it says."""
     try:
-        number = float(np.asarray(value).reshape(()))
+        told = np.asarray(value)
+        number = float(told.reshape(())) if told.dtype.kind in "biuf" else math.nan
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None

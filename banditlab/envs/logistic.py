@@ -35,6 +35,11 @@ class Logistic(StreamEnv):
         Probability in [0, 1] that the label is replaced.
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/Logistic-v0"

@@ -36,6 +36,11 @@ class LowerBound(StreamEnv):
         e above 0; so small that the probability lies in [0, 1] and both contexts in [0, 1].
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/LowerBound-v0"

@@ -63,6 +63,11 @@ class SynSep(SynBase):
     ----------
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/SynSep-v0"
@@ -90,6 +95,11 @@ class SynNonSep(SynBase):
         "other": by one of the other 8 classes, uniformly. "any": by any of the 9, so that 8/9 of the rate is felt.
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
     """
 
     id: ClassVar[str] = "banditlab/SynNonSep-v0"

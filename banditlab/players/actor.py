@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 class Trace(NamedTuple):
     """What a block of rounds leaves behind; each of shape (n,).
 
+    `action` is the class played, `correct` whether it was the label, `explored` whether a coin of the agent's own chose it.
     `p_true` is the probability the agent gave to the hidden label: 1 - p_true is the round's expected mistake.
     """
 

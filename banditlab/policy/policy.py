@@ -52,7 +52,16 @@ class Policy:
     """A trained agent that decides.
 
     `Policy.load` gives one that keeps its open decisions in memory; `Policy.open` gives one that writes every decision and
-    every answer to a log before it acknowledges it. One thread at a time is let in.
+    every answer to a log before it acknowledges it. One thread at a time is let in. The constructor is theirs.
+
+    Parameters
+    ----------
+    parts
+        What a policy's file holds.
+    log
+        Where decisions and answers are written; None keeps them in memory.
+    snapshot_every
+        Events of the log after which the whole state is written again.
     """
 
     def __init__(self, parts: Parts, log: EventLog | None = None, snapshot_every: int = SNAPSHOT_EVERY) -> None:

@@ -61,8 +61,8 @@ class Loss(Protocol):
 class Squared:
     """(z - y)^2: alpha = 1/(2 Y^2), beta = 1, any zeta, second derivative 2. Surrogates are exact.
 
-    The prediction is m/(1 + 2 alpha v): with the density exp(-alpha L), v = x'A^{-1}x/(2 alpha), and it is that of Vovk
-    (2001) and Azoury and Warmuth (2001), in which alpha has gone.
+    Y is `target_bound`. The prediction is m/(1 + 2 alpha v): with the density exp(-alpha L), v = x'A^{-1}x/(2 alpha),
+    and it is that of Vovk (2001) and Azoury and Warmuth (2001), in which alpha has gone.
     """
 
     target_bound: float
@@ -111,8 +111,8 @@ class Huber:
     that of absolute errors, which is not mixable. (A2) fails beyond the threshold, where the loss is straight, so that
     the theorem's argument does not hold as printed: `gaf_huber` has one that does.
 
-    The prediction: margins beyond [-Y, Y] do worse than its ends whatever y is, and within it the loss is a square. With
-    g(y) = -(1/alpha) ln E exp(-alpha (clip(Z) - y)^2/2), it is (g(-Y) - g(Y))/(2 Y) (Vovk 2001).
+    Y is `target_bound`. The prediction: margins beyond [-Y, Y] do worse than its ends whatever y is, and within it the
+    loss is a square. With g(y) = -(1/alpha) ln E exp(-alpha (clip(Z) - y)^2/2), it is (g(-Y) - g(Y))/(2 Y) (Vovk 2001).
     """
 
     target_bound: float

@@ -72,7 +72,7 @@ def _index(kind: str, found: list[tuple[str, Any]]) -> str:
     names = "\n".join(stem(id_) for id_, _ in found)
     return f"""# {TITLES.get(kind, kind.capitalize())}
 
-| id | |
+| id | what it is |
 |---|---|
 {rows}
 
@@ -114,7 +114,7 @@ def _facts(kind: str, id_: str, cls: Any) -> str:
     rows += [("version", str(getattr(cls, "version", 1))), ("source", f"`{source_of(cls)}`")]
     if getattr(cls, "requires", ()):
         rows.append(("needs", f'`pip install "banditlab[{cls.extra}]"`'))
-    return "| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return "| what | here |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
 
 
 def _settings(cls: Any, doc: docstrings.Docstring) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 from functools import cache
@@ -109,7 +110,7 @@ def _entry(door: str, name: str, thing: Any) -> str:
         if elsewhere:
             body += f"\n\nRule, guarantee, cost and settings: [its own page](../{elsewhere})."
         else:
-            body += _members(thing)
+            body += _fields(thing) + _members(thing)
         return f"{head}\n\n{body}\n````"
     if callable(thing):
         call = f"{door}.{name}{signature(getattr(thing, 'py_func', thing))}"
@@ -164,6 +165,20 @@ def _members(cls: Any) -> str:
         elif inspect.isfunction(bare) and bare.__doc__:
             parts.append(f"```{{py:method}} {name}{signature(bare, method=True)}\n\n{_member_said(bare)}\n```")
     return "\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _fields(cls: Any) -> str:
+    """Return what a named tuple or dataclass says of its fields below each of them, as a definition list."""
+    told = {name: said for name, said in docstrings.fields(cls).items() if said} if is_record(cls) else {}
+    if not told:
+        return ""
+    rows = "\n\n".join(f"`{name}`\n: {docstrings.inline(said)}" for name, said in told.items())
+    return f"\n\n**Fields**\n\n{rows}"
+
+
+def is_record(cls: Any) -> bool:
+    """Return whether a class is a named tuple or a dataclass: its constructor takes its fields."""
+    return dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
 
 
 def _member_said(function: Any) -> str:

@@ -9,6 +9,10 @@ from typing import NamedTuple
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 150, 24, 14, 40
 
 
+SPAN = 5.0
+"""A logarithmic axis shows at least this factor."""
+
+
 class Dot(NamedTuple):
     """A row of a dot chart: its name, what is measured with its interval, and others to compare it with."""
 
@@ -55,11 +59,13 @@ def dots(rows: list[Dot], unit: str, title: str) -> str:
 def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
     """Return a chart of lines, both axes logarithmic; values not above 0 are left out."""
     points = [(a, b) for line in found for a, b in line.points if a > 0 and b > 0]
+    least = max(b for _, b in points) / SPAN  # so that lines that hardly differ do not look far apart
+    heights = [*(b for _, b in points), min(least, *(b for _, b in points))]
     height = 300
     x = _log_axis([a for a, _ in points], LEFT, WIDTH - 150)
-    y = _log_axis([b for _, b in points], height - BOTTOM, TOP + 16)
+    y = _log_axis(heights, height - BOTTOM, TOP + 16)
     parts = []
-    for value in _decades([b for _, b in points]):
+    for value in _decades(heights):
         parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - 150}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{_short(value)}</text>')
     ticks = sorted({a for a, _ in points})
@@ -67,7 +73,7 @@ def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
         parts.append(f'<text x="{x(value):.1f}" y="{height - BOTTOM + 18}" text-anchor="middle">{_short(value)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - 150) / 2}" y="{height - 4}" text-anchor="middle">{escape(x_name)}</text>')
     parts.append(f'<text x="{LEFT - 8}" y="{TOP}" text-anchor="end">{escape(y_name)}</text>')
-    taken: list[float] = []
+    ends: list[tuple[float, float, str]] = []
     for line in found:
         shown = [(x(a), y(b)) for a, b in line.points if a > 0 and b > 0]
         if not shown:
@@ -77,12 +83,18 @@ def lines(found: list[Line], x_name: str, y_name: str, title: str) -> str:
         parts.append(
             f'<polyline class="{line.kind}" fill="none" style="fill:none" stroke-width="2"{dash} points="{path}"/>'
         )
-        at = shown[-1][1]
-        while any(abs(at - other) < 14 for other in taken):
-            at += 14
-        taken.append(at)
-        parts.append(f'<text x="{shown[-1][0] + 8:.1f}" y="{at + 4:.1f}">{escape(line.name)}</text>')
+        ends.append((shown[-1][1], shown[-1][0], line.name))
+    for at, (_, right, name) in zip(apart([end[0] for end in sorted(ends)]), sorted(ends), strict=True):
+        parts.append(f'<text x="{right + 8:.1f}" y="{at + 4:.1f}">{escape(name)}</text>')
     return _svg(parts, height, title)
+
+
+def apart(heights: list[float], least: float = 14.0) -> list[float]:
+    """Return increasing heights in their order, moved down where one is less than `least` below the one before."""
+    moved: list[float] = []
+    for at in heights:
+        moved.append(max(at, moved[-1] + least) if moved else at)
+    return moved
 
 
 def _svg(parts: list[str], height: float, title: str) -> str:
@@ -112,9 +124,12 @@ def _log_axis(values: list[float], begin: float, end: float):  # type: ignore[no
 
 
 def _decades(values: list[float]) -> list[float]:
+    """Return where the axis is marked: powers of ten, five times them and twice where there are few."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     step = max(1, (high - low) // 5)
-    return [10.0**e for e in range(low, high + 1, step) if min(values) <= 10.0**e <= max(values)]
+    marks = (1.0, 2.0, 5.0) if high - low <= 2 else (1.0,)
+    every = [m * 10.0**e for e in range(low, high + 1, step) for m in marks]
+    return [value for value in every if min(values) <= value <= max(values)]
 
 
 def _short(value: float) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -31,6 +33,21 @@ def read(thing: Any) -> Docstring:
     prose = text[: marks[0].start()] if marks else text
     summary, _, body = prose.strip().partition("\n\n")
     return Docstring(" ".join(summary.split()), body.strip("\n"), sections)
+
+
+def fields(cls: type) -> dict[str, str]:
+    """Return what the text below each annotated name of a class says of it, "" where there is none; its own names only."""
+    try:
+        [body] = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    found: dict[str, str] = {}
+    lines = body.body if isinstance(body, ast.ClassDef) else []
+    for line, after in zip(lines, [*lines[1:], None], strict=True):
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and not line.target.id.startswith("_"):
+            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            found[line.target.id] = " ".join(str(said).split())
+    return found
 
 
 def escaped(text: str) -> str:
@@ -85,7 +102,7 @@ def _block(block: str, level: int) -> str:
 def _is_word(text: str) -> bool:
     """Return whether a text begins with a word of prose, whose first letter may be made a capital."""
     first = text.split()[0] if text else ""
-    return len(first) > 2 and first.isalpha()
+    return len(first) > 2 and first.replace("-", "").isalpha()
 
 
 def definitions(section: str) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ def notebooks() -> list[Path]:
 def pages() -> dict[str, str]:
     """Return every page by its path below docs."""
     made = {f"gallery/{_name(file)}.md": page(file) for file in notebooks()}
-    cards = "\n".join(f"* [{_title(file)}]({_name(file)}.md)" for file in notebooks())
+    cards = "\n\n".join(_card(file) for file in notebooks())
     names = "\n".join(_name(file) for file in notebooks())
     made["gallery/index.md"] = f"""# Gallery
 
@@ -42,6 +42,18 @@ format) that can be run again; what a study takes is on its results page.
     return made
 
 
+def _card(file: Path) -> str:
+    """Return a notebook's entry: its title, and the first of its pictures."""
+    title, pictures = f"[{_title(file)}]({_name(file)}.md)", _pictures(file)
+    if not pictures:
+        return f"## {title}"
+    return f"## {title}\n\n![A picture of it](../images/{pictures[0].name}){{width=320px}}"
+
+
+def _pictures(file: Path) -> list[Path]:
+    return [f for f in sorted((ROOT / "docs" / "images").glob("*.png")) if _is_of(f.stem, file)]
+
+
 def page(file: Path) -> str:
     """Return the page of one notebook."""
     name = _name(file)
@@ -50,7 +62,7 @@ def page(file: Path) -> str:
     parts.append(f"Source: [`analysis/{file.name}`](../../analysis/{file.name}).")
     if (ROOT / "docs" / "results" / f"{name}.md").is_file():
         parts.append(f"What came out, in words: [{name}](../results/{name}.md).")
-    pictures = [f for f in sorted((ROOT / "docs" / "images").glob("*.png")) if _is_of(f.stem, file)]
+    pictures = _pictures(file)
     if pictures:
         parts.append("## Pictures")
         parts += [f"![{f.stem}](../images/{f.name})" for f in pictures]

@@ -11,15 +11,19 @@ LOADS = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")
 FETCHED = {"stylesheet", "preload", "icon", "shortcut icon", "manifest", "preconnect", "dns-prefetch"}
 
 
-class _Page(HTMLParser):
-    """The ids of a page, where its links lead, and what it loads."""
+class Page(HTMLParser):
+    """The ids of a page, where its links lead, what it loads, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
+        self.text: list[str] = []
         self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
@@ -31,9 +35,17 @@ class _Page(HTMLParser):
         self.loads += [value for name, value in found.items() if (tag, name) in LOADS]
 
 
+def pages_of(folder: Path) -> dict[Path, Page]:
+    """Return every page of a built site, read."""
+    return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(folder.rglob("*.html"))}
+
+
 def dead_links(folder: Path) -> list[str]:
-    """Return a line for each local link or file that is not there, and for each that is loaded from outside."""
-    pages = {file: _Page(file.read_text(encoding="utf-8")) for file in sorted(folder.rglob("*.html"))}
+    """Return a line for each local link or file that is not there, and for each that is loaded from outside.
+
+    The place within a page that a link names (#fragment) has to be there, too.
+    """
+    pages = pages_of(folder)
     found = []
     for file, page in pages.items():
         where = file.relative_to(folder).as_posix()
@@ -46,7 +58,7 @@ def dead_links(folder: Path) -> list[str]:
     return found
 
 
-def _leads(file: Path, link: str, pages: dict[Path, _Page]) -> bool:
+def _leads(file: Path, link: str, pages: dict[Path, Page]) -> bool:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return True  # an address outside cannot be asked for here

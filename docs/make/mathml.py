@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import latex2mathml.converter
@@ -21,13 +22,23 @@ def _role(name: str, rawtext: str, text: str, *rest: Any, **options: Any) -> tup
     return [FormulaNode(rawtext, text)], []
 
 
+LONG = 18
+"""Characters above which a formula in a line may be wider than a phone, and scrolls in place: browsers do not break one."""
+
+
+def in_line(markup: str) -> str:
+    """Return a formula of a line of text, one that may be too long in a box of its own."""
+    long = len(re.sub(r"<annotation.*?</annotation>|<[^>]+>", "", markup)) > LONG
+    return f'<span class="long-formula">{markup}</span>' if long else markup
+
+
 def _visit_formula(writer: Any, node: FormulaNode) -> None:
-    writer.body.append(formula(node.astext()))
+    writer.body.append(in_line(formula(node.astext())))
     raise nodes.SkipNode
 
 
 def _visit_math(writer: Any, node: nodes.math) -> None:
-    writer.body.append(latex2mathml.converter.convert(node.astext()))
+    writer.body.append(in_line(latex2mathml.converter.convert(node.astext())))
     raise nodes.SkipNode
 
 

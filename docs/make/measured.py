@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.commands.figures import STUDIES
 from docs.make.chart import Dot, Line, dots, figure, lines
 
 RESULTS = Path(__file__).parents[1] / "results"
+COUNTS = Path(__file__).parents[2] / "benchmarks" / "tables" / "counts.csv"
 METHODS = {
     "adaboost-olm": "AdaOLM",
     "adaboost-olm++": "OLM++",
@@ -64,10 +66,20 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def figures(kind: str, id_: str, cls: Any) -> str:
-    """Return the figures of one algorithm, or one sentence that says there are none."""
-    found = [_promise(id_), _real_data(id_), _regret(id_), _boosting(id_), _picture(id_), _speed(id_)]
-    found = [part for part in found if part]
-    return "\n\n".join(found) if found else "No figure of it is on record: no committed study plays it."
+    """Return the figures of one algorithm.
+
+    Raises
+    ------
+    ValueError
+        No committed study plays it: `benchmarks/commands/figures.py` is where a small one goes.
+    """
+    parts = (_promise, _real_data, _regret, _boosting, _default_agent, _small_study, _picture, _speed)
+    found = [part for part in (make(id_) for make in parts) if part] or [part for part in [_counts(id_)] if part]
+    if not found:
+        raise ValueError(
+            f"{kind} {id_}: no figure of it is on record; a small study goes into benchmarks/commands/figures.py"
+        )
+    return "\n\n".join(found)
 
 
 def _number(text: str) -> float:
@@ -159,6 +171,61 @@ def _boosting(id_: str) -> str:
     )
     svg = dots(chart, "errors, %", f"Errors of {id_}")
     return f"{figure(svg, caption)}\n\nMore: [the boosting tables](../../results/boosting-tables.md)."
+
+
+def _counts(id_: str) -> str:
+    """Return a chart of the instructions a player executes in a round, which every new player has on record."""
+    with COUNTS.open(newline="", encoding="utf-8") as opened:
+        every = list(csv.DictReader(opened))
+    rows = [r for r in every if r["player"].split(" ")[0] == id_]
+    if not rows:
+        return ""
+    others = tuple(
+        math.log10(float(r["instructions"])) for r in every if r not in rows and float(r["instructions"]) >= 1.0
+    )
+    chart = [Dot(r["player"], math.log10(float(r["instructions"])), math.nan, math.nan, others) for r in rows]
+    caption = (
+        f"Instructions a round of {id_} at K = 10 and d = 64, counted, as a power of ten; the bars are the other players. "
+        "No study plays it yet. From benchmarks/tables/counts.csv."
+    )
+    return figure(dots(chart, "power of ten", f"Instructions a round of {id_}"), caption)
+
+
+def _default_agent(id_: str) -> str:
+    """Return a chart of an agent's mistakes on the 25 tables of the default agent's page, the study's others beside it."""
+    every = table("default-agent")
+    rows = [r for r in every if r["player"] == id_] if id_ == "stackcb" else []
+    if not rows:
+        return ""
+    chart = []
+    for row in rows:
+        others = [r for r in every if r["table"] == row["table"] and r["player"] != id_]
+        value, wide = float(row["mean"]), 2.0 * float(row["standard_error"])
+        chart.append(Dot(row["table"], value, value - wide, value + wide, tuple(float(r["mean"]) for r in others)))
+    named = ", ".join(dict.fromkeys(r["player"] for r in every if r["player"] != id_))
+    caption = (
+        f"Mistakes of {id_} at its defaults in per cent, means of four streams and two standard errors to both sides; the "
+        f"bars are the study's others: {named}. No bound is proved. From docs/results/default-agent.csv."
+    )
+    svg = dots(chart, "mistakes, %", f"Mistakes of {id_} on {len(chart)} tables")
+    return f"{figure(svg, caption)}\n\nMore: [a default agent](../../results/default-agent.md)."
+
+
+def _small_study(id_: str) -> str:
+    """Return a chart of the small study that is made for a page."""
+    rows = [r for r in table("small-studies") if r["id"] == id_]
+    if not rows:
+        return ""
+    study, drawn = STUDIES[id_], []
+    for line in dict.fromkeys(r["line"] for r in rows):
+        points = tuple((float(r["x"]), _number(r["mean"])) for r in rows if r["line"] == line)
+        drawn.append(Line(line, points, "faint" if drawn else "mine"))
+    caption = (
+        f"{study.caption} Means of {rows[0]['streams']} streams. From docs/results/small-studies.csv, which "
+        f"`python -m benchmarks figures --only {id_} --keep` makes again."
+    ).replace("`", "")
+    svg = lines(drawn, study.x, study.y, study.caption)
+    return f"{figure(svg, caption)}\n\nMore: [small studies](../../results/small-studies.md)."
 
 
 def _picture(id_: str) -> str:

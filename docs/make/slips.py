@@ -1,4 +1,4 @@
-"""Twenty typical slips of a plug-in: what is wrong, how it is made of a right one, and what `banditlab check` says of it.
+"""Typical slips of a plug-in: what is wrong, how it is made of a right one, and what `banditlab check` says of it.
 
 The right ones are those of the tutorials; `tests/docs/test_slips.py` makes each slip and compares the message word for word.
 """
@@ -126,7 +126,7 @@ SLIPS = (
                 "        k = decision.action\n        context /= np.linalg.norm(context)\n",
             ),
         ),
-        "seeds",
+        "decisions",
         "raised ValueError: output array is read-only (an array that is handed in must not be written to: copy it first)",
     ),
     Slip(
@@ -172,8 +172,8 @@ SLIPS = (
         "An action instead of a decision.",
         AGENT,
         (("return Decision(action, p)", "return action"),),
-        "seeds",
-        "act returned a int: it must return a Decision(action, probabilities)",
+        "decisions",
+        "at round 0 act returned a int: it must return a Decision(action, probabilities)",
     ),
     Slip(
         "A coin that is not reported.",
@@ -210,6 +210,93 @@ SLIPS = (
         (("        self.W = np", "        self.score = lambda x: self.W @ x\n        self.W = np"),),
         "pickling",
         "it cannot be pickled (AttributeError: Can't pickle local object 'MyFirst.__init__.<locals>.<lambda>'): attributes are numbers, arrays and texts, no functions or files",
+    ),
+    Slip(
+        "A probability too many.",
+        AGENT,
+        (("return Decision(action, p)", "return Decision(action, np.append(p, 0.0))"),),
+        "decisions",
+        "at round 0 the probabilities are array([...]): they must be a float64 array of shape (3,)",
+    ),
+    Slip(
+        "An action that is a float.",
+        AGENT,
+        (("return Decision(action, p)", "return Decision(float(action), p)"),),
+        "decisions",
+        "at round 0 the action is ...: it must be an int or a numpy integer",
+    ),
+    Slip(
+        "Classes counted from 1.",
+        AGENT,
+        (("return Decision(action, p)", "return Decision(action + 1, p)"),),
+        "decisions",
+        "at round ... the action is 3: it must lie in 0 ... 2",
+    ),
+    Slip(
+        "Probabilities that are no numbers.",
+        AGENT,
+        (("return Decision(action, p)", "return Decision(action, p * np.nan)"),),
+        "decisions",
+        "at round 0 the probabilities are [nan nan nan]: they must be finite and 0 or above",
+    ),
+    Slip(
+        "State that all instances share.",
+        AGENT,
+        (
+            ("        self.W = np.zeros((problem.n_classes, problem.n_features))\n", ""),
+            ("    explores = False\n", "    explores = False\n    W = np.zeros((3, 5))\n"),
+        ),
+        "own_state",
+        "W belongs to the class and changed while it played: all instances share it; make it in the constructor",
+    ),
+    Slip(
+        "A learn that is a generator.",
+        AGENT,
+        (("+= sign * context\n", "+= sign * context\n        yield\n"),),
+        "verbs",
+        "learn has a yield: calling it would run none of it; it must be a plain method",
+    ),
+    Slip(
+        "An act that is async.",
+        AGENT,
+        (("    def act", "    async def act"),),
+        "verbs",
+        "act is async: calling it would run none of it; it must be a plain method",
+    ),
+    Slip(
+        "A learn without the bit.",
+        AGENT,
+        (("def learn(self, context, decision, correct)", "def learn(self, context, decision)"),),
+        "verbs",
+        "learn takes (context, decision): it must take (context, decision, correct)",
+    ),
+    Slip(
+        "A constructor that does not call its base's.",
+        AGENT,
+        (("        super().__init__(problem, rng)\n", ""),),
+        "construction",
+        "it has no problem: the constructor must call super().__init__(problem, rng) first",
+    ),
+    Slip(
+        "A method under another name.",
+        AGENT,
+        (("def learn", "def learns"),),
+        "construction",
+        "leaves learn to be written: methods with these names (a class to derive from has no id)",
+    ),
+    Slip(
+        "A file that ends the process.",
+        AGENT,
+        (("import numpy as np\n", "import sys\n\nimport numpy as np\n\nsys.exit(0)\n"),),
+        "",
+        "p.py: its import ends the process: sys.exit(0) is called",
+    ),
+    Slip(
+        "A file that does not parse.",
+        AGENT,
+        (("def act(self, context):", "def act(self, context)"),),
+        "",
+        "p.py: cannot be imported: SyntaxError: expected ':' (p.py, line 33)",
     ),
     Slip(
         "An id without a namespace.",
@@ -259,5 +346,47 @@ SLIPS = (
         (("np.pi * ", "np.pi / (1 + self.horizon % 7) * "),),
         "prefixes",
         "the first 64 rounds of a longer episode differ: longer streams must extend shorter ones (a law that depends on the horizon takes it as a parameter of its own)",
+    ),
+    Slip(
+        "Labels counted from 1.",
+        ENV,
+        (("), y\n", "), y + 1\n"),),
+        "contexts",
+        "raised EnvironmentContractError: Moons gave the label 2: with 2 classes, labels lie in 0 ... 1",
+    ),
+    Slip(
+        "A context that is no number.",
+        ENV,
+        (("[np.ones(size),", "[np.full(size, np.nan),"),),
+        "contexts",
+        "the context at round 0 is not finite",
+    ),
+    Slip(
+        "A feature too few.",
+        ENV,
+        (("[np.ones(size), a,", "[a,"),),
+        "contexts",
+        "raised EnvironmentContractError: Moons._draw must yield contexts (1024, 6) float64 in C order, got (1024, 5) float64",
+    ),
+    Slip(
+        "A stream that is returned.",
+        ENV,
+        (("            yield ", "            return "),),
+        "contexts",
+        "raised EnvironmentContractError: Moons._draw returned a tuple: it must yield (contexts, labels)",
+    ),
+    Slip(
+        "Labels in a list.",
+        ENV,
+        (("), y\n", "), list(y)\n"),),
+        "contexts",
+        "raised EnvironmentContractError: Moons._draw must yield labels (1024,) int64, got (1024,) list",
+    ),
+    Slip(
+        "State that grows from episode to episode.",
+        ENV,
+        (("            yield", "            self.spread += 0.01\n            yield"),),
+        "env_seeds",
+        "two episodes from one seed differ (a used object): all randomness must come from the seed",
     ),
 )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import math
-import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,96 +166,3 @@ def new_folder(tmp_path: Path) -> Callable[..., Folder]:
 def folder_type() -> type[Folder]:
     """Return the class itself, for fixtures that outlive a test."""
     return Folder
-
-
-class Browser:
-    """A page in chromium: show a file, run a script in it, press things, and say what it logged and asked for."""
-
-    def __init__(self, driver: Any):
-        self.driver = driver
-
-    def show(self, file: Path, size: tuple[int, int], *, dark: bool = False) -> None:
-        """Open a file at that size, in light or dark; what was logged before is forgotten."""
-        self.open(file.as_uri(), size, dark=dark)
-
-    def open(self, url: str, size: tuple[int, int], *, dark: bool = False) -> None:
-        """Open an address, as `show` does a file."""
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        self.driver.get("about:blank")
-        for kind in ("browser", "performance"):
-            self.driver.get_log(kind)
-        self.driver.get(url)
-        self._until("return document.URL === arguments[0] && document.readyState === 'complete'", url)
-
-    def run(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(script, *arguments)
-
-    def one(self, selector: str) -> Any:
-        return self.driver.find_element("css selector", selector)
-
-    def all(self, selector: str) -> list[Any]:
-        return list(self.driver.find_elements("css selector", selector))
-
-    def press(self, element: Any) -> None:
-        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
-
-    def near(self, selector: str) -> None:
-        """Scroll to a part that is drawn when the reader comes near, and wait until it is."""
-        self.run("arguments[0].scrollIntoView({block: 'center'})", self.one(selector))
-        self._until("return document.querySelector(arguments[0]).querySelectorAll('svg path').length", selector)
-
-    def _until(self, script: str, *arguments: Any) -> None:
-        end = time.monotonic() + 30
-        while not self.run(script, *arguments):
-            assert time.monotonic() < end, f"not in 30 s: {script} {arguments}"
-            time.sleep(0.05)
-
-    def messages(self) -> list[str]:
-        return [entry["message"] for entry in self.driver.get_log("browser")]
-
-    def requests(self) -> list[str]:
-        """Return what the page asked for since it was opened, itself included."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Return Debian's chromium behind selenium, without a screen."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install -e '.[browser]'")
-    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no browser: apt install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    made = webdriver.Chrome(service=webdriver.ChromeService(driver), options=options)
-    yield Browser(made)
-    made.quit()
-
-
-@pytest.fixture(scope="session")
-def axe() -> Callable[[Browser], list[str]]:
-    """Return a check of axe-core's rules: what a page violates, as "rule: elements"."""
-    found = importlib.util.find_spec("axe_playwright_python")
-    if found is None or found.origin is None:
-        pytest.skip("no axe-core: pip install --no-deps axe-playwright-python")
-    script = (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
-
-    def check(browser: Browser) -> list[str]:
-        browser.driver.execute_cdp_cmd(
-            "Runtime.evaluate", {"expression": script}
-        )  # the page's policy lets no script in
-        told = browser.driver.execute_async_script(
-            "const done = arguments[arguments.length - 1];"
-            "axe.run(document).then(r => done(r.violations), e => done([String(e)]))"
-        )
-        return [f"{v['id']}: {[n['target'] for n in v['nodes']][:4]} {v['nodes'][0]['failureSummary']}" for v in told]
-
-    return check

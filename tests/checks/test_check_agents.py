@@ -218,6 +218,39 @@ class CertificateNone(Good):
         return None
 
 
+class NeverLearns(Good):
+    def learn(self, context: Any, decision: Decision, correct: bool) -> Any:
+        super().learn(context, decision, correct)
+        yield
+
+
+class Awaited(Good):
+    async def act(self, context: Any) -> Any:  # type: ignore[override]
+        return super().act(context)
+
+
+class WithoutTheBit(Good):
+    def learn(self, context: Any, decision: Decision) -> None:  # type: ignore[override]
+        """Learn nothing."""
+
+
+class SharesAnArray(Good):
+    seen = np.zeros(3)
+
+    def act(self, context: Any) -> Decision:
+        decision = super().act(context)
+        self.seen[decision.action] += 1.0
+        return decision
+
+
+class SharesNested(Good):
+    seen: ClassVar[dict[str, Any]] = {"rounds": [np.zeros(1)]}
+
+    def act(self, context: Any) -> Decision:
+        self.seen["rounds"][0] += 1.0
+        return super().act(context)
+
+
 class PlainTuple(Good):
     def act(self, context: Any) -> Any:
         return tuple(super().act(context))
@@ -417,6 +450,19 @@ BROKEN = [
         "norm_bound = 0 raised ZeroDivisionError: norm_bound: bad settings raise UsageError",
     ),
     (Talkative, "bad_settings", "gamma = -1 is refused in several lines: a UsageError is one line"),
+    (NeverLearns, "verbs", "learn has a yield: calling it would run none of it; it must be a plain method"),
+    (Awaited, "verbs", "act is async: calling it would run none of it; it must be a plain method"),
+    (WithoutTheBit, "verbs", "learn takes (context, decision): it must take (context, decision, correct)"),
+    (
+        SharesAnArray,
+        "own_state",
+        "seen belongs to the class and changed while it played: all instances share it; make it in the constructor",
+    ),
+    (
+        SharesNested,
+        "own_state",
+        "seen belongs to the class and changed while it played: all instances share it; make it in the constructor",
+    ),
     (GlobalDraws, "seeds", "two runs from one seed differ at round 0: all randomness must come from the rng handed in"),
     (WritesOnAct, "inputs", "act changed the context at round 0: inputs must not be written to"),
     (WritesOnLearn, "inputs", "learn changed the context at round 0: inputs must not be written to"),
@@ -446,7 +492,7 @@ BROKEN = [
     ),
     (NegativeBound, "bounds", "bound(1) is -1.0: it must be a number that is 0 or above, or None"),
     (CertificateNone, "bounds", "certificate() is None: it must be a float, NaN where there is none"),
-    (PlainTuple, "decisions", "at round 0 act returned a tuple: it must return a Decision"),
+    (PlainTuple, "decisions", "at round 0 act returned a tuple: it must return a Decision(action, probabilities)"),
     (FloatAction, "decisions", "at round 0 the action is np.float64(2.0): it must be an int or a numpy integer"),
     (OutOfRange, "decisions", "at round 0 the action is 3: it must lie in 0 ... 2"),
     (

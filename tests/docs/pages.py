@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LANGUAGES = ("python", "sh", "toml", "text")
-REASONS = ("it installs", "it is what builds this page")
-"""Why a block may be left out: nothing else is a reason."""
+MARKS = ("file", "needs", "exit")
+FOLDERS = ("", "tutorials", "how-to", "theory", "results", "decisions")
 _PIECE = re.compile(r"^<!-- (?P<mark>[^>]*) -->$|^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,10 +27,15 @@ class Block:
     """The block of text behind it: what it prints."""
 
 
-def runnable_pages() -> list[Path]:
-    """Return the pages written by hand whose code is run: all that have some, but for result pages, notes and proofs."""
-    pages = [DOCS / name for name in ("index.md", "start.md", "glossary.md")]
-    return pages + sorted((DOCS / "tutorials").glob("*.md")) + sorted((DOCS / "how-to").glob("*.md"))
+def all_pages() -> list[Path]:
+    """Return every page written by hand: those of docs, and of the repository's own folder."""
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return pages + [page for folder in FOLDERS for page in sorted((DOCS / folder).glob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    """Return a page's path below docs, or its name where it stands above."""
+    return page.relative_to(DOCS).as_posix() if page.is_relative_to(DOCS) else page.name
 
 
 def blocks(page: Path) -> list[Block]:
@@ -39,16 +44,21 @@ def blocks(page: Path) -> list[Block]:
     Raises
     ------
     ValueError
-        A language that nothing runs, a mark that stands above no block, an output without code, a reason that is none.
+        A language that nothing runs, a mark that stands above no block or says that a block is not run (`not_run.py` does), an
+        output without code.
     """
-    text, name = page.read_text(encoding="utf-8"), page.relative_to(DOCS).as_posix()
+    text, name = page.read_text(encoding="utf-8"), name_of(page)
     found: list[Block] = []
     marks: dict[str, str] = {}
     for piece in _PIECE.finditer(text):
         line = text.count("\n", 0, piece.start()) + 1
         if piece["mark"] is not None:
             key, _, value = piece["mark"].partition(":")
-            if key in ("file", "needs", "not run", "exit"):
+            if key == "not run":
+                raise ValueError(
+                    f"{name}, line {line}: blocks that are not run are named in tests/docs/not_run.py only"
+                )
+            if key in MARKS:
                 marks[key] = value.strip()
             continue
         language = piece["language"]
@@ -59,8 +69,6 @@ def blocks(page: Path) -> list[Block]:
                 raise ValueError(f"{name}, line {line}: an output without the code that prints it")
             found[-1].output = piece["code"]
             continue
-        if "not run" in marks and marks["not run"] not in REASONS:
-            raise ValueError(f"{name}, line {line}: {marks['not run']!r} is no reason to leave a block out")
         if language == "toml" and "file" not in marks:
             raise ValueError(f"{name}, line {line}: a file without its name")
         found.append(Block(name, line, language, piece["code"], marks))

@@ -14,20 +14,34 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from pages import DOCS, ROOT, Block, agrees, blocks, runnable_pages
+from not_run import NOT_RUN, RUN_BY
+from pages import ROOT, Block, agrees, all_pages, blocks, name_of
 
 sys.path.pop(0)
 
 SECONDS = 600
-ELSEWHERE = {"from-table-to-production"}
-"""Pages whose blocks are one script with a server in it: tests/policy/test_tutorial.py runs them."""
-PAGES = [page for page in runnable_pages() if page.stem not in ELSEWHERE and blocks(page)]
+LEFT_OUT = {(entry.page, entry.begins) for entry in NOT_RUN}
+
+
+def to_run(page: Path) -> list[Block]:
+    """Return a page's blocks but for those that the list in `not_run.py` names."""
+    left = [begins for name, begins in LEFT_OUT if name == name_of(page)]
+    return [b for b in blocks(page) if not any(b.code.startswith(begins) for begins in left)]
+
+
+PAGES = [page for page in all_pages() if name_of(page) not in RUN_BY and to_run(page)]
+TABLE = "plan,age,target\n" + "".join(
+    f"{plan},{20 + i % 37},{'yes' if (plan == 'pro') == (i % 37 > 9) else 'no'}\n"
+    for i, plan in enumerate(["pro", "free", "free"] * 60)
+)
+GIVEN = {"README.md": {"my-table.csv": TABLE}, "which-agent.md": {"my-table.csv": TABLE}}
+"""Files that a page takes for the reader's own, by the page that speaks of them."""
 SHELL = f'set -euo pipefail\nbanditlab() {{ "{sys.executable}" -m banditlab "$@"; }}\n'
 
 
 def is_slow(page: Path) -> bool:
     """Return whether a page starts processes or compiles much: those are left to the slow part of the suite."""
-    return any(b.language == "sh" and "not run" not in b.marks for b in blocks(page)) or page.stem in HEAVY
+    return any(b.language == "sh" for b in to_run(page)) or page.stem in HEAVY
 
 
 HEAVY = {"late-feedback", "save-and-load", "sparse-data", "theory-on-one-page", "compare-with-scikit-learn"}
@@ -36,19 +50,16 @@ HEAVY = {"late-feedback", "save-and-load", "sparse-data", "theory-on-one-page", 
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.slow if is_slow(page) else (), id=page.relative_to(DOCS).as_posix())
-        for page in PAGES
-    ],
+    [pytest.param(page, marks=pytest.mark.slow if is_slow(page) else (), id=name_of(page)) for page in PAGES],
 )
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     left_out = []
-    for block in blocks(page):
+    for name, text in GIVEN.get(name_of(page), {}).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for block in to_run(page):
         where = f"{block.page}, line {block.line}"
-        if "not run" in block.marks:
-            continue
         needs = block.marks.get("needs", "")
         if needs and importlib.util.find_spec(needs) is None:
             left_out.append(f"{where}: {needs} is missing")
@@ -107,7 +118,7 @@ def test_the_tutorials_of_the_table_of_contents_have_code() -> None:
     [
         ("```ruby\nputs 1\n```\n", "nothing runs 'ruby'"),
         ("```text\n1\n```\n", "an output without the code that prints it"),
-        ("<!-- not run: no time -->\n```sh\nls\n```\n", "'no time' is no reason to leave a block out"),
+        ("<!-- not run: no time -->\n```sh\nls\n```\n", "blocks that are not run are named in tests/docs/not_run.py"),
         ("```toml\na = 1\n```\n", "a file without its name"),
         ("<!-- file: a.toml -->\n", "stands above no block"),
     ],

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import http.server
+import importlib
 import inspect
 import re
 import sys
+import textwrap
+import threading
+import types
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from docs.make import api, docstrings, gallery
+from docs.make import algorithms, api, chart, docstrings, gallery, measured
+from docs.make.finish import MENDED, finish
 from docs.make.links import dead_links
+from docs.make.outside import check, malformed, outside_links
 from docs.make.plain_math import formula, pieces
+from docs.make.signatures import source_of
 from docs.make.tree import ROOT, _from_top, _without_empty_patterns
 
 sys.path.pop(0)
@@ -66,45 +75,85 @@ def test_prose_is_no_markup() -> None:
     assert docstrings.inline("- 3 apples").startswith("\\- ")
 
 
-def test_every_name_of_the_front_door_has_an_entry_that_says_all() -> None:
-    page, gaps = api.page("banditlab", "The front door"), []
+def lacks(door: Any, name: str) -> list[str]:
+    """Return what the entry of a public name leaves out: what it is, arguments, what comes back, errors, source."""
+    thing = getattr(door, name)
+    thing = getattr(thing, "py_func", thing)
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return []
+    doc, said = docstrings.read(thing), inspect.getdoc(thing) or ""
+    gaps = [] if doc.summary else ["what it is"]
+    gaps += [] if source_of(thing) else ["source"]
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return gaps
+    fields = docstrings.fields(thing) if inspect.isclass(thing) and api.is_record(thing) else {}
+    told = f"{said}\n{door.__doc__ or ''}\n" + "\n".join(name for name, text in fields.items() if text)
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    named = [p.name for p in inspect.signature(thing).parameters.values() if p.kind not in kinds]
+    contract = ("problem", "rng")  # of every player's and environment's constructor
+    gaps += [parameter for parameter in named if parameter not in contract and not re.search(rf"\b{parameter}\b", told)]
+    if inspect.isfunction(thing):
+        back = inspect.signature(thing).return_annotation
+        answers = re.search(r"\b([Rr]eturns?|Yields?|[Ww]rite|Forecast|Compile|Whether)\b", said)
+        if back not in (None, "None") and not answers and f"`{name}`" not in (door.__doc__ or ""):
+            gaps.append("what comes back")
+        raises = any(
+            isinstance(node, ast.Raise) and node.exc
+            for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(thing))))
+        )
+        if raises and not re.search(r"^Raises\n---|Error|\braises?\b", told, re.MULTILINE):
+            gaps.append("errors")
+    elif algorithms.page_of(thing):
+        gaps += [] if "Raises" in doc.sections or not set(named) - {"problem", "rng"} else ["errors"]
+        gaps += [] if "References" in doc.sections or getattr(thing, "reference", "") else ["reference"]
+    else:
+        methods = {name: getattr(member, "__func__", member) for name, member in vars(thing).items()}
+        gaps += [
+            f"{name}()" for name, m in methods.items() if inspect.isfunction(m) and name[0] != "_" and not m.__doc__
+        ]
+    return gaps
+
+
+@pytest.mark.parametrize("door", api.DOORS)
+def test_every_public_name_has_an_entry_that_says_all(door: str) -> None:
+    module = importlib.import_module(door)
+    own = [name for name in api.public_names(module) if api.home_of(getattr(module, name)) == door]
+    assert {name: gaps for name in own if (gaps := lacks(module, name))} == {}
+
+
+def test_the_front_door_says_shapes_units_and_errors_in_sections() -> None:
+    page = api.page("banditlab", "The front door")
     for name in banditlab.__all__:
-        assert f"\n## {name}\n" in page
-        thing = getattr(banditlab, name)
-        said = inspect.getdoc(thing) or ""
         entry = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert "Source: `banditlab/" in entry
-        if inspect.isclass(thing) and issubclass(thing, Exception):
-            continue
-        if re.search(rf"`{name}\.\w+` gives", said):  # nobody calls its constructor
-            continue
-        named = [p.name for p in inspect.signature(thing).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        gaps += [f"{name}: {parameter}" for parameter in named if not re.search(rf"\b{parameter}\b", said)]
-        if inspect.isfunction(thing) and "Raises\n---" not in said:
-            gaps.append(f"{name}: errors")
-    assert gaps == []
+        thing = getattr(banditlab, name)
+        if inspect.isfunction(thing):
+            assert {"Parameters", "Raises"} <= set(docstrings.read(thing).sections), name
 
 
-WITHOUT_A_FIGURE = {
-    "agents/boosted-exploration.md",
-    "agents/stackcb.md",  # its table is docs/results/default-agent.md
-    "forecasters/aioli-direct.md",
-    "forecasters/folklore-direct.md",
-    "forecasters/fourier-folklore.md",
-    "forecasters/kernel-folklore.md",
-    "forecasters/kernel-gaf.md",
-    "weak-learners/forecaster.md",
-    "envs/adversary-v0.md",
-    "envs/gymnasium-v0.md",
-    "envs/sparse-v0.md",
-}
-"""Pages that say that no figure is on record; what is added next brings one."""
+def test_an_entry_that_leaves_something_out_is_noticed() -> None:
+    def silent(shape: int) -> int:
+        raise ValueError(shape)
+
+    def telling(shape: int) -> int:
+        """Return the shape, or raise a ValueError."""
+        raise ValueError(shape)
+
+    class Record(NamedTuple):
+        """What is kept."""
+
+        size: int
+        """In bytes."""
+        unit: str
+
+    door = types.SimpleNamespace(silent=silent, telling=telling, Record=Record, __doc__=None)
+    assert lacks(door, "silent") == ["what it is", "shape", "what comes back", "errors"]
+    assert lacks(door, "telling") == []
+    assert lacks(door, "Record") == ["unit"]
 
 
 @pytest.mark.slow
 def test_every_algorithm_has_its_page() -> None:
-    from docs.make import algorithms
-
     made = algorithms.pages()
     for kind, found in algorithms.built_in().items():
         for id_, cls in found:
@@ -115,10 +164,29 @@ def test_every_algorithm_has_its_page() -> None:
             if kind == "agents":
                 heads = set(re.findall(r"^## (.*)$", page, re.MULTILINE))
                 assert {"Problem", "Update rule", "Cost"} <= heads or cls.group in ("baseline", "reference"), id_
-    without = {
-        name.removeprefix("algorithms/") for name, page in made.items() if "No figure of it is on record" in page
-    }
-    assert without <= WITHOUT_A_FIGURE
+            measured = page.partition("\n## Measured\n")[2].partition("\n## ")[0]
+            assert "<svg" in measured or "](../../images/" in measured, f"{kind} {id_} has no measured figure"
+
+
+def test_a_player_that_no_study_plays_yet_shows_its_counts() -> None:
+    assert "Instructions a round of exploration at K = 10" in measured._counts("exploration")
+    assert measured._counts("new") == ""
+
+
+def test_an_algorithm_without_a_figure_is_refused() -> None:
+    with pytest.raises(ValueError, match="agents new: no figure of it is on record"):
+        measured.figures("agents", "new", None)
+
+
+def test_names_of_lines_stand_in_the_order_of_the_lines() -> None:
+    assert chart.apart([10.0, 11.0, 50.0, 52.0]) == [10.0, 24.0, 50.0, 64.0]
+    drawn = [
+        chart.Line("low", ((1.0, 1.0), (2.0, 1.0)), "mine"),
+        chart.Line("high", ((1.0, 9.0), (2.0, 1.01)), "faint"),
+    ]
+    svg = chart.lines(drawn, "x", "y", "t")
+    assert svg.index(">high<") < svg.index(">low<")
+    assert {">1<", ">2<", ">5<"} <= set(re.findall(r">\d<", svg))
 
 
 def test_every_public_name_is_at_a_door_with_a_page() -> None:
@@ -160,6 +228,92 @@ def test_dead_links_are_found(tmp_path: Path, page: str, line: str) -> None:
     (tmp_path / "other" / "index.html").write_text('<p id="there">here</p>')
     (tmp_path / "index.html").write_text(page)
     assert dead_links(tmp_path) == ([line] if line else [])
+
+
+@pytest.mark.parametrize(
+    ("links", "line"),
+    [
+        (["https://arxiv.org/abs/2110.03960", "https://doi.org/10.1162/153244303321897663", "mailto:a@b.org"], ""),
+        (["http://numpy.org/"], "http://numpy.org/: the scheme must be https"),
+        (["//numpy.org/"], "//numpy.org/: the scheme must be https"),
+        (["https://localhost/x"], "https://localhost/x: this is no address"),
+        (
+            ["https://arxiv.org/2110.03960"],
+            "https://arxiv.org/2110.03960: arXiv's papers are at https://arxiv.org/abs/YYMM.NNNNN",
+        ),
+        (
+            ["https://arxiv.org/abs/2110.396"],
+            "https://arxiv.org/abs/2110.396: arXiv's papers are at https://arxiv.org/abs/YYMM.NNNNN",
+        ),
+        (["https://dx.doi.org/10.1162/1"], "https://dx.doi.org/10.1162/1: a DOI is at https://doi.org/10.NNNN/..."),
+        (
+            ["https://a.org/B", "https://www.a.org/b/"],
+            "https://a.org/B and https://www.a.org/b/ differ in spelling only",
+        ),
+        (
+            ["https://arxiv.org/abs/2110.03960", "https://arxiv.org/pdf/2110.03960v2.pdf"],
+            "https://arxiv.org/abs/2110.03960 and https://arxiv.org/pdf/2110.03960v2.pdf differ in spelling only",
+        ),
+    ],
+)
+def test_the_form_of_links_outside_is_checked(links: list[str], line: str) -> None:
+    assert malformed(links) == ([line] if line else [])
+
+
+def test_arxiv_ids_in_a_text_are_checked() -> None:
+    assert malformed([], "see arXiv:2110.03960v2 and arXiv 1902.08618. But arXiv:21.3 is none") == [
+        "arXiv:21.3 is no arXiv id"
+    ]
+
+
+class _Server(http.server.BaseHTTPRequestHandler):
+    """/here is there, /moved leads to it, /shy refuses HEAD, /closed refuses programs, everything else is gone."""
+
+    def do_HEAD(self) -> None:
+        status = {"/here": 200, "/moved": 301, "/shy": 405, "/closed": 403}.get(self.path, 404)
+        self.send_response(200 if self.path == "/shy" and self.command == "GET" else status)
+        self.send_header("Location", "/here")
+        self.end_headers()
+
+    do_GET = do_HEAD
+
+    def log_message(self, *said: object) -> None:
+        """Say nothing."""
+
+
+def test_links_outside_are_asked_for(tmp_path: Path) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), _Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        words = ["here", "moved", "shy", "closed", "gone"]
+        (tmp_path / "a.html").write_text(
+            "".join(f'<a href="{base}/{word}">x</a>' for word in words) + '<a href="b">y</a>'
+        )
+        links = outside_links(tmp_path)
+        lines, code = check(links, 5.0)
+        alive, _ = check({f"{base}/here": ["a.html", "b.html"]}, 5.0)
+        server.shutdown()
+    assert code == 1
+    assert sorted(line.split()[0] + line.split()[1].removeprefix(base) for line in lines) == [
+        "alive/here",
+        "alive/moved",
+        "alive/shy",
+        "dead/gone",
+        "silent/closed",
+    ]
+    assert alive == [f"alive  {base}/here (200), on a.html and 1 more pages"]
+    lines, code = check({f"{base}/here": ["a.html"]}, 5.0)  # the server is gone, as where there is no network
+    assert code == 2
+    assert "there is no network here" in lines[-1]
+
+
+def test_pages_are_mended_once(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_text("\n".join(MENDED))
+    finish(tmp_path)
+    assert page.read_text() == "\n".join(MENDED.values())
+    finish(tmp_path)
+    assert page.read_text() == "\n".join(MENDED.values())
 
 
 def test_pages_of_the_repository_s_own_folder_keep_their_links() -> None:

@@ -299,3 +299,79 @@ def test_a_built_in_agent_learns_in_a_foreign_package(module: str, name: str, se
     env = GymnasiumEnv(name=name, horizon=600, **settings)
     played = play(env, make_agent("epsilon-greedy-direct", env.problem, seed=0), seed=0)
     assert played.mistakes[-1] < most * 600
+
+
+# --------------------------------------------------------------------------------------------- environments that are none
+
+
+class _Largest(gymnasium.Env[Any, Any]):
+    """Which of three numbers is the largest?"""
+
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (3,))
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.numbers = self.np_random.random(3, dtype=np.float32)
+        return self.numbers, {}
+
+    def step(self, action: Any) -> Any:
+        right = float(action == np.argmax(self.numbers))
+        self.numbers = self.np_random.random(3, dtype=np.float32)
+        return self.numbers, right, False, False, {}
+
+
+class _Old(_Largest):
+    def step(self, action: Any) -> Any:
+        x, bit, ended, _, info = super().step(action)
+        return x, bit, ended, info
+
+
+class _WithoutInfo(_Largest):
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:4], None)
+
+
+class _Bare(_Largest):
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**given)[0]
+
+
+class _Unseeded(_Largest):
+    def reset(self) -> Any:  # type: ignore[override]
+        return super().reset()
+
+
+class _Spoken(_Largest):
+    def step(self, action: Any) -> Any:
+        x, bit, *rest = super().step(action)
+        return (x, str(int(bit)), *rest)
+
+
+STEP = "step must return (observation, reward, terminated, truncated, info)"
+RESET = "reset must take (*, seed=None, options=None) and return (observation, info)"
+
+
+@pytest.mark.parametrize(
+    ("cls", "limit", "message"),
+    [
+        (_Old, None, f"{STEP}, got 4 values"),
+        (_Old, 50, f"{STEP}; Gymnasium cannot read its answer: not enough values to unpack (expected 5, got 4)"),
+        (_WithoutInfo, None, f"{STEP}, info a dict, got None"),
+        (_Bare, None, f"{RESET}, got a ndarray"),
+        (_Unseeded, None, f"{RESET}: _Unseeded.reset() got an unexpected keyword argument 'seed'"),
+        (
+            _Spoken,
+            None,
+            "the reward of round 1 is no finite number: it must be 0 or 1, or a number that right_above parts",
+        ),
+    ],
+)
+def test_what_is_no_environment_of_gymnasium_is_told_what_one_answers(cls: Any, limit: Any, message: str) -> None:
+    name = f"tests/None{cls.__name__}{limit or 0}-v0"
+    gymnasium.register(name, entry_point=cls, max_episode_steps=limit)
+    try:
+        [failed] = [r for r in check_gymnasium(name) if r.status == "failed"][:1]
+    finally:
+        del gymnasium.registry[name]
+    assert failed.reason.endswith(message)

@@ -116,19 +116,20 @@ def _sure(interval: Interval, arena: Arena) -> str:
         return "there is no interval, so nobody knows."
     same = "on the same streams" if arena.paired else "on streams of their own"
     if interval.low > 0:
-        return f"sure at 95 %, the difference is {spread(scaled)} percentage points, {same}."
+        of = f" from {count(interval.n, 'repetition')}" if interval.n else ""
+        return f"sure at 95 %{of}, the difference is {spread(scaled)} percentage points, {same}."
     return f"not sure, it could be nothing: {spread(scaled)} percentage points at 95 %, {same}."
 
 
 def _against(arena: Arena, rows: Sequence[Standing]) -> str:
     said, constant, best = [], constant_share(arena).mean, rows[0].mistakes.mean
     if not math.isnan(constant):
-        said.append(f"always naming the most frequent class is wrong in {share(constant)}")
+        said.append(f"always naming the most frequent class is wrong in {share(constant)}, {_points(constant - best)}")
     model = _model(arena)
     if model is not None:
         said.append(
-            "the best linear model in hindsight, told every label beforehand "
-            f"(the comparator, B = {model[0]}), in {share(model[1])}"
+            "the best logistic model in hindsight, told every label beforehand "
+            f"(the comparator, B = {model[0]}), in {share(model[1])}, {_points(model[1] - best)}"
         )
     if not said:
         return "nothing to compare with; neither the most frequent class nor a comparator was computed."
@@ -137,6 +138,14 @@ def _against(arena: Arena, rows: Sequence[Standing]) -> str:
     if not math.isnan(constant) and best >= constant:
         text += " Nobody here beats the most frequent class: nothing was learnt."
     return text
+
+
+def _points(difference: float) -> str:
+    """Return how many percentage points another has more than the first of the ranking."""
+    if math.isnan(difference):
+        return "the first cannot be compared"
+    points = share(abs(difference)).removesuffix(" %")
+    return f"{points} points {'more' if difference > 0 else 'fewer'} than the first here"
 
 
 def _model(arena: Arena) -> tuple[str, float] | None:
@@ -155,16 +164,16 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
     broken = int((~bounds["holds"]).sum())
     telling = bounds[~bounds["vacuous"] & (bounds["loss"] + bounds["bound"] < arena.results.last_round)]
     rounds = count(arena.results.last_round, "round")
-    what = "log loss" if arena.kind == "label" else "mistakes"
-    said = f"{count(len(bounds), 'setting')} {'has' if len(bounds) == 1 else 'have'} a proved bound on {what}; it is below the "
-    said += f"{rounds} for {len(telling) or 'none'}"
-    said += f", and {broken} {'is' if broken == 1 else 'are'} exceeded" if broken else ", and none is exceeded"
+    what, unit = ("log loss", "nats") if arena.kind == "label" else ("mistakes", "mistakes")
+    said = f"{count(len(bounds), 'setting')} {'has' if len(bounds) == 1 else 'have'} a proved bound on {what}; "
+    said += f"{len(telling) or 'none'} of these bounds {'are' if len(telling) > 1 else 'is'} below the {rounds}, "
+    said += f"{broken or 'none'} {'were' if broken > 1 else 'was'} exceeded"
     if telling.empty:
         return f"{said}. More rounds, fewer classes or a smaller B make bounds that say something."
     best = telling.iloc[int((telling["loss"] + telling["bound"]).argmin())]
     setting = f" ({best['settings']})" if best["settings"] else ""
-    most, has = amount(best["loss"] + best["bound"]), amount(best["measured"])
-    return f"{said}. The sharpest: {best['label']}{setting} is promised at most {most}, and has {has}."
+    most, has = f"{amount(best['loss'] + best['bound'])} {unit}", amount(best["measured"])
+    return f"{said}. The sharpest: {best['label']}{setting} is promised at most {most}, and made {has}."
 
 
 def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> str:
@@ -185,7 +194,8 @@ def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> s
         reasons.append(f"{row.label} {why}")
     said = f"{'; '.join(reasons)}."
     if theory:
-        said += " A theorem holds on the worst stream there is, and pays in random rounds, fewer where rounds are many."
+        said += " A theorem holds on the worst stream there is, and pays for that with random rounds; of more rounds they are"
+        said += " a smaller share."
     return said
 
 
@@ -234,5 +244,5 @@ def _bars(arena: Arena, rows: Sequence[Standing]) -> list[Bar]:
     if not math.isnan(constant):
         bars.append(Bar("most frequent class", constant, share(constant), "constant"))
     if model is not None:
-        bars.append(Bar("best linear model, told all labels", model[1], share(model[1]), "model"))
+        bars.append(Bar("best logistic model, told all labels", model[1], share(model[1]), "model"))
     return sorted(bars, key=lambda bar: bar.share)

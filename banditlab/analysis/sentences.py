@@ -56,7 +56,7 @@ def what_was_run(results: Results, *, warned: bool = True) -> list[str]:
 def the_game(kinds: Sequence[str]) -> str:
     """Return what a round is and what is counted, for somebody who has never seen a report."""
     told = "only whether that was right" if "bit" in kinds else "the right one afterwards"
-    said = f"In every round a player sees a row of numbers, names one of its classes, and is told {told}."
+    said = f"In every round a player sees a row of numbers, says which class it belongs to, and is told {told}."
     if "bit" in kinds and len(set(kinds)) > 1:
         said += " Where it says so, players are told the label, the right class."
     return f"{said} The share of rounds it is wrong in is what counts: the fewer mistakes, the better."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from banditlab.analysis.answers import answer
@@ -32,15 +34,22 @@ def test_a_winner_with_lead_surety_scale_and_those_who_guess(new_folder):
     assert said.winner == "fastcb (γ=0.1)"
     assert said.verdict == "fastcb (γ=0.1) wins: wrong in 8.5 % of 100 rounds (95 % interval 6.4 to 10.6)."
     assert said.lead == "13.5 percentage points fewer mistakes than the next, second."
-    assert said.sure.startswith("sure at 95 %, the difference is ")
+    assert said.sure.startswith("sure at 95 % from 4 repetitions, the difference is ")
     assert said.sure.endswith(" percentage points, on the same streams.")
     assert "told every label beforehand (the comparator, B = 3), in " in said.against
+    scale = [float(part.split(" %")[0]) for part in said.against.split("in ") if part[:1].isdigit()]
+    gaps = re.findall(r"([\d.]+) points (more|fewer) than the first here", said.against)
+    best = 8.5
+    assert [(float(gap), word) for gap, word in gaps] == [
+        (pytest.approx(abs(each - best), abs=0.11), "more" if each > best else "fewer") for each in scale
+    ]
+    assert len(gaps) == len(scale) == 1
     assert said.guessing.startswith(
         "proved plays at random in 97.0 % of the rounds and is promised nothing: its "
         "bound, 4,321 mistakes, is more than the 100 rounds (vacuous); uniform guesses by design, for scale. A theorem holds"
     )
     assert said.promise.startswith(
-        "1 setting has a proved bound on mistakes; it is below the 100 rounds for none, and none is "
+        "1 setting has a proved bound on mistakes; none of these bounds is below the 100 rounds, none was exceeded"
     )
 
 
@@ -57,7 +66,7 @@ def test_a_tie_is_no_winner_and_says_what_is_sure(new_folder):
     )
     assert said.lead == "one makes 40.0 percentage points fewer mistakes than the first player behind the tie, far."
     assert said.sure.startswith(
-        "4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 %, the difference is "
+        "4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 % from 4 repetitions, the difference is "
     )
 
 

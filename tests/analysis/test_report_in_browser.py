@@ -71,8 +71,8 @@ def test_the_first_screen_answers_for_every_environment(page):
         said = " ".join(text.split())
         assert "fastcb (B=1) wins: wrong in 7.5 % of 100 rounds (95 % interval" in said
         assert "percentage points fewer mistakes than the next, exploration(ogd)" in said
-        assert "How sure: sure at 95 %, the difference is" in said
-        assert "the best linear model in hindsight, told every label beforehand (the comparator, B = 3)" in said
+        assert "How sure: sure at 95 % from " in said
+        assert "the best logistic model in hindsight, told every label beforehand (the comparator, B = 3)" in said
         assert bottom <= DESK[1] + 40
     assert page.run("return document.title") != "taken"
 

@@ -116,6 +116,11 @@ class RowArrays:
             x[self.places] = self.scaled(numbers)
         return self._norm.row(x)
 
+    def warm(self) -> None:
+        """Compile what `quick` calls."""
+        if self._compiled:
+            self._bind(np.frombuffer(bytes(8 * (len(self.numeric) + 1)))[1:], np.zeros(self._width))
+
     def _bind(self, numbers: Floats, x: Floats) -> Any:
         from banditlab.numerics.plain_row import fill_row  # imports numba
 

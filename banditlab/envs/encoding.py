@@ -215,6 +215,10 @@ class Encoder:
         x = self._row.quick(row)
         return self._encoded(row) if x is None else x
 
+    def warm(self) -> None:
+        """Compile what `encode` calls, which its first row would have to wait for."""
+        self._row.warm()
+
     def _encoded(self, row: Mapping[str, object]) -> Floats:
         """Return the context (d,) of any row, whatever its values are."""
         arrays = self._row

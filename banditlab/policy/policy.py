@@ -399,6 +399,7 @@ class Policy:
     def warm(self) -> None:
         """Compile what a first decision would have to wait for; nothing of the policy changes."""
         with self._lock:
+            self._encoder.warm()
             self._core.warm()
 
     @contextmanager

@@ -368,6 +368,18 @@ def test_rows_of_plain_values_take_the_short_way_with_every_bit(scaling):
         assert encoder._row.quick(plain | {"age": same}).tobytes() == encoder._row.quick(plain).tobytes()
 
 
+def test_a_warm_encoder_has_its_kernel_and_the_same_numbers():
+    for columns in (["age", "plan"], ["plan"]):
+        frame = table(gaps=False)[columns]
+        encoder = Encoder.fit(frame, scaling="minmax")
+        row = rows_of(frame)[1]
+        cold = encoder.encode(row).tobytes()
+        again = Encoder.from_bytes(encoder.to_bytes())
+        again.warm()
+        assert again._row._fill is not None
+        assert again.encode(row).tobytes() == cold
+
+
 @pytest.mark.parametrize("columns", [[], ["a"]])
 def test_tables_of_no_number_and_of_one_take_the_short_way_too(columns):
     frame = pd.DataFrame({"a": [1.0, 2.0, 0.5], "n": ["u", "v", "u"]})[[*columns, "n"]]

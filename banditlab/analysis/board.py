@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,12 @@ class Columns:
         self.add(name, seats[text])
 
 
-def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[str]) -> Path:
+def write_board(
+    outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[str], notice: Callable[[str], None] = lambda _: None
+) -> Path:
     """Write a board over several results folders, finished or not, and return its path.
 
-    A folder without any finished run is left out, and that is said on the page.
+    A folder without any finished run is left out, and that is said on the page and to `notice`.
 
     Raises
     ------
@@ -79,6 +81,7 @@ def write_board(outs: Sequence[str | os.PathLike[str]], page: str | os.PathLike[
             sweeps.append(load(folder))
         except NothingFinishedError as error:  # a sweep that has only begun
             lacking.append(error)
+            notice(f"left out: {error}")
     if not sweeps:
         raise lacking[0]
     text = board_page(sweeps, [str(error) for error in lacking])

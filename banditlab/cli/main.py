@@ -390,7 +390,7 @@ def board(
     """Write one offline page over many sweeps: overlay, filters, specs compared."""
     from banditlab.analysis.board import write_board
 
-    typer.echo(f"board written: {write_board(outs, out)}")
+    typer.echo(f"board written: {write_board(outs, out, lambda line: typer.echo(line, err=True))}")
 
 
 @app.command()

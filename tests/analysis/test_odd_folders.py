@@ -143,7 +143,9 @@ def test_a_board_leaves_out_a_sweep_that_has_only_begun(new_folder, folder_type,
     folder.write()
     begun.write()
     (begun.out / "results.parquet").unlink()
-    page = write_board([folder.out, begun.out], tmp_path / "board.html").read_text(encoding="utf-8")
+    said = []
+    page = write_board([folder.out, begun.out], tmp_path / "board.html", said.append).read_text(encoding="utf-8")
+    assert said == [f"left out: {begun.out}: no finished runs yet, of 3 in its spec; run it first"]
     assert f"Left out: {begun.out}: no finished runs yet, of 3 in its spec" in page
     with pytest.raises(UsageError, match="no finished runs yet, of 3 in its spec"):
         write_board([begun.out], tmp_path / "board.html")

@@ -129,6 +129,8 @@ def own_state(probe: PlayerProbe) -> None:
         for name, value in vars(base).items()
         if isinstance(value, mutable) and not name.startswith("__")
     }
+    if not shared:
+        return
     before = {name: copy.deepcopy(value) for name, value in shared.items()}
     run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
     for name, value in shared.items():

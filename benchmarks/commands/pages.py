@@ -176,7 +176,7 @@ def _benchopt(place: Path, runs: int) -> Path:
             "stop_val": 10, "idx_rep": seat // 100, "time": rng.uniform(1, 2, runs), "objective_value": rng.random(runs),
         }
     )  # fmt: skip
-    with temp_benchmark() as benchmark, contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.chdir(place), temp_benchmark() as benchmark, contextlib.redirect_stdout(io.StringIO()):
         folder = benchmark.get_output_folder()
         folder.mkdir(parents=True, exist_ok=True)
         table.to_parquet(folder / "many.parquet")

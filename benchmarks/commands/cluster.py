@@ -254,13 +254,64 @@ def compared(truth: Path, out: Path) -> tuple[int, int, int]:
 
 # ---------------------------------------------------------------------------------------------------------- namespaces
 
+MIXED = """
+name = "mixed"
+rounds = 2000
+repetitions = 8
+norm_bounds = [1.0, 3.0]
+[[environment]]
+id = "banditlab/Table-v0"
+path = "my table.csv"
+label = "kind"
+[[environment]]
+id = "banditlab/Adversary-v0"
+[[environment]]
+id = "banditlab/Logistic-v0"
+[[agent]]
+id = "banditron"
+grid = { gamma = [0.05, 0.2] }
+[[agent]]
+id = "own"
+[[agent]]
+id = "uniform"
+"""
+OWN = """
+import numpy as np
+from banditlab.agents import Agent
+from banditlab.problem import Decision
+
+class Own(Agent):
+    id = "own"
+    summary = "what was right last time is played again, else any class"
+    explores = False
+
+    def __init__(self, problem, rng):
+        super().__init__(problem, rng)
+        self.last = None
+
+    def act(self, context):
+        K = self.problem.n_classes
+        if self.last is not None:
+            return Decision(self.last, np.eye(K)[self.last])
+        return Decision(int(self.rng.random() * K), np.full(K, 1 / K))
+
+    def learn(self, context, decision, correct):
+        self.last = decision.action if correct else None
+"""
+
 
 def _namespaces(folder: Path) -> None:
-    """Print whether two workers that share nothing but TCP play what one machine plays, also with a cable cut for 40 s."""
-    folder.mkdir()
-    text = SPEC.format(rounds=100_000, repetitions=60, balls="[1.0]")
-    (folder / "sweep.toml").write_text(text)
-    subprocess.run([*LINE, "-o", "truth", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    """Print whether two workers that share nothing but TCP play what one machine plays, also with a cable cut for 20 s.
+
+    A table, a lab's agent, comparators, an environment that adapts to the player.
+    """
+    (folder / "lab" / "agents").mkdir(parents=True)
+    (folder / "lab" / "agents" / "own.py").write_text(OWN)
+    rows = "".join(f"{i % 7},{i * i % 11},{'xyz'[i * i % 3]}\n" for i in range(500))
+    (folder / "my table.csv").write_text("a,b,kind\n" + rows)
+    (folder / "sweep.toml").write_text(MIXED)
+    play = [*LINE, "--lab", "lab"]
+    subprocess.run([*play, "-o", "truth", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     logs = folder.with_name("logs")
     logs.mkdir()
     rig = Rig(logs, apart=True, hidden=folder)
@@ -268,18 +319,20 @@ def _namespaces(folder: Path) -> None:
         rig.start(2)
         for name, cut in (("undisturbed", False), ("cut", True)):
             begin = time.monotonic()
-            line = [*LINE, "-o", name, "--cluster", rig.address, "--patience", "120"]
+            line = [*play, "-o", name, "--cluster", rig.address, "--patience", "120"]
             driver = subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL)
             if cut:
-                time.sleep(6.0)
+                time.sleep(8.0)
                 rig.cut("w0", off=True)
-                time.sleep(40.0)
+                time.sleep(20.0)
                 rig.cut("w0", off=False)
+                print(f"while the cable was cut the driver {'went on' if driver.poll() is None else 'came to its end'}")
             code = driver.wait(HANG)
             lost, doubled, differ = compared(folder / "truth", folder / name)
+            runs = pd.read_parquet(folder / name / "results.parquet", columns=["run_id"])["run_id"].nunique()
             print(
-                f"namespaces, {name}: exit code {code} after {time.monotonic() - begin:.0f} s, {lost} rows lost, {doubled} "
-                f"doubled, {differ} different",
+                f"namespaces, {name}: exit code {code} after {time.monotonic() - begin:.0f} s, {runs} runs, {lost} rows lost, "
+                f"{doubled} doubled, {differ} different",
                 flush=True,
             )
     finally:

@@ -157,6 +157,7 @@ def load(out: str | os.PathLike[str]) -> Results:
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
+    runs = runs.copy()  # in few blocks: with a hundred, each column that a notebook adds makes pandas warn
     done = set(runs["run_id"])
     streams = set(plan.get("streams", []))
     failures = [failure for failure in read_failures(out, set(wanted) | streams) if failure.run_id not in done]

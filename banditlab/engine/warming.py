@@ -17,7 +17,7 @@ from banditlab.engine.runner import play
 from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import current_folder
 from banditlab.numerics.private_folders import make_private
-from banditlab.results.system import hold
+from banditlab.results.system import hold, release
 
 ROUNDS = 64
 """Rounds that are played to see how long a run takes."""
@@ -94,7 +94,7 @@ def one_compiler(key: str) -> Iterator[None]:
             try:
                 make_private(file.parent)
                 if lock := hold(file):
-                    held.enter_context(lock)
+                    held.callback(release, lock)
                     break
             except (OSError, UsageError):
                 break

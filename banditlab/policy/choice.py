@@ -65,7 +65,7 @@ def _is_unicode(text: str) -> bool:
 
 
 class Choice:
-    """A policy's answer to one row.
+    """A policy's answer to one row, made by the policy from the distribution p (K,) that its agent played from.
 
     Attributes
     ----------

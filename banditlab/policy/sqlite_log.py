@@ -12,7 +12,7 @@ from typing import Any
 from banditlab.errors import LogError, UsageError
 from banditlab.policy.sql_log import TABLES, SQLLog
 from banditlab.policy.wal import refuse_damaged
-from banditlab.results.system import hold
+from banditlab.results.system import hold, release
 
 APPLICATION = 0x62616E64
 """SQLite's application id of a log, "band": a file of somebody else's is not written to."""
@@ -50,7 +50,7 @@ class SQLiteLog(SQLLog):
             refuse_damaged(file)
             self._connect()
         except BaseException:
-            self._lock.close()
+            release(self._lock)
             raise
 
     def _connect(self) -> None:
@@ -118,7 +118,7 @@ class SQLiteLog(SQLLog):
             with self.reading():
                 self._db.close()
         finally:
-            self._lock.close()
+            release(self._lock)
 
 
 def _file_at(place: str) -> tuple[int, int] | None:

@@ -55,12 +55,11 @@ def locked(file: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            opened.seek(0)
-            msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
+            _unlock(opened)
 
 
 def hold(file: Path) -> BinaryIO | None:
-    """Return the open file, which is made if need be, with its lock held until it is closed; None where another has it.
+    """Return the open file, which is made if need be, with its lock held until `release`; None where another has it.
 
     Raises
     ------
@@ -83,6 +82,19 @@ def hold(file: Path) -> BinaryIO | None:
             return None
         raise UsageError(f"{file}: the file system gives no lock ({error.strerror})") from None
     return opened
+
+
+def release(held: BinaryIO) -> None:
+    """Give back a lock that `hold` gave, and close its file. A process that ends gives it back as well."""
+    if not held.closed:
+        _unlock(held)
+        held.close()
+
+
+def _unlock(opened: BinaryIO) -> None:
+    if fcntl is None:  # elsewhere closing does it
+        opened.seek(0)
+        msvcrt.locking(opened.fileno(), msvcrt.LK_UNLCK, 1)
 
 
 def make_readable(number: int) -> None:

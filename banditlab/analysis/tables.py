@@ -157,7 +157,6 @@ def load(out: str | os.PathLike[str]) -> Results:
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
-    runs = runs.copy()  # in few blocks: with a hundred, each column that a notebook adds makes pandas warn
     done = set(runs["run_id"])
     streams = set(plan.get("streams", []))
     failures = [failure for failure in read_failures(out, set(wanted) | streams) if failure.run_id not in done]
@@ -172,7 +171,8 @@ def load(out: str | os.PathLike[str]) -> Results:
 
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose texts are Python's: a report takes thousands of small groups, which Arrow's texts make slow."""
-    return frame.astype({name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)})
+    texts = {name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)}
+    return frame.astype(texts).copy()  # in few blocks: from a hundred on, each column that is added makes pandas warn
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:

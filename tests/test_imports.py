@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,34 @@ def private_elsewhere(file: Path, modules: set[str]) -> set[str]:
         hidden = [i for i, part in enumerate(parts) if part.startswith("_") and not part.startswith("__")]
         if hidden and tuple(parts[: hidden[0]]) != own[: hidden[0]]:
             found.add(module)
+    return found
+
+
+BROUGHT = {"nbformat", "sklearn", "markupsafe", "rich", "llvmlite", "matplotlib", "click"}
+"""Names that dependencies bring under another name than their own."""
+
+
+def test_types_are_checked_where_the_extras_are_not() -> None:
+    """What is neither a dependency nor an extra of contributors is named to mypy as perhaps missing."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    there = project["project"]["dependencies"] + extras["test"] + extras["lint"]
+    known = BROUGHT | {re.split(r"[^A-Za-z0-9-]", need)[0].replace("-", "_") for need in there}
+    missing = {name.removesuffix(".*") for name in project["tool"]["mypy"]["overrides"][0]["module"]}
+    imported = {node_name for file in files() for node_name in top_names(file)}
+    others = imported - known - set(sys.stdlib_module_names) - {"banditlab"}
+    assert others - missing == set()
+    assert {"dask", "distributed", "river"} <= others  # they are found inside functions, too
+
+
+def top_names(file: Path) -> set[str]:
+    """Return the first parts of all absolute imports of a file, at whatever depth."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.split(".")[0])
     return found
 
 

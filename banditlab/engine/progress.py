@@ -23,6 +23,11 @@ class Kind:
     seconds: float = 0.0
     """Core-seconds that those that are done took."""
 
+    @property
+    def mean(self) -> float:
+        """Core-seconds that one takes: those that are done on average, as estimated before."""
+        return self.seconds / self.done if self.done else self.cost
+
 
 @dataclass
 class Progress:
@@ -89,7 +94,9 @@ class Progress:
         done, ahead = self.core_seconds, self._core_seconds_ahead()
         if done < 0.05 * ahead:
             return None
-        under_way = 0.5 * min(self.jobs * TASK_SECONDS, ahead)  # tasks in work are half done on average
+        # Tasks in work are half done on average; one is as long as a run of a kind that is still to be played.
+        longest = max((kind.mean for kind in self.kinds.values() if kind.done < kind.runs), default=0.0)
+        under_way = 0.5 * min(self.jobs * max(TASK_SECONDS, longest), ahead)
         share = 1.0 / self.jobs
         if self.settled is not None and (counted := done - self.settled[1]) > 0:
             share = max(share, (time.perf_counter() - self.settled[0]) / (counted + under_way))

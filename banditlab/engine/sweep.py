@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -210,15 +209,14 @@ class _Round:
 
     def play(self, missing: list[Run], streams: list[Run]) -> None:
         """Have everything played."""
-        self.first = {kind_of_run(run): run for run in missing}
-        many = Counter(kind_of_run(run) for run in missing)
-        self.progress.kinds = {kind: Kind(0.0, runs) for kind, runs in many.items()}
-        cold = self._cold(missing)
-        self.waiting = {kind: [] for kind in cold}
-        ready = [run for run in missing if kind_of_run(run) not in cold]
+        by_kind: dict[str, list[Run]] = {}
         for run in missing:
-            if (kind := kind_of_run(run)) in cold:
-                self.waiting[kind].append(run)
+            by_kind.setdefault(kind_of_run(run), []).append(run)
+        self.first = {kind: runs[0] for kind, runs in by_kind.items()}
+        self.progress.kinds = {kind: Kind(0.0, len(runs)) for kind, runs in by_kind.items()}
+        cold = self._cold()
+        self.waiting = {kind: by_kind[kind] for kind in cold}
+        ready = [run for kind, runs in by_kind.items() if kind not in cold for run in runs]
         # A stream too long to be kept is drawn once for many players: all of them are waited for.
         self.together = bool(cold) and bool(long_streams([run for run in missing if not run.foreign]))
         self.costs |= {} if self.executor.remote else warm_up(ready, self.progress, self.tell)
@@ -234,14 +232,14 @@ class _Round:
         for outcomes, of in self.executor.completed():
             self._take(outcomes, of)
 
-    def _cold(self, missing: list[Run]) -> dict[str, Run]:
+    def _cold(self) -> dict[str, Run]:
         """Return a run of each kind that the workers compile, by kind."""
-        kinds = {kind_of_run(run): run for run in reversed(missing) if not run.foreign}
+        kinds = {kind: run for kind, run in self.first.items() if not run.foreign}
         if self.executor.remote:
-            return dict(reversed(kinds.items()))
+            return kinds
         if self.executor.jobs == 1:
             return {}
-        return {kind: run for kind, run in reversed(kinds.items()) if is_cold(run)}
+        return {kind: run for kind, run in kinds.items() if is_cold(run)}
 
     def _take(self, outcomes: list[Outcome], task: Task | None) -> None:
         progress = self.progress

@@ -145,6 +145,8 @@ def _points(difference: float) -> str:
     if math.isnan(difference):
         return "the first cannot be compared"
     points = share(abs(difference)).removesuffix(" %")
+    if float(points) == 0:
+        return "the same as the first here"
     return f"{points} points {'more' if difference > 0 else 'fewer'} than the first here"
 
 
@@ -164,7 +166,7 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
     broken = int((~bounds["holds"]).sum())
     telling = bounds[~bounds["vacuous"] & (bounds["loss"] + bounds["bound"] < arena.results.last_round)]
     rounds = count(arena.results.last_round, "round")
-    what, unit = ("log loss", "nats") if arena.kind == "label" else ("mistakes", "mistakes")
+    what = "log loss" if arena.kind == "label" else "mistakes"
     said = f"{count(len(bounds), 'setting')} {'has' if len(bounds) == 1 else 'have'} a proved bound on {what}; "
     said += f"{len(telling) or 'none'} of these bounds {'are' if len(telling) > 1 else 'is'} below the {rounds}, "
     said += f"{broken or 'none'} {'were' if broken > 1 else 'was'} exceeded"
@@ -172,8 +174,9 @@ def _promise(arena: Arena, bounds: pd.DataFrame) -> str:
         return f"{said}. More rounds, fewer classes or a smaller B make bounds that say something."
     best = telling.iloc[int((telling["loss"] + telling["bound"]).argmin())]
     setting = f" ({best['settings']})" if best["settings"] else ""
+    unit = best["unit"] if arena.kind == "label" else "mistakes"
     most, has = f"{amount(best['loss'] + best['bound'])} {unit}", amount(best["measured"])
-    return f"{said}. The sharpest: {best['label']}{setting} is promised at most {most}, and made {has}."
+    return f"{said}. The sharpest: {best['label']}{setting} is promised at most {most}; {has} were measured."
 
 
 def _guessing(arena: Arena, rows: Sequence[Standing], bounds: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from banditlab.analysis.answers import answer
+from banditlab.analysis.answers import _points, answer
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.sentences import the_game
 from banditlab.analysis.summary import standings
@@ -68,6 +68,27 @@ def test_a_tie_is_no_winner_and_says_what_is_sure(new_folder):
     assert said.sure.startswith(
         "4 repetitions do not tell the tied ones apart. The lead on far: sure at 95 % from 4 repetitions, the difference is "
     )
+
+
+def test_the_sharpest_promise_stands_beside_what_was_measured(new_folder):
+    folder = new_folder()
+    for r in range(2):
+        folder.add_comparator(r, 3.0, 30.0)
+        folder.add_run("proved", r, 21.0, bound=14.0, bound_unit="nats")
+        folder.add_run("looser", r, 20.0, bound=19.0, bound_unit="nats")
+    folder.groups = {"proved": "theory", "looser": "theory"}
+    said = answers_of(folder).promise
+    assert said.startswith(
+        "2 settings have a proved bound on mistakes; 2 of these bounds are below the 100 rounds, none was"
+    )
+    assert said.endswith(" The sharpest: proved is promised at most 44.0 mistakes; 21.0 were measured.")
+
+
+def test_what_is_as_good_as_the_first_is_neither_more_nor_fewer():
+    assert _points(0.0004) == _points(-0.0004) == "the same as the first here"
+    assert _points(0.0006) == "0.1 points more than the first here"
+    assert _points(-0.0006) == "0.1 points fewer than the first here"
+    assert _points(float("nan")) == "the first cannot be compared"
 
 
 @pytest.mark.parametrize("players", [1, 2])

@@ -62,3 +62,4 @@ def test_a_server_that_is_gone_is_said(browser, new_folder):
     browser.open(page.url, (1400, 900))
     page.close()
     wait_for(browser, "Nothing answers any more")
+    assert not browser.run("return document.getElementById('gone').classList.contains('hide')")

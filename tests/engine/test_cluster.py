@@ -420,7 +420,7 @@ def idle(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[C
         close = staticmethod(lambda: None)
         restored = staticmethod(lambda: Nobody.client)
 
-    monkeypatch.setattr(cluster_module, "_Link", lambda *_: Nobody())
+    monkeypatch.setattr(cluster_module, "Link", lambda *_: Nobody())
     monkeypatch.setattr(Cluster, "_wait_for_the_first", lambda self: None)
     store = Store(tmp_path / "idle")
     task = Task(str(store.folder), (), tuple(small(norm_bounds=[]).plan.runs[:3]))

@@ -144,9 +144,9 @@ def _points(difference: float) -> str:
     """Return how many percentage points another has more than the first of the ranking."""
     if math.isnan(difference):
         return "the first cannot be compared"
-    points = share(abs(difference)).removesuffix(" %")
-    if float(points) == 0:
+    if round(100 * abs(difference), 1) == 0:
         return "the same as the first here"
+    points = share(abs(difference)).removesuffix(" %")
     return f"{points} points {'more' if difference > 0 else 'fewer'} than the first here"
 
 

@@ -88,6 +88,7 @@ def test_what_is_as_good_as_the_first_is_neither_more_nor_fewer():
     assert _points(0.0004) == _points(-0.0004) == "the same as the first here"
     assert _points(0.0006) == "0.1 points more than the first here"
     assert _points(-0.0006) == "0.1 points fewer than the first here"
+    assert _points(5e12) == "500,000,000,000,000.0 points more than the first here"
     assert _points(float("nan")) == "the first cannot be compared"
 
 

@@ -176,15 +176,15 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     # workers that are half done are 2; and the tables.
     progress.runs_done, progress.kinds["one"].done, progress.kinds["one"].seconds, progress.jobs = 10, 10, 20.0, 2
     assert left_of(progress) == "about 140 s left"
-    # of the other kind that was wrong
+    # of the other kind that was wrong; a task of it takes 3 s
     progress.runs_done, progress.kinds["other"].done, progress.kinds["other"].seconds = 11, 1, 3.0
-    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 - 3) / 2 + 100 * TABLES_SECONDS)} s left"
     progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
-    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 2) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 3) / 2 + 100 * TABLES_SECONDS)} s left"
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
     progress.settled = time.perf_counter() - 60.0, 10.0
-    share = 60 / (23.0 + 2)
-    assert left_of(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 2) + 100 * TABLES_SECONDS)} s left"
+    share = 60 / (23.0 + 3)
+    assert left_of(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 3) + 100 * TABLES_SECONDS)} s left"
     progress.runs_done = 10
     assert done_of(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2

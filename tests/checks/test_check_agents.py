@@ -53,6 +53,10 @@ def outcome(subject: Any, name: str, **settings: Any) -> CheckResult:
     return check.result()
 
 
+def test_rare_randomness_of_its_own_is_seen_every_time() -> None:
+    assert [outcome(RarelyByItself, "seeds", gamma=0.02).status for _ in range(8)] == ["failed"] * 8
+
+
 def test_a_good_agent_passes() -> None:
     results = run_checks(Good)
     assert [(r.name, r.reason) for r in results if r.status == "failed"] == []
@@ -149,6 +153,15 @@ class GlobalDraws(Good):
     def act(self, context: Any) -> Decision:
         self.state["W"] += 1e-3 * np.random.standard_normal(self.state["W"].shape)  # noqa: NPY002
         return super().act(context)
+
+
+class RarelyByItself(Good):
+    """Draws from a generator of its own; with a small gamma that is rarely seen."""
+
+    def act(self, context: Any) -> Decision:
+        p = self.probabilities(context)
+        u = np.random.default_rng().random(2)
+        return Decision(min(int(np.searchsorted(np.cumsum(p), u[1], "right")), len(p) - 1), p, bool(u[0] < self.gamma))
 
 
 class WritesOnAct(Good):

@@ -196,39 +196,49 @@ def test_a_table_that_names_a_wrong_module_is_found_out(monkeypatch: pytest.Monk
 MAKE = "print(gymnasium.make('banditlab/Digits-v0', horizon=3).unwrapped.problem.n_classes)"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import banditlab.envs; import gymnasium",
-        "import gymnasium; import banditlab.envs",
-        "from banditlab.envs import Digits; import gymnasium",
-        "import banditlab.envs, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium",
-        "import banditlab.envs, gymnasium, importlib; importlib.reload(banditlab.envs); importlib.reload(gymnasium)",
+ORDERS = {
+    "before": "import banditlab.envs; import gymnasium",
+    "after": "import gymnasium; import banditlab.envs",
+    "a class first": "from banditlab.envs import Digits; import gymnasium",
+    "looked for only": (
+        "import banditlab.envs, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium"
+    ),
+    "reloaded": (
+        "import banditlab.envs, gymnasium, importlib; importlib.reload(banditlab.envs); importlib.reload(gymnasium)"
+    ),
+    "in a thread": (
         "import banditlab.envs, threading\n"
-        "t = threading.Thread(target=__import__, args=['gymnasium']); t.start(); t.join(); import gymnasium",
+        "t = threading.Thread(target=__import__, args=['gymnasium']); t.start(); t.join(); import gymnasium"
+    ),
+    "forgotten": (
         "import banditlab.envs, gymnasium, sys\n"
         "for name in [n for n in sys.modules if n.split('.')[0] == 'gymnasium']: del sys.modules[name]\n"
-        "import gymnasium",
-        "import sys; sys.modules['gymnasium'] = None; import banditlab.envs; del sys.modules['gymnasium']; import gymnasium",
+        "import gymnasium"
+    ),
+    "forbidden at first": (
+        "import sys; sys.modules['gymnasium'] = None; import banditlab.envs; del sys.modules['gymnasium']; import gymnasium"
+    ),
+    "failed at first": (
         "import banditlab.envs, sys; sys.modules['gymnasium.core'] = None\n"
         "try: import gymnasium\n"
         "except ImportError: del sys.modules['gymnasium.core']; import gymnasium\n"
-        "else: raise SystemExit('the first import did not fail')",
+        "else: raise SystemExit('the first import did not fail')"
+    ),
+    "lazily": (
         "import banditlab.envs, importlib.util, sys; spec = importlib.util.find_spec('gymnasium')\n"
         "spec.loader = importlib.util.LazyLoader(spec.loader); gymnasium = importlib.util.module_from_spec(spec)\n"
-        "sys.modules['gymnasium'] = gymnasium; spec.loader.exec_module(gymnasium)",
-    ],
-    ids=[
-        "before",
-        "after",
-        "a class first",
-        "looked for only",
-        "reloaded",
-        "in a thread",
-        "forgotten",
-        "forbidden at first",
-        "failed at first",
-        "lazily",
+        "sys.modules['gymnasium'] = gymnasium; spec.loader.exec_module(gymnasium)"
+    ),
+}
+"""How the two may be imported, each in a process of its own; the usual ones first."""
+USUAL = 2
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, id=name, marks=() if i < USUAL else pytest.mark.slow)
+        for i, (name, code) in enumerate(ORDERS.items())
     ],
 )
 def test_environments_are_known_to_gymnasium(code: str) -> None:

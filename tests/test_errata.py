@@ -35,6 +35,7 @@ def printed() -> list[str]:
     return outputs
 
 
+@pytest.mark.slow  # some examples play a hundred thousand rounds
 @pytest.mark.parametrize("i", range(len(BLOCK.findall(PAGE))))
 def test_an_example_prints_what_stands_below_it(printed: list[str], i: int) -> None:
     code, stated = BLOCK.findall(PAGE)[i]

@@ -103,7 +103,9 @@ def test_the_exploration_reduction_passes_around_every_forecaster(forecaster: st
         assert_all_pass(check_id("exploration", forecaster=forecaster), forecaster)
 
 
-@pytest.mark.parametrize("id_", ids("forecasters"))
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_ == "aioli-direct" else id_ for id_ in ids("forecasters")]
+)
 def test_every_forecaster_passes(id_: str) -> None:
     assert_all_pass(check_id(id_), id_)
 

@@ -272,6 +272,7 @@ def badly_scaled(draws: int):
         yield collapse(rng.standard_normal((5, 5)) * 10.0 ** (-1.5 * np.arange(5)), rng.integers(0, 10, 5), 10)
 
 
+@pytest.mark.slow
 def test_badly_scaled_features_converge():
     """The first of them and the tenth stood still at gaps of 2e-4 and 4e-4 after 500 rounds, and raised."""
     hard = [problem for i, problem in enumerate(badly_scaled(10)) if i in (0, 9)]

@@ -43,6 +43,7 @@ def plans() -> dict[str, dict[str, Any]]:
     return dict(json.loads(out.stdout))
 
 
+@pytest.mark.slow  # all runs of all specs are planned
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_spec_is_a_sweep_without_skips(plans: dict[str, dict[str, Any]], spec: str) -> None:
     for module in LIBRARIES if spec in PEERS else ():
@@ -51,5 +52,6 @@ def test_a_spec_is_a_sweep_without_skips(plans: dict[str, dict[str, Any]], spec:
     assert plans[spec]["runs"] > 0
 
 
+@pytest.mark.slow
 def test_the_labs_own_are_used(plans: dict[str, dict[str, Any]]) -> None:
     assert ["lab/Drift-v0", "lab-linucb"] in plans["lab.toml"]["players"]

@@ -149,6 +149,7 @@ print(*trace.action)
 """
 
 
+@pytest.mark.slow
 def test_an_edited_lab_kernel_is_played_as_it_is_now(tmp_path: Path) -> None:
     """The compiled loop stands in the package's file, which has not changed: only its name can tell the cache."""
     file = tmp_path / "constant.py"

@@ -222,6 +222,7 @@ print(sum(add.stats.cache_hits.values()), sum(add.stats.cache_misses.values()))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_at_once_leave_everything_for_the_third(tmp_path: Path) -> None:
     """They begin at opposite ends and meet; the third compiles nothing."""
     (tmp_path / "kernel_module.py").write_text(MODULE)

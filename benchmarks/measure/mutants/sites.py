@@ -6,8 +6,8 @@ Left alone are annotations, texts, `__all__`, and what is not run but by a type 
 from __future__ import annotations
 
 import ast
+import bisect
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,9 +54,8 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        """The folder of the package that the file stands in, "top" for a module of the package itself."""
-        parts = Path(self.path).parts
-        return parts[1] if len(parts) > 2 else "top"
+        """See `room_of`."""
+        return room_of(self.path)
 
     def applied(self, source: bytes) -> bytes:
         """Return the source with the change made."""
@@ -65,11 +64,17 @@ class Mutant:
         return source[: self.start] + self.after.encode() + source[self.start + len(before) :]
 
 
+def room_of(path: str) -> str:
+    """Return the folder of the package that a file stands in, "top" for a module of the package itself."""
+    parts = Path(path).parts
+    return parts[1] if len(parts) > 2 else "top"
+
+
 def drawn(root: Path, sample: int, seed: int, rooms: tuple[str, ...] = ()) -> list[Mutant]:
     """Return so many mutants of the package below `root`, drawn without replacement from all sites of those rooms."""
     files = sorted(path.relative_to(root).as_posix() for path in (root / "banditlab").rglob("*.py"))
-    every = [mutant for path in files for mutant in mutants_of(path, (root / path).read_bytes())]
-    every = [mutant for mutant in every if not rooms or mutant.room in rooms]
+    asked = [path for path in files if not rooms or room_of(path) in rooms]
+    every = [mutant for path in asked for mutant in mutants_of(path, (root / path).read_bytes())]
     return random.Random(seed).sample(every, min(sample, len(every)))
 
 
@@ -105,7 +110,7 @@ class _Finder(ast.NodeVisitor):
         return self.at(node.end_lineno, node.end_col_offset)
 
     def add(self, start: int, kind: str, before: str, after: str) -> None:
-        line = self.source.count(b"\n", 0, start) + 1
+        line = bisect.bisect_right(self.starts, start)
         self.found.append((start, line, kind, before, after))
 
     def between(self, left: ast.expr, right: ast.expr, operator: ast.AST, kind: str) -> None:
@@ -192,8 +197,3 @@ def _token(source: bytes, start: int, end: int, token: str) -> int:
             return place
         place += 1
     return -1
-
-
-def rooms_of(mutants: list[Mutant]) -> Iterator[str]:
-    """Yield the rooms that mutants stand in, once each, by name."""
-    yield from sorted({mutant.room for mutant in mutants})

@@ -32,7 +32,7 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
         place = root / each
         own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    every = sorted((root / "tests").rglob("test_*.py"))
+    every = _tests(root)
     near = [test for test in every if stem in test.stem or _names(test, module)]
     if len(near) > 8:  # a module that everything names: its own room's tests will do
         near = [test for test in near if test in own] or near[:8]
@@ -97,7 +97,16 @@ def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
     return graph, ids
 
 
-@cache
 def _names(test: Path, module: str) -> bool:
-    text = test.read_text("utf-8")
+    text = _text(test)
     return f"from {module} import" in text or f"import {module}\n" in text
+
+
+@cache
+def _tests(root: Path) -> list[Path]:
+    return sorted((root / "tests").rglob("test_*.py"))
+
+
+@cache
+def _text(test: Path) -> str:
+    return test.read_text("utf-8")

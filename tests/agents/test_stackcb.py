@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.stackcb import CHANGES, EPOCH, LINEAR, ROUNDS, THRESHOLD, StackCB
-from banditlab.agents.stacked.views import BANDWIDTHS, measure, see_views, unseen
+from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, learn_stack, reset, stack
+from banditlab.agents.stacked.stackcb import CHANGES, EPOCH, FLOOR, LINEAR, ROUNDS, THRESHOLD, WEAKER, StackCB
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, measure, see_views, unseen
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -34,19 +35,21 @@ class Slow:
 
     def __init__(self, agent):
         self.agent, self.K, self.d = agent, agent.problem.n_classes, agent.problem.n_features
+        self.one = agent.complement and self.K == 2
         n_blocks, groups, d, _ = agent.state.W.shape
         self.W = agent.state.W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
-        self.regularizations = [agent.regularization, 10 * agent.regularization] * 2
+        self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
         self.regularizations += [agent.fourier_regularization] * n_blocks
         self.rounds, self.scale, self.G, self.clean = [], None, 0.0, 0
         self.forget()
 
     def forget(self):
-        sizes = [self.d + 1] * LINEAR + [self.agent.features] * len(self.W)
+        sizes = [self.d + 1] * LINEAR + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b = [[np.zeros(m) for _ in range(self.K)] for m in sizes]
         E = len(sizes)
-        self.theta, self.S = np.append(np.full(E, 1 / E), 0.0), 3.0 * np.eye(E + 1)
+        self.theta, self.losses = np.append(np.full(E, 1 / E), 0.0), np.zeros(2)
+        self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -58,20 +61,43 @@ class Slow:
         V = np.array([self.standardised(x) for x in X[::-1]])
         median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
         self.median = median if median > 0 else 1.0
+        self.quantiles = np.sort(X, axis=0)[np.arange(QUANTILES) * (len(X) - 1) // (QUANTILES - 1)]
+        ranks = np.array([self.ranks(x) for x in X[::-1]])
+        self.rank_scale = (ranks.mean(axis=0), np.where(varies, 1 / np.where(varies, ranks.std(axis=0), 1.0), 0.0))
+        V = np.array([self.ranked(x) for x in X[::-1]])
+        median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
+        self.median_of_ranks = median if median > 0 else 1.0
+
+    def ranks(self, x):
+        """Each x_j's place: a line through (quantile, its mean number among equal ones), 0 and 17 beyond."""
+        places = []
+        for q, v in zip(self.quantiles.T, x, strict=True):
+            levels = np.unique(q)
+            middles = [np.mean(np.flatnonzero(q == level)) + 0.5 for level in levels]
+            edges = [np.flatnonzero(q == level)[[0, -1]] + 0.5 for level in levels]
+            if v in levels or v < q[0] or v > q[-1]:
+                places.append(np.interp(v, levels, middles, left=0.0, right=QUANTILES))
+            else:
+                i = np.searchsorted(levels, v)
+                places.append(np.interp(v, levels[i - 1 : i + 1], [edges[i - 1][1], edges[i][0]]))
+        return np.array(places)
+
+    def ranked(self, x):
+        return np.clip((self.ranks(x) - self.rank_scale[0]) * self.rank_scale[1], -3, 3)
 
     def standardised(self, x):
         return np.clip((x - self.scale[0]) * self.scale[1], -3, 3)
 
     def views(self, x):
-        v = by_range = np.zeros(self.d)
-        root, median = 1.0, 1.0
+        v = by_range = ranks = np.zeros(self.d)
+        root, median, of_ranks = 1.0, 1.0, 1.0
         if self.scale is not None:
             v, by_range = self.standardised(x), np.clip((x - self.scale[2]) * self.scale[3], -1, 2)
-            root, median = self.scale[4], self.median
+            root, median, ranks, of_ranks = self.scale[4], self.median, self.ranked(x), self.median_of_ranks
         linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root, 0.5)] * 2
         blocks = []
-        for W in self.W:
-            turns, F = W @ v / median, len(W)
+        for b, W in enumerate(self.W):
+            turns, F = W @ (ranks / of_ranks if BANDWIDTHS[b // 2 % 4][2] else v / median), len(W)
             view = np.append(np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)) / math.sqrt(F)
             view[-1] = 0.5
             blocks.append(view)
@@ -88,15 +114,18 @@ class Slow:
 
     def probabilities(self, x):
         views, K, n = self.views(x), self.K, len(self.rounds) + 1
-        zeta = np.array([self.theta @ np.append(self.margins(views, k), 1.0) for k in range(K)])
+        zeta = np.array([self.theta @ np.append(self.margins(views, k), 1.0) for k in range(1 if self.one else K)])
+        zeta = np.append(zeta, -zeta) if self.one else zeta
         wrong, best = expit(-zeta), int(np.argmax(zeta))
-        g = self.agent.sharpness * (K - 1) * n**self.agent.growth
-        p = np.maximum(wrong[best] / (K * wrong[best] + g * (wrong - wrong[best])), 1 / (K * n))
+        g = 1e9 if self.one else self.agent.sharpness * (K - 1) * n**self.agent.growth
+        p = np.maximum(wrong[best] / (K * wrong[best] + g * (wrong - wrong[best])), 1 / (K * (n + FLOOR)))
         p[best] = 0.0
         p[best] = 1.0 - p.sum()
         return p
 
     def teach(self, x, k, hit):
+        if self.one and k == 1:  # class 1 is right where class 0 is not
+            return 1 - self.teach(x, 0, not hit)
         views, y = self.views(x), 1 if hit else -1
         z = self.margins(views, k)
         for e, view in enumerate(views):
@@ -104,11 +133,15 @@ class Slow:
             self.A[e][k] = self.A[e][k] + c * np.outer(view, view)
             self.b[e][k] = self.b[e][k] + (c * z[e] - g / 2) * view
         f = np.append(z, 1.0)
-        p = expit(self.theta @ f)
-        v, c = self.S @ f, p * (1 - p)
-        self.theta = self.theta + v * (hit - p) / (1 + c * f @ v)
-        self.S = self.S - c * np.outer(v, v) / (1 + c * f @ v)
-        return p
+        said = expit(self.theta @ f)
+        for i, (theta, S) in enumerate(self.stacks):
+            p = expit(theta @ f)
+            v, c = S @ f, p * (1 - p)
+            self.losses[i] -= math.log(max(LEAST, p if hit else 1 - p))
+            self.stacks[i] = (theta + v * (hit - p) / (1 + c * f @ v), S - c * np.outer(v, v) / (1 + c * f @ v))
+        shares = np.exp(-RATE * (self.losses - self.losses.min()))
+        self.theta = sum(s * theta for s, (theta, _) in zip(shares / shares.sum(), self.stacks, strict=True))
+        return said
 
     def learn(self, x, k, hit):
         r = min(self.teach(x, k, hit), 0.95)
@@ -128,7 +161,11 @@ class Slow:
 
 @pytest.mark.parametrize(
     ("K", "d", "chosen"),
-    [(3, 4, {}), (2, 9, {"blocks": 3, "features": 32, "growth": 0.3, "regularization": 0.1, "virtual_weight": 1.0})],
+    [
+        (3, 4, {}),
+        (2, 9, {"blocks": 3, "features": 32, "regularization": 0.1, "virtual_weight": 1.0}),
+        (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
+    ],
 )
 def test_equals_full_matrices(stream, K, d, chosen):
     """To what float32 leaves of the margins; across six new scales."""
@@ -142,7 +179,7 @@ def test_equals_full_matrices(stream, K, d, chosen):
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
     assert agent.state.counts[EPOCH] == 6
-    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=5e-3)
+    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
 
 
 def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
@@ -164,7 +201,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     K, d = 4, 6
     X, y = stream(K, d, 200, noise=0.2)
     agent = make(K, d, blocks=0, changes=False)
-    other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0)
+    other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0, growth=0.25)
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
         ones[:] = 1.0
@@ -182,7 +219,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
         np.testing.assert_allclose(state.room.margins, theirs.payload[theirs.action], rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(state.room.zeta, theirs.payload, rtol=1e-3, atol=1e-3)
         other.learn(x, theirs, correct)
-    np.testing.assert_array_equal(state.stack.theta, [0.25] * 4 + [0.0])
+    np.testing.assert_allclose(state.stack.theta, [0.25] * 4 + [0.0], atol=1e-15)
 
 
 def test_units_and_zeros_of_columns_do_not_matter(stream):
@@ -205,16 +242,16 @@ def test_units_and_zeros_of_columns_do_not_matter(stream):
 
 
 def test_every_class_keeps_a_share(stream):
-    """p_k >= 1/(K n), n - 1 outcomes learnt: a sum that diverges."""
+    """p_k >= 1/(K (n + 100)), n - 1 outcomes learnt: a sum that diverges."""
     K = 4
     X, _ = stream(K, 3, 300)
     agent = make(K, 3, sharpness=1e9, changes=False)
     for n, x in enumerate(X, start=1):
         decision = agent.act(x)
-        assert decision.probabilities.min() >= (1 - 1e-12) / (K * n)
+        assert decision.probabilities.min() >= (1 - 1e-12) / (K * (n + FLOOR))
         assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
         agent.learn(x, decision, decision.action == 1)
-    assert decision.probabilities[1] == pytest.approx(1 - (K - 1) / (K * n), abs=1e-6)
+    assert decision.probabilities[1] == pytest.approx(1 - (K - 1) / (K * (n + FLOOR)), abs=1e-6)
 
 
 def test_labels_that_change_are_learnt_anew(stream):
@@ -288,12 +325,78 @@ def test_odd_columns(kind):
 
 def test_views_by_hand():
     X = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
-    scale, views = unseen(2), np.full(6, np.nan)
+    scale, views = unseen(2, 4), np.full(6, np.nan)
     measure(scale, X, 0, 4)
-    see_views(scale, np.zeros((0, 2, 2, 8)), as_contexts(np.array([4.0, 6.0])), views)
+    see_views(scale, np.zeros((0, 2, 2, 8)), np.zeros(0, bool), as_contexts(np.array([4.0, 6.0])), views)
     np.testing.assert_allclose(views, [2.0 / math.sqrt(0.5), 0.0, 0.5, 1.5, 0.0, 0.5])
     # the last two rows and the two before them: |0| and |0 - 1|/sd ... the median of {2 - 3, 2 - 1} in units of sd
     assert 1.0 / scale.whole[1] == pytest.approx(1.0 / math.sqrt(0.5))
+
+
+def test_two_classes_share_a_model(stream):
+    """A bit tells the label whichever class was played: the same labels teach the same, and nothing is explored for."""
+    X, y = stream(2, 4, 200, noise=0.2)
+    one, other = make(2, 4), make(2, 4)
+    for x, label in zip(X, y, strict=True):
+        mine, theirs = one.act(x), other.act(x)
+        np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
+        one.learn(x, mine, mine.action == label)
+        flipped = 1 - theirs.action
+        other.learn(x, theirs._replace(action=flipped), flipped == label)
+        np.testing.assert_array_equal(one.state.room.zeta, [one.state.room.zeta[0], -one.state.room.zeta[0]])
+    np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
+    np.testing.assert_array_equal(one.state.stack.theta, other.state.stack.theta)
+    assert one.state.linear.P.shape[1] == 1
+    assert mine.probabilities.min() == pytest.approx(1 / (2 * (200 + FLOOR)))
+
+
+def test_rewards_need_no_complement():
+    """Where both actions mostly fail, only `complement = False` finds the one that fails less."""
+    T, shares, plays = 1500, (0.05, 0.35), {}
+    for complement in (True, False):
+        rng, agent = np.random.default_rng(3), make(2, 1, complement=complement, blocks=2, features=32, changes=False)
+        assert agent.state.linear.P.shape[1] == (1 if complement else 2)
+        played = []
+        for _ in range(T):
+            decision = agent.act(np.ones(1))
+            played.append(decision.action)
+            agent.learn(np.ones(1), decision, bool(rng.random() < shares[decision.action]))
+        plays[complement] = np.mean(played[-T // 2 :])
+    assert plays[False] > 0.9 > plays[True]
+
+
+def test_the_tight_stack_leads_until_the_loose_one_errs_less():
+    """Experts all right, then only the last one right: the share of the log losses' difference, by hand."""
+    rng, made = np.random.default_rng(0), stack(3, PRIORS)
+    for t in range(300):
+        y = float(rng.random() < 0.5)
+        learn_stack(made, np.array([0.3, -0.2, 0.1]) * rng.standard_normal(3) + np.array([0.0, 0.0, 4.0 * y - 2.0]), y)
+        first = 1.0 / (1.0 + math.exp(RATE * (made.loss[0] - made.loss[1])))
+        np.testing.assert_allclose(made.theta, first * made.thetas[0] + (1.0 - first) * made.thetas[1], atol=1e-12)
+        if t == 0:
+            assert first == 0.5
+    assert first > 0.5
+    reset(made)
+    np.testing.assert_allclose(made.theta, [1 / 3, 1 / 3, 1 / 3, 0.0])
+    assert not made.loss.any()
+
+
+def test_ranks_do_not_heed_how_large_an_outlier_is():
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 5, (70, 4)).astype(float), rng.integers(0, 3, 70)
+    X[7] = 10.0
+    traces = []
+    for size in (1.0, 1e6):
+        Z = X.copy()
+        Z[7] *= size
+        agent = make(3, 4, radius=1e8)
+        agent.play_block(Z, y, Trace.empty(70))
+        views = np.zeros(2 * 5 + 8 * 96)
+        see_views(agent.state.scale, agent.state.W, agent.state.by_rank, as_contexts(X[0]), views)
+        traces.append(views[10:].reshape(8, 96))
+    by_rank = agent.state.by_rank
+    np.testing.assert_array_equal(traces[0][by_rank], traces[1][by_rank])
+    assert abs(traces[0][~by_rank] - traces[1][~by_rank]).max() > 0.1
 
 
 def test_frequencies_read_the_share_of_columns_they_say():
@@ -318,6 +421,7 @@ def test_frequencies_read_the_share_of_columns_they_say():
         ("curvature", 0.0),
         ("virtual_weight", -1.0),
         ("changes", "no"),
+        ("complement", "no"),
     ],
 )
 def test_refused_settings(name, value):

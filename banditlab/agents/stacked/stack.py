@@ -1,37 +1,49 @@
-"""One online logistic regression over the margins of N experts, shared by all classes: online Newton for the log loss.
+"""Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
 
-zeta_k = theta'f_k with f_k = (z_1k, ..., z_Nk, 1); theta starts at the mean of the experts, its covariance at `PRIOR` I.
-After class a was played, y = 1 if it was right and p = sigmoid(zeta_a): v = S f_a, c = p (1 - p),
-theta += v (y - p) / (1 + c f_a'v), S -= c v v' / (1 + c f_a'v).
+zeta_k = theta'f_k with f_k = (z_1k, ..., z_Nk, 1). Stack s starts at the mean of the experts, its covariance at `PRIORS`_s I,
+and learns by online Newton for the log loss. After class a was played, y = 1 if it was right and p = sigmoid(theta_s'f_a):
+v = S_s f_a, c = p (1 - p), theta_s += v (y - p) / (1 + c f_a'v), S_s -= c v v' / (1 + c f_a'v).
+
+theta is the stacks' mean, weighted by exp(-`RATE` times the log loss so far) (Vovk, Aggregating strategies, COLT 1990): the
+tight one, which stays near the experts' mean, for as long as thirteen weights cannot be learnt from so few rounds.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import inline, njit
 
-PRIOR = 3.0
-"""Variance of every weight before anything is learnt."""
+PRIORS = (3.0, 0.1)
+"""Variance of every weight before anything is learnt, of the loose stack and of the tight one."""
+RATE = 0.5
+LEAST = 1e-4
+"""Smallest probability that counts in a log loss: no single round decides between the stacks."""
 
 
 class Stack(NamedTuple):
-    """theta (N + 1,), the bias last; S (N + 1, N + 1); prior (1,). Scratch: v (N + 1,)."""
+    """theta (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss (2,).
+
+    Scratch: v (N + 1,).
+    """
 
     theta: NDArray[np.float64]
+    thetas: NDArray[np.float64]
     S: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    priors: NDArray[np.float64]
+    loss: NDArray[np.float64]
     v: NDArray[np.float64]
 
 
-def stack(n_experts: int, prior: float) -> Stack:
-    """Return the mean of the experts; at prior = 0 it stays so."""
+def stack(n_experts: int, priors: tuple[float, float]) -> Stack:
+    """Return the mean of the experts; where both priors are 0 it stays so."""
     n = n_experts + 1
-    made = Stack(np.zeros(n), np.zeros((n, n)), np.array([prior]), np.zeros(n))
+    made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(priors), np.zeros(2), np.zeros(n))
     reset(made)
     return made
 
@@ -42,19 +54,40 @@ def reset(stack):
     n = stack.theta.shape[0]
     for i in range(n):
         stack.theta[i] = 1.0 / (n - 1) if i < n - 1 else 0.0
-        for j in range(n):
-            stack.S[i, j] = stack.prior[0] if i == j else 0.0
+        for s in range(2):
+            stack.thetas[s, i] = stack.theta[i]
+            for j in range(n):
+                stack.S[s, i, j] = stack.priors[s] if i == j else 0.0
+    stack.loss[:] = 0.0
 
 
 @njit
 def learn_stack(stack, z, y):
-    """Learn the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,); return p."""
-    theta, S, v = stack.theta, stack.S, stack.v
-    N = theta.shape[0] - 1
+    """Learn the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,); return p of the mixture."""
+    said = sigmoid(margin(stack.theta, z))
+    for s in range(2):
+        learn_one(stack.thetas[s], stack.S[s], stack.loss, s, z, y, stack.v)
+    # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
+    first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (stack.loss[0] - stack.loss[1]))
+    for i in range(stack.theta.shape[0]):
+        stack.theta[i] = first * stack.thetas[0, i] + (1.0 - first) * stack.thetas[1, i]
+    return said
+
+
+@inline
+def margin(theta, z):
+    N = z.shape[0]
     zeta = theta[N]
     for i in range(N):
         zeta += theta[i] * z[i]
-    p = sigmoid(zeta)
+    return zeta
+
+
+@njit
+def learn_one(theta, S, loss, s, z, y, v):
+    N = z.shape[0]
+    p = sigmoid(margin(theta, z))
+    loss[s] -= math.log(max(LEAST, p if y == 1.0 else 1.0 - p))
     c, q = p * (1.0 - p), 0.0
     for i in range(N + 1):
         v[i] = S[i, N]
@@ -66,4 +99,3 @@ def learn_stack(stack, z, y):
         theta[i] += v[i] * (y - p) * down
         for j in range(N + 1):
             S[i, j] -= c * down * v[i] * v[j]
-    return p

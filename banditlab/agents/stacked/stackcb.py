@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
-from banditlab.agents.stacked.stack import PRIOR, Stack, learn_stack, reset, stack
-from banditlab.agents.stacked.views import Scale, frequencies, measure, see_views, size_of_views, unseen
+from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reset, stack
+from banditlab.agents.stacked.views import (
+    Scale,
+    frequencies,
+    measure,
+    reads_ranks,
+    see_views,
+    size_of_views,
+    unseen,
+)
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
@@ -34,7 +42,11 @@ KEPT = 2000
 """Most rounds that outlive a change."""
 ALARM = 14.0
 """G above which a change is called."""
-WEAKER = 10.0
+FLOOR = 100
+"""No class's probability is below 1 / (K (n + this))."""
+GREEDY = 1e9
+"""g where nothing is learnt by exploring; finite, so that a tie is one."""
+WEAKER = 100.0
 """Lambda of the second expert on each linear view, in units of the first's."""
 LINEAR = 4
 """Experts on the linear views: two on the standardised one, two on the one by range."""
@@ -49,7 +61,7 @@ class Memory(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch: m, q, z (E K, padded), one expert's classes after the other's; zeta (K,); margins (E,); views."""
+    """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins (E,); views."""
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -60,15 +72,17 @@ class Room(NamedTuple):
 
 
 class State(NamedTuple):
-    """linear, fourier: the experts' banks; W, the frequencies; scale; stack; memory; room.
+    """linear, fourier: the experts' banks, M models each; W, the frequencies; by_rank (blocks,), what reads ranks; the rest.
 
+    M = K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
-    G (1,), the detector's; settings (5,): w, c, sharpness (K - 1), growth, the G that calls a change.
+    G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
     """
 
     linear: Bank
     fourier: Bank
     W: NDArray[np.float64]
+    by_rank: NDArray[np.bool_]
     scale: Scale
     stack: Stack
     memory: Memory
@@ -98,22 +112,25 @@ def view_of(views, e, m, size):
 @njit
 def act_kernel(state, x, u, p, payload):
     room, E, K, settings = state.room, state.room.margins.shape[0], p.shape[0], state.settings
+    M = state.linear.P.shape[1]
     views = payload[E + 1 :]
-    see_views(state.scale, state.W, x, views)
-    read_margins(state, views, x.shape[0] + 1, K)
+    see_views(state.scale, state.W, state.by_rank, x, views)
+    read_margins(state, views, x.shape[0] + 1, M)
     # zeta_k = theta'(z_1k, ..., z_Ek, 1)
-    for k in range(K):
+    for k in range(M):
         zeta = state.stack.theta[E]
         for e in range(E):
-            zeta += state.stack.theta[e] * room.z[e * K + k]
+            zeta += state.stack.theta[e] * room.z[e * M + k]
         room.zeta[k] = zeta
+    if M < K:
+        room.zeta[1] = -room.zeta[0]
     n = state.counts[ROUNDS] + 1.0
     inverse_gap(room.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
-    at_least_once_in(K * n, argmax(room.zeta, K), p)
+    at_least_once_in(K * (n + FLOOR), argmax(room.zeta, K), p)
     action = draw(p, u[1])
     payload[0] = state.counts[EPOCH]
     for e in range(E):
-        payload[1 + e] = room.z[e * K + action]
+        payload[1 + e] = room.z[e * M + (action if M == K else 0)]
     return action, False
 
 
@@ -127,15 +144,15 @@ def at_least_once_in(n, best, p):
 
 
 @njit
-def read_margins(state, views, m, K):
-    """Write z_ek of every expert and class into the room; Fourier experts of odd number take the q of the one before."""
+def read_margins(state, views, m, M):
+    """Write z_ek of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
     room, size = state.room, 16 * state.W.shape[1]
     for e in range(LINEAR):
-        row = slice(e * K, (e + 1) * K)
+        row = slice(e * M, (e + 1) * M)
         read_expert(state.linear, e, view_of(views, e, m, size), room.m[row], room.q[row], False, room.q[row])
     for b in range(state.fourier.P.shape[0]):
         e = LINEAR + b
-        row, before = slice(e * K, (e + 1) * K), slice((e - 1) * K, e * K)
+        row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, e, m, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
     aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
@@ -147,7 +164,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     if payload[0] == state.counts[EPOCH]:
         said = teach(state, payload[E + 1 :], payload[1 : E + 1], action, correct, False)
     else:  # the action was taken under another scale
-        see_views(state.scale, state.W, x, state.room.views)
+        see_views(state.scale, state.W, state.by_rank, x, state.room.views)
         said = teach(state, state.room.views, state.room.margins, action, correct, True)
     remember(state, x, action, correct)
     # Page's test, then a new scale where one is due.
@@ -166,16 +183,21 @@ def learn_kernel(state, x, action, p, payload, correct):
 @njit
 def teach(state, views, z, action, correct, fresh):
     """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
-    m, size, y = state.scale.v.shape[0] + 1, 16 * state.W.shape[1], 1.0 if correct else -1.0
-    settings, q = state.settings, 0.0
+    m, size, k = state.scale.v.shape[0] + 1, 16 * state.W.shape[1], action
+    settings, q, right = state.settings, 0.0, correct
+    if state.linear.P.shape[1] < state.room.zeta.shape[0]:
+        # One model for both classes, of class 0: a miss of class 1 is a hit of it.
+        k, right = 0, correct == (action == 0)
+    y = 1.0 if right else -1.0
     for e in range(LINEAR):
         view = view_of(views, e, m, size)
-        z[e], q = teach_expert(state.linear, e, view, action, y, z[e], fresh, -1.0, settings)
+        z[e], q = teach_expert(state.linear, e, view, k, y, z[e], fresh, -1.0, settings)
     for b in range(state.fourier.P.shape[0]):
         e = LINEAR + b
         view, scouted = view_of(views, e, m, size), q if b % 2 == 1 else -1.0
-        z[e], q = teach_expert(state.fourier, b, view, action, y, z[e], fresh, scouted, settings)
-    return learn_stack(state.stack, z, 1.0 if correct else 0.0)
+        z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings)
+    said = learn_stack(state.stack, z, 1.0 if right else 0.0)
+    return said if right == correct else 1.0 - said
 
 
 @inline
@@ -199,7 +221,7 @@ def rebuild(state):
     reset(state.stack)
     for i in range(n):
         t = (first + i) % N
-        see_views(state.scale, state.W, read_only(memory.X[t]), state.room.views)
+        see_views(state.scale, state.W, state.by_rank, read_only(memory.X[t]), state.room.views)
         teach(state, state.room.views, state.room.margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
@@ -209,13 +231,17 @@ class StackCB(KernelAgent):
 
     Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
 
-    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 10
+    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 100
     lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of
-    half of them. z_ek = m - (w/2) q tanh(z_ek/2), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q
-    of the one before. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and L_k = sigmoid(-zeta_k), for
-    k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K n)), g_n = sharpness (K - 1) n^growth, the rest
-    on best; n - 1 is the number of outcomes learnt. Then the played class's models learn the bit, and theta by online
-    Newton on the log loss (`stacked.stack`).
+    half of them, standardised or by rank. z_ek = m - (w/2) q tanh(z_ek/2), m = x_e'h_ek, q = x_e'P_ek x_e; every second
+    Fourier expert takes the q of the one before. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and
+    L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))),
+    g_n = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the played class's models
+    learn the bit, and theta, a mixture of two stacks, by online Newton on the log loss (`stacked.stack`).
+
+    Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
+    both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
+    the floor 1 / (2 (n + 100)) is left of it. Leave it off where both of two actions may fail, or both succeed.
 
     Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 1,024
     they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
@@ -224,17 +250,17 @@ class StackCB(KernelAgent):
     learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
 
     Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for K > 2; `bound` is None. What
-    holds for every stream, adversarial ones included, is that every class is played infinitely often: p_k >= 1/(K n_t) with
-    n_t <= t, whose sum diverges (Lévy's extension of the second Borel-Cantelli lemma). That floor alone costs at most
-    1 + ln T rounds in T as long as no change is called. It does not bound how long a wrong class may be the best.
+    holds for every stream, adversarial ones included, is that every class is played infinitely often: p_k >= 1/(K (n_t + 100))
+    with n_t <= t, whose sum diverges (Lévy's extension of the second Borel-Cantelli lemma). That floor alone costs at most
+    ln(1 + T/100) rounds in T as long as no change is called. It does not bound how long a wrong class may be the best.
 
     Units: a column in another unit or with another zero, x_j -> a_j x_j + b_j, a_j > 0, gives the same play, to rounding,
     from the first rebuild on, and before it contexts count for nothing. R is not used.
 
-    Cost: with m = d + 1, F = `features`: K (2 m^2 + blocks F^2 / 4) multiplications to read the classes, 2 m^2 blocks F^2
-    for the one that was played, blocks F d / 2 for the features, (4 + blocks) K roots. A round at n = 2, 4, ..., 1,024 and
-    one that calls a change take as long as learning n rounds again. Memory: K (2 m^2 + blocks F^2 / 2) numbers of four
-    bytes, and 2,048 contexts of eight bytes an entry.
+    Cost: with m = d + 1, F features, M = K models, or one: M (2 m^2 + blocks F^2 / 4) multiplications to read them, 8 m^2 +
+    2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
+    1,024 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
+    of four bytes, and 2,048 contexts of eight bytes an entry.
 
     Parameters
     ----------
@@ -244,11 +270,12 @@ class StackCB(KernelAgent):
         The power of n in g_n, 0 or above.
     regularization
         lambda of the first linear expert on each view, whose entries have squares of mean 1 (standardised); the second's
-        is ten times that.
+        is a hundred times that.
     blocks
         Number of Fourier experts, 0 or above; bandwidths and columns take turns (`stacked.views.BANDWIDTHS`).
     features
-        F, features of a Fourier expert, a multiple of 16.
+        F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
+        up to a multiple of 16: there is time for them.
     fourier_regularization
         lambda of the Fourier experts, whose views have norm 1.
     curvature
@@ -257,6 +284,8 @@ class StackCB(KernelAgent):
         w, the weight of the two virtual labels.
     changes
         Whether to forget where the agent is right much more seldom than it says.
+    complement
+        For K = 2: whether a miss of one class is a hit of the other, as it is where exactly one is right.
 
     Raises
     ------
@@ -270,11 +299,13 @@ class StackCB(KernelAgent):
     R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
     A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 2007.
     D. Wolpert. Stacked generalization. Neural Networks 5, 1992.
+    V. Vovk. Aggregating strategies. COLT 1990.
     E. Page. Continuous inspection schemes. Biometrika 41, 1954.
     """
 
     id = "stackcb"
     summary = "linear and Fourier experts under one online stack, inverse-gap weighting, forgets after a change"
+    version = 2
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
@@ -286,15 +317,16 @@ class StackCB(KernelAgent):
         problem: Problem,
         rng: np.random.Generator | None,
         *,
-        sharpness: float = 10.0,
-        growth: float = 0.5,
-        regularization: float = 0.003,
+        sharpness: float = 200.0,
+        growth: float = 0.25,
+        regularization: float = 0.001,
         blocks: int = 8,
         features: int = 96,
         fourier_regularization: float = 0.001,
         curvature: float = 0.25,
         virtual_weight: float = 2.0,
         changes: bool = True,
+        complement: bool = True,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -310,21 +342,26 @@ class StackCB(KernelAgent):
         if changes not in (True, False):
             raise UsageError(f"changes must be true or false, got {changes!r}")
         self.changes = bool(changes)
+        if complement not in (True, False):
+            raise UsageError(f"complement must be true or false, got {complement!r}")
+        self.complement = bool(complement)
         K, d, E = problem.n_classes, problem.n_features, LINEAR + self.blocks
-        size = size_of_views(d, self.blocks, self.features)
+        M, F = models(K, self.features, self.complement)
+        size = size_of_views(d, self.blocks, F)
         self.payload_size = 1 + E + size
         linear = np.tile([self.regularization, WEAKER * self.regularization], 2)
         fourier = np.full(self.blocks, self.fourier_regularization)
         threshold = ALARM if self.changes else math.inf
-        schedule = (self.sharpness * (K - 1), self.growth)
+        schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
         self.state = State(
-            linear=bank(linear, K, d + 1),
-            fourier=bank(fourier, K, self.features),
-            W=frequencies(_side_stream(self.rng), d, self.blocks, self.features),
-            scale=unseen(d),
-            stack=stack(E, PRIOR),
+            linear=bank(linear, M, d + 1),
+            fourier=bank(fourier, M, F),
+            W=frequencies(_side_stream(self.rng), d, self.blocks, F),
+            by_rank=reads_ranks(self.blocks),
+            scale=unseen(d, MEMORY),
+            stack=stack(E, PRIORS),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            room=_room(K, E, size),
+            room=_room(K, M, E, size),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
@@ -336,8 +373,9 @@ class StackCB(KernelAgent):
         given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
         K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
         numbers = isinstance(blocks, int) and isinstance(F, int)
+        M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        return 4.0 * K * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
+        return 4.0 * M * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many changes were called, and the rounds that were learnt since the last."""
@@ -349,6 +387,13 @@ def _side_stream(rng: np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 
-def _room(n_classes: int, n_experts: int, size_of_views: int) -> Room:
-    m, q, z = (zeros(width(n_experts * n_classes)) for _ in range(3))
+def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
+    """Return how many models an expert has, and how many features a Fourier expert."""
+    if n_classes == 2 and complement:
+        return 1, 16 * -(-3 * features // 32)
+    return n_classes, features
+
+
+def _room(n_classes: int, n_models: int, n_experts: int, size_of_views: int) -> Room:
+    m, q, z = (zeros(width(n_experts * n_models)) for _ in range(3))
     return Room(m, q, z, np.zeros(n_classes), np.zeros(n_experts), np.zeros(size_of_views))

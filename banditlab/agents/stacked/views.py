@@ -6,8 +6,10 @@ With mean_j, sd_j, low_j, high_j of column j over the contexts of a memory, n co
     by range        clip((x_j - low_j) / (high_j - low_j), -1, 2) / sqrt(n)
     Fourier block   (cos 2 pi t_1, ..., cos 2 pi t_F, sin 2 pi t_1, ..., sin 2 pi t_{F-1}) / sqrt(F),  t_i = w_i'v / m
 
-m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in units of it). A column
-that does not vary is 0 in all three. So a column in another unit or with another zero gives the same views.
+m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in units of it). Some blocks
+read ranks in place of v: x_j's place among 17 quantiles of the column, between two of them in proportion, standardised as v
+is; few large entries then do not press the others together. A column that does not vary is 0 in all. So a column in another
+unit or with another zero gives the same views.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ CONSTANT = 0.5
 """What stands behind every view."""
 PAIRS = 256
 """Most pairs of contexts whose distances the median is taken of."""
+QUANTILES = 17
+"""Quantiles of a column, the smallest and the largest entry among them, of which ranks are told."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column is taken for constant."""
 LEAST_MEDIAN = 1e-6
@@ -42,31 +46,45 @@ LEAST_SCALE = 1e-290
 class Scale(NamedTuple):
     """mean, per_sd, low, per_range (d,): centres, and one over the spreads, 0 for constant columns.
 
-    whole (2,): one over the root of the number of columns that vary, and one over the median distance.
-    Scratch: v (d,), distances (PAIRS,).
+    quantiles (d, QUANTILES): of every column; mean_rank, per_sd_rank (d,): of the ranks among them.
+    whole (3,): one over the root of the number of columns that vary, and over the median distances of v and of ranks.
+    Scratch: v, ranks (d,); column (N,) for a memory of N contexts; distances (PAIRS,).
     """
 
     mean: Floats
     per_sd: Floats
     low: Floats
     per_range: Floats
+    quantiles: Floats
+    mean_rank: Floats
+    per_sd_rank: Floats
     whole: Floats
     v: Floats
+    ranks: Floats
+    column: Floats
     distances: Floats
 
 
-NORM, PER_MEDIAN = 0, 1
+NORM, PER_MEDIAN, PER_MEDIAN_RANK = 0, 1, 2
 """Places in `Scale.whole`."""
 
 
-def unseen(d: int) -> Scale:
-    """Return the scale of a memory with no contexts: every column is taken for constant."""
-    mean, per_sd, low, per_range, v = (np.zeros(d) for _ in range(5))
-    return Scale(mean, per_sd, low, per_range, whole=np.ones(2), v=v, distances=np.zeros(PAIRS))
+def unseen(d: int, memory: int) -> Scale:
+    """Return the scale of a memory for so many contexts and none in it: every column is taken for constant."""
+    mean, per_sd, low, per_range, mean_rank, per_sd_rank, v, ranks = (np.zeros(d) for _ in range(8))
+    return Scale(
+        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(3), v=v, ranks=ranks,
+        column=np.zeros(memory), distances=np.zeros(PAIRS),
+    )  # fmt: skip
 
 
-BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
-"""Of the pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns they read."""
+BANDWIDTHS = ((1.4, 1.0, False), (0.8, 1.0, True), (1.4, 0.5, False), (0.8, 0.5, True))
+"""Of the pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns, ranks or not."""
+
+
+def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
+    """Return which blocks read ranks, (n_blocks,)."""
+    return np.array([BANDWIDTHS[block // 2 % len(BANDWIDTHS)][2] for block in range(n_blocks)], dtype=np.bool_)
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
@@ -74,7 +92,7 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
     groups = size // (2 * WIDTH)
     W = np.zeros((n_blocks, groups, d, WIDTH))
     for block in range(n_blocks):
-        bandwidth, share = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
+        bandwidth, share, _ = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
         own = rng.standard_normal((groups, d, WIDTH)) / (bandwidth * math.tau)
         if share < 1.0:
             own[:, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
@@ -102,7 +120,7 @@ def measure(scale, X, first, n):
             low[j], high = min(low[j], x), max(high, x)
         mean[j] = total
         most, squares = max(abs(low[j]), abs(high)), 0.0
-        per_sd[j] = per_range[j] = 0.0
+        per_sd[j] = per_range[j] = scale.per_sd_rank[j] = 0.0
         if most > LEAST_SCALE:
             for i in range(n):
                 squares += ((X[(first + i) % N, j] - total) / most) ** 2
@@ -110,12 +128,44 @@ def measure(scale, X, first, n):
             if spread > LEAST_SPREAD:
                 per_sd[j], per_range[j] = 1.0 / (most * spread), 1.0 / (high - low[j])
                 varying += 1
+                rank_column(scale, X, j, first, n)
     scale.whole[NORM] = 1.0 / math.sqrt(max(1, varying))
-    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n)
+    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
+    scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
 
 
 @njit
-def median_distance(scale, X, first, n):
+def rank_column(scale, X, j, first, n):
+    """Take the quantiles of column j, which varies, and the mean and spread of its ranks among them."""
+    N, column = X.shape[0], scale.column
+    for i in range(n):
+        column[i] = X[(first + i) % N, j]
+    sort(column, n)
+    for i in range(QUANTILES):
+        scale.quantiles[j, i] = column[i * (n - 1) // (QUANTILES - 1)]
+    total = squares = 0.0
+    for i in range(n):
+        total += rank(scale.quantiles, j, column[i]) / n
+    for i in range(n):
+        squares += (rank(scale.quantiles, j, column[i]) - total) ** 2 / n
+    scale.mean_rank[j], scale.per_sd_rank[j] = total, 1.0 / math.sqrt(squares)
+
+
+@inline
+def rank(quantiles, j, x):
+    """Return x's place among the quantiles of column j, in [0, QUANTILES]: the middle of those it equals."""
+    below = upto = 0
+    for i in range(QUANTILES):
+        below += quantiles[j, i] < x
+        upto += quantiles[j, i] <= x
+    if below < upto or below == 0 or below == QUANTILES:
+        return 0.5 * (below + upto)
+    low = quantiles[j, below - 1]
+    return below - 0.5 + (x - low) / (quantiles[j, below] - low)
+
+
+@njit
+def median_distance(scale, X, first, n, of_ranks):
     """Return the median distance of standardised contexts: of the last `half` with the `half` before, 1 if it is 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
@@ -125,7 +175,10 @@ def median_distance(scale, X, first, n):
         a, b = (first + n - 1 - i) % N, (first + n - 1 - half - i) % N
         square = 0.0
         for j in range(d):
-            square += (standardised(scale, X[a, j], j) - standardised(scale, X[b, j], j)) ** 2
+            if of_ranks:
+                square += (ranked(scale, X[a, j], j) - ranked(scale, X[b, j], j)) ** 2
+            else:
+                square += (standardised(scale, X[a, j], j) - standardised(scale, X[b, j], j)) ** 2
         scale.distances[i] = math.sqrt(square)
     sort(scale.distances, half)
     median = 0.5 * (scale.distances[(half - 1) // 2] + scale.distances[half // 2])
@@ -134,13 +187,16 @@ def median_distance(scale, X, first, n):
 
 @inline
 def sort(values, n):
-    """Sort values_0 ... values_{n-1} by insertion: numpy's sort allocates."""
-    for i in range(1, n):
-        value, j = values[i], i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
+    """Sort values_0 ... values_{n-1} by insertion at ever smaller distances (Shell 1959): numpy's sort allocates."""
+    gap = n // 2
+    while gap > 0:
+        for i in range(gap, n):
+            value, j = values[i], i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 2
 
 
 @inline
@@ -148,13 +204,21 @@ def standardised(scale, x, j):
     return max(-CLIP, min(CLIP, (x - scale.mean[j]) * scale.per_sd[j]))
 
 
+@inline
+def ranked(scale, x, j):
+    return max(-CLIP, min(CLIP, (rank(scale.quantiles, j, x) - scale.mean_rank[j]) * scale.per_sd_rank[j]))
+
+
 # ------------------------------------------------------------------------------------------------------------------- views
 
 
 @njit
-def see_views(scale, W, x, views):
-    """Write the views of x (d,) into views (2 (d + 1) + n_blocks F,), one behind the other; see the module."""
-    x, v, views, W = borrow(x), borrow(scale.v), borrow(views), borrow(W)
+def see_views(scale, W, by_rank, x, views):
+    """Write the views of x (d,) into views (2 (d + 1) + n_blocks F,), one behind the other; see the module.
+
+    by_rank (n_blocks,): whether a block reads ranks.
+    """
+    x, v, ranks, views, W = borrow(x), borrow(scale.v), borrow(scale.ranks), borrow(views), borrow(W)
     d, norm = x.shape[0], scale.whole[NORM]
     for j in range(d):
         s = standardised(scale, x[j], j)
@@ -163,12 +227,14 @@ def see_views(scale, W, x, views):
         views[d + 1 + j] = max(LOWEST, min(HIGHEST, (x[j] - scale.low[j]) * scale.per_range[j])) * norm
     views[d] = views[2 * d + 1] = CONSTANT
     n_blocks, groups = W.shape[0], W.shape[1]
+    for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
+        ranks[j] = ranked(scale, x[j], j) * scale.whole[PER_MEDIAN_RANK]
     size = 2 * WIDTH * groups
     norm = 1.0 / math.sqrt(0.5 * size)
     for block in range(n_blocks):
         start = 2 * (d + 1) + block * size
         for g in range(groups):
-            t = turned(angles(W, (block * groups + g) * d * WIDTH, v, d))
+            t = turned(angles(W, (block * groups + g) * d * WIDTH, ranks if by_rank[block] else v, d))
             put(views, start + WIDTH * g, cosine(t) * norm)
             put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
         views[start + size - 1] = CONSTANT  # in the place of the last sine

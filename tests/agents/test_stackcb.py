@@ -151,7 +151,7 @@ class Slow:
         n = len(self.rounds)
         if self.agent.changes and self.G > 14:
             self.rounds, self.G, self.clean = self.rounds[-self.clean :], 0.0, 0
-        elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
+        elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512):
             return
         self.take_scale()
         self.forget()

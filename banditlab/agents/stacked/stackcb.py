@@ -36,7 +36,7 @@ from banditlab.validation import at_least, nonnegative, positive
 
 MEMORY = 2048
 """Rounds that are kept for playing them again."""
-LAST_REBUILD = 1024
+LAST_REBUILD = 512
 """The scale is taken anew at n = 2, 4, 8, ... until here."""
 KEPT = 2000
 """Most rounds that outlive a change."""
@@ -243,7 +243,7 @@ class StackCB(KernelAgent):
     both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
     the floor 1 / (2 (n + 100)) is left of it. Leave it off where both of two actions may fail, or both succeed.
 
-    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 1,024
+    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 512
     they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
 
     With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
@@ -259,7 +259,7 @@ class StackCB(KernelAgent):
 
     Cost: with m = d + 1, F features, M = K models, or one: M (2 m^2 + blocks F^2 / 4) multiplications to read them, 8 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    1,024 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
+    512 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
     of four bytes, and 2,048 contexts of eight bytes an entry.
 
     Parameters

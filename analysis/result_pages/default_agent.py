@@ -10,9 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 OTHERS = ("fastcb", "fastcb 3e-4", "standardised", "Fourier")
+LINEAR = 3
+"""The first so many of the others are linear."""
 PLAYERS = (*OTHERS, "stackcb")
 MARGIN = 0.5
 """Points within which stackcb counts as level."""
+BEHIND = 0.7
+"""Points that it may be behind the best linear other."""
 
 
 class Line(NamedTuple):
@@ -56,10 +60,10 @@ def halves(line: Line) -> tuple[float, float]:
     return float(np.mean(line.mistakes[:n])), float(np.mean(line.mistakes[n:]))
 
 
-def lead(lines: list[Line]) -> float:
-    """Return stackcb's mistakes less those of the best other, chosen on the first half of the streams, on the second."""
+def lead(lines: list[Line], of: int = len(OTHERS)) -> float:
+    """Return stackcb's mistakes less those of the best of the first `of` others, which the first half of the streams chose."""
     *others, own = lines
-    best = min(others, key=lambda line: halves(line)[0])
+    best = min(others[:of], key=lambda line: halves(line)[0])
     return halves(own)[1] - halves(best)[1]
 
 
@@ -89,12 +93,13 @@ def summary(lines: list[Line]) -> str:
         if not groups:
             continue
         ratios = np.array([[np.mean(line.mistakes) / np.mean(group[0].mistakes) for line in group] for group in groups])
-        leads = np.array([lead(group) for group in groups])
+        leads, linear = np.array([(lead(group), lead(group, LINEAR)) for group in groups]).T
         means = ", ".join(f"{p} {m:.3f}" for p, m in zip(PLAYERS, np.exp(np.log(ratios).mean(0)), strict=True))
         calls, runs = sum(g[-1].changes for g in groups), sum(len(g[-1].mistakes) for g in groups)
+        level, behind, beaten = ((leads <= MARGIN).sum(), (leads > 2.0).sum(), (linear > BEHIND).sum())
         said.append(
             f"{name} {len(groups)} tables: geometric mean of the error over fastcb's: {means}. stackcb is within {MARGIN} "
-            f"points of the best other on {int((leads <= MARGIN).sum())} of {len(groups)}, more than 2 behind on "
-            f"{int((leads > 2.0).sum())}; it called {calls} changes in {runs} runs."
+            f"points of the best other on {level} of {len(groups)}, more than 2 behind on {behind}, more than {BEHIND} behind "
+            f"the best linear other on {beaten}; it called {calls} changes in {runs} runs."
         )
     return "\n\n".join(said)

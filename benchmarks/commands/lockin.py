@@ -9,18 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from banditlab import Problem, make_agent
+from banditlab.errors import UsageError, nearest
 from banditlab.players.actor import Trace
 
 AGENTS = ("fastcb", "squarecb", "lints", "linucb", "epsilon-greedy-direct", "stackcb")
+CLASSES = (2, 3, 5)
 ROUNDS, AHEAD = 20_000, 0.10
 
 
-def main(*, runs: int = 100) -> None:
-    """Print how many of so many runs are stuck, by agent and K."""
-    print("| agent | K = 2 | K = 3 |\n|---|---:|---:|")
-    for id_ in AGENTS:
-        counts = [sum(is_stuck(id_, K, run) for run in range(runs)) for K in (2, 3)]
-        print(f"| {id_} | {counts[0]} | {counts[1]} |", flush=True)
+def main(*, runs: int = 100, only: str = "") -> None:
+    """Print how many of so many runs are stuck, by agent and K; `only`: ids with commas."""
+    wanted = only.split(",") if only else AGENTS
+    for id_ in wanted:
+        if id_ not in AGENTS:
+            raise UsageError(f"--only {id_}: not among the agents of this study{nearest(id_, AGENTS, keep_order=True)}")
+    print(f"| agent | {' | '.join(f'K = {K}' for K in CLASSES)} |\n|---|{'---:|' * len(CLASSES)}")
+    for id_ in wanted:
+        counts = [sum(is_stuck(id_, K, run) for run in range(runs)) for K in CLASSES]
+        print(f"| {id_} | {' | '.join(map(str, counts))} |", flush=True)
 
 
 def is_stuck(id_: str, n_classes: int, run: int) -> bool:

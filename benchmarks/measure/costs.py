@@ -204,23 +204,29 @@ def inverse_gap(c: Cell) -> Cost:
 
 
 BLOCKS, FEATURES, LINEAR = 8, 96, 4
-"""Of StackCB's default: Fourier experts, their features, linear experts."""
+"""Of StackCB's default: Fourier experts, their features (half as many again for two classes), linear experts."""
 
 
 def stacked(c: Cell) -> Cost:
     """Four linear experts, whose views have no zeros, and Fourier ones, of which half are read for all classes."""
-    m, F = c.d + 1.0, float(FEATURES)
+    m, (M, F) = c.d + 1.0, stacked_models(c.K)
     half = 0.5 * (LINEAR * m * (m + 1.0) + BLOCKS * F * (F + 1.0))
-    read = 0.5 * c.K * (LINEAR * m * (m + 1.0) + 0.5 * BLOCKS * F * (F + 1.0))
+    read = 0.5 * M * (LINEAR * m * (m + 1.0) + 0.5 * BLOCKS * F * (F + 1.0))
     experts = LINEAR + BLOCKS
     angles = Cost(gemv=BLOCKS * F * c.d, exp=BLOCKS * F, size=0.5 * BLOCKS * F * c.d)
-    forms = Cost(gemv=2.0 * read + 4.0 * half, stream=2.0 * half, exp=(STEPS + 1.0) * experts * c.K, size=F * F)
-    return angles.plus(forms).plus(Cost(gemv=2.0 * c.K * (LINEAR * m + BLOCKS * F), moved=0.5 * (read + half)))
+    forms = Cost(gemv=2.0 * read + 4.0 * half, stream=2.0 * half, exp=(STEPS + 1.0) * experts * M, size=F * F)
+    return angles.plus(forms).plus(Cost(gemv=2.0 * M * (LINEAR * m + BLOCKS * F), moved=0.5 * (read + half)))
 
 
 def stacked_state(K: int, d: int) -> float:
     """The experts' matrices in float32, and the contexts that are kept."""
-    return 0.5 * K * (LINEAR * packed(d + 1) + BLOCKS * packed(FEATURES)) + 2048.0 * d
+    M, F = stacked_models(K)
+    return 0.5 * M * (LINEAR * packed(d + 1) + BLOCKS * packed(int(F))) + 2048.0 * d
+
+
+def stacked_models(K: int) -> tuple[float, float]:
+    """Return the models of an expert and the features of a Fourier expert: two classes share one larger model."""
+    return (1.0, 1.5 * FEATURES) if K == 2 else (float(K), float(FEATURES))
 
 
 def duel(player: Any) -> float:

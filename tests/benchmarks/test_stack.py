@@ -25,6 +25,10 @@ SECOND = lines("two", True, [(10.0, 10.0), (20.0, 20.0), (20.0, 20.0), (20.0, 20
 def test_the_best_other_is_chosen_on_the_first_half_and_compared_on_the_second() -> None:
     assert told.lead(FIRST) == pytest.approx(12.0 - 30.0)
     assert told.lead(SECOND) == pytest.approx(3.0)
+    assert told.lead(FIRST, told.LINEAR) == pytest.approx(12.0 - 30.0)
+    fourier_ahead = [*SECOND[:3], SECOND[3]._replace(mistakes=(1.0, 1.0)), SECOND[4]]
+    assert told.lead(fourier_ahead) == pytest.approx(12.0)
+    assert told.lead(fourier_ahead, told.LINEAR) == pytest.approx(3.0)
 
 
 def test_summary_counts_what_the_table_shows() -> None:
@@ -33,7 +37,8 @@ def test_summary_counts_what_the_table_shows() -> None:
     assert everything.startswith("All 2 tables")
     assert held.startswith("Held 1 tables")
     assert f"stackcb {np.sqrt(11.0 / 22.0 * 12.5 / 10.0):.3f}. " in everything
-    assert "within 0.5 points of the best other on 1 of 2, more than 2 behind on 1" in everything
+    assert "within 0.5 points of the best other on 1 of 2, more than 2 behind on 1, more than 0.7" in everything
+    assert "behind the best linear other on 1; it called 0 changes" in everything
 
 
 def test_files_are_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

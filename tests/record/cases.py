@@ -109,7 +109,8 @@ AGENTS: dict[str, list[Case]] = {
     ],
     "stackcb": [
         ("three", {}),
-        ("two?", {"sharpness": 3.0, "growth": 0.4, "changes": False}),
+        ("two", {}),
+        ("two?", {"sharpness": 3.0, "growth": 0.4, "changes": False, "complement": False}),
         ("ten", {}),
         ("five#2", {"blocks": 2, "features": 32, "regularization": 0.1}),
     ],

@@ -169,7 +169,7 @@ class Slow:
 )
 def test_equals_full_matrices(stream, K, d, chosen):
     """To what float32 leaves of the margins; across six new scales."""
-    X, y = stream(K, d, 90, noise=0.2)
+    X, y = stream(K, d, 70, noise=0.2)
     agent = make(K, d, **chosen)
     slow = Slow(agent)
     for x, label in zip(X, y, strict=True):

@@ -347,6 +347,10 @@ def test_two_classes_share_a_model(stream):
     np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
     np.testing.assert_array_equal(one.state.stack.theta, other.state.stack.theta)
     assert one.state.linear.P.shape[1] == 1
+    block = make(2, 4)  # the contract's labels need three classes
+    block.play_block(X, y, Trace.empty(200))
+    np.testing.assert_array_equal(block.state.fourier.P, one.state.fourier.P)
+    np.testing.assert_array_equal(block.state.stack.theta, one.state.stack.theta)
     assert mine.probabilities.min() == pytest.approx(1 / (2 * (200 + FLOOR)))
 
 

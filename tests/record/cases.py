@@ -343,7 +343,7 @@ SOLVED: dict[str, tuple[str, float, dict[str, float]]] = {
     "frobenius small": ("frobenius", 0.3, {"m": 60, "d": 3, "K": 4, "norm": 5.0}),
     "frobenius": ("frobenius", 5.0, {"m": 60, "d": 3, "K": 4, "norm": 20.0}),
     "frobenius large": ("frobenius", 500.0, {"m": 60, "d": 3, "K": 4, "norm": 2.0}),
-    "frobenius separable": ("frobenius", 40.0, {"m": 30, "d": 6, "K": 4, "norm": 1e6}),
+    "frobenius separable": ("frobenius", 20.0, {"m": 12, "d": 3, "K": 3, "norm": 1e6}),
 }
 """Problems made here, each of which a branch of the comparators' solvers is for: kind, norm bound, sizes."""
 

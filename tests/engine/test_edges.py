@@ -405,8 +405,9 @@ def test_comparators_are_timed_up_to_500_rounds_and_further_where_that_is_quick(
     expected = 0.3 + 0.2 * (900 + 1000 + 2000 + 4000) / 500 + (0.5 - 0.3) * 4000 / 500
     assert estimating.seconds_of_comparators(run, [1.0]) == pytest.approx(expected)
     assert parts == [500]
-    for rate, first in ((0.00058, [500, 1000]), (0.00062, [500])):  # 0.3 s are enough
+    for each, first in ((0.00058, [500, 1000]), (0.00062, [500])):  # 0.3 s are enough
         parts.clear()
+        rate = each
         estimating.seconds_of_comparators(run, [1.0])
         assert parts == first
 

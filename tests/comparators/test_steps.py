@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from banditlab.comparators import ComparatorError, StreamCounts, _interior, best_in_ball, counts
+from banditlab.comparators import ComparatorError, StreamCounts, _interior, best_in_ball, best_in_frobenius_ball, counts
 from banditlab.comparators._ball_geometry import Point, face_at, feasible, frank_wolfe_gap
 from banditlab.comparators._interior import direction, interior, longest
 from banditlab.comparators._newton import newton_step, spectral_step
 from banditlab.comparators._objective import Objective
 from banditlab.comparators.along import scale_up_to
 from banditlab.comparators.frobenius import project_frobenius
+from banditlab.errors import UsageError
 
 
 def at(W: Any, G: Any, loss: float = 3.0, gap: float = 1.0) -> Point:
@@ -182,3 +183,54 @@ def test_the_next_gradient_step_is_as_long_as_the_curvature_along_this_one_says(
     np.testing.assert_allclose(q.W, p.W - step * p.G)
     assert following == pytest.approx(float(np.vdot(s, s) / np.vdot(s, y)))
     assert following > 0.0
+
+
+@pytest.mark.parametrize("best", [best_in_ball, best_in_frobenius_ball])
+@pytest.mark.parametrize(
+    ("contexts", "labels", "said"),
+    [
+        ((3,), (3, 2), r"U must be \(m, d\)"),
+        ((3, 1, 1), (3, 2), r"U must be \(m, d\)"),
+        ((3, 1), (3,), r"counts \(m, K\) with K >= 2"),
+        ((3, 1), (3, 2, 2), r"counts \(m, K\) with K >= 2"),
+        ((3, 1), (3, 1), r"K >= 2, got \(3, 1\) and \(3, 1\)"),
+        ((3, 1), (4, 2), r"got \(3, 1\) and \(4, 2\)"),
+        ((2, 3), (3, 2), r"got \(2, 3\) and \(3, 2\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(best: Any, contexts: Any, labels: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        best(np.ones(contexts), np.ones(labels), 1.0)
+
+
+@pytest.mark.parametrize("best", [best_in_ball, best_in_frobenius_ball])
+@pytest.mark.parametrize("place", ["contexts", "labels"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_one_number_that_is_none_is_refused(best: Any, place: str, value: float) -> None:
+    given = {"contexts": np.ones((3, 2)), "labels": np.ones((3, 2))}
+    given[place][1, 1] = value
+    with pytest.raises(UsageError, match="U must be finite and counts finite and 0 or above"):
+        best(given["contexts"], given["labels"], 1.0)
+
+
+def test_counts_may_be_0_and_not_below() -> None:
+    for best in (best_in_ball, best_in_frobenius_ball):
+        assert best(np.ones((2, 1)), np.array([[0.0, 1.0], [2.0, 0.5]]), 1.0).loss > 0
+        with pytest.raises(UsageError, match="0 or above"):
+            best(np.ones((2, 1)), np.array([[0.0, -1e-300], [2.0, 0.5]]), 1.0)
+
+
+def test_a_start_is_finite_and_of_the_weights_shape() -> None:
+    U, C = np.eye(3), np.eye(3)
+    for start in (np.full((3, 3), np.nan), np.ones((3, 2)), np.ones(9)):
+        with pytest.raises(UsageError, match=r"start must be finite, of shape \(3, 3\), got shape"):
+            best_in_ball(U, C, 1.0, start=start)
+    assert best_in_ball(U, C, 1.0, start=np.eye(3)).gap <= 1e-6 * 3
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_interior_steps_are_counted(steps: int) -> None:
+    objective = Objective(np.eye(4), np.eye(4))
+    p, counted = interior(objective, np.zeros((4, 4)), 3.0, 1e-12, steps)
+    assert counted == steps
+    assert p.gap < interior(objective, np.zeros((4, 4)), 3.0, 1e-12, 1)[0].gap or steps == 1

@@ -112,7 +112,7 @@ def _mentions(test: Path, names: tuple[str, ...]) -> bool:
 
 def _names(test: Path, module: str) -> bool:
     text = _text(test)
-    return f"from {module} import" in text or f"import {module}\n" in text
+    return f"from {module} import" in text or f"import {module}\n" in text or f'"{module}"' in text
 
 
 @cache

@@ -90,21 +90,43 @@ def on_paper(figure: Any) -> str:
     def numbers(values: Any) -> list[Any]:
         return [float(f"{value:.6g}") for value in np.asarray(values, dtype=float).ravel()]
 
+    def line(one: Any) -> list[Any]:
+        data = [numbers(one.get_xdata()), numbers(one.get_ydata())]
+        look = [
+            one.get_linewidth(),
+            str(one.get_color()),
+            str(one.get_linestyle()),
+            one.get_zorder(),
+            str(one.get_marker()),
+        ]
+        return [*data, *look, one.get_markersize(), one.get_markeredgewidth(), one.get_markevery()]
+
+    def area(one: Any) -> list[Any]:
+        paths = [numbers(path.vertices) for path in one.get_paths()]
+        look = [numbers(one.get_linewidths()), one.get_alpha(), one.get_zorder(), numbers(one.get_facecolor())]
+        return [paths, *look, numbers(one.get_array() if one.get_array() is not None else [])]
+
     figure.canvas.draw()
-    told = [{"inches": numbers(figure.get_size_inches()), "legends": [
-        [text.get_text() for text in legend.get_texts()] for legend in figure.legends]}]  # fmt: skip
+    told: list[Any] = [{"inches": numbers(figure.get_size_inches())}]
+    for legend in figure.legends:
+        texts = [text.get_text() for text in legend.get_texts()]
+        sizes = [legend.handlelength, legend.labelspacing, legend.borderaxespad, legend._ncols]
+        told.append({"legend": texts, "sizes": sizes, "handles": [line(each) for each in legend.get_lines()]})
     for ax in figure.axes:
         told.append({
-            "title": ax.get_title(loc="left") or ax.get_title(), "labels": [ax.get_xlabel(), ax.get_ylabel()],
-            "scales": [ax.get_xscale(), ax.get_yscale()], "limits": [numbers(ax.get_xlim()), numbers(ax.get_ylim())],
+            "shown": ax.get_visible(), "title": [ax.get_title(loc=at) for at in ("left", "center")],
+            "labels": [ax.get_xlabel(), ax.get_ylabel()], "scales": [ax.get_xscale(), ax.get_yscale()],
+            "limits": [numbers(ax.get_xlim()), numbers(ax.get_ylim())],
             "ticks": [numbers(ax.get_xticks()), numbers(ax.get_yticks())],
             "named": [[t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]],
-            "lines": [[numbers(line.get_xdata()), numbers(line.get_ydata()), line.get_linewidth(), str(line.get_color()),
-                       str(line.get_marker())] for line in ax.lines],
-            "areas": [[numbers(path.vertices[:, 1]) for path in area.get_paths()] for area in ax.collections
-                      if area.get_paths()],
-            "texts": [[text.get_text(), numbers(text.get_position()), str(text.get_color())] for text in ax.texts],
-            "legend": [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else [],
+            "tick length": [tick.tick1line.get_markersize() for tick in [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]],
+            "frame": [spine.get_visible() for spine in ax.spines.values()],
+            "grid": [tick.gridline.get_visible() for tick in [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]],
+            "lines": [line(each) for each in ax.lines], "areas": [area(each) for each in ax.collections if each.get_paths()],
+            "boxes": [[*numbers([*each.get_xy(), each.get_width(), each.get_height()]), each.get_linewidth(), each.get_fill()]
+                      for each in ax.patches],
+            "texts": [[text.get_text(), numbers(text.get_position()), str(text.get_color()), text.get_fontsize()]
+                      for text in ax.texts],
         })  # fmt: skip
     import matplotlib.pyplot as plt
 

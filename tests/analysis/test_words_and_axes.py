@@ -189,7 +189,7 @@ def test_shades_go_from_the_fewest_to_the_most_of_all_grids() -> None:
     ("colour", "white"),
     [((0.0, 0.0, 0.0), True), ((1.0, 1.0, 1.0), False), ((0.0, 0.0, 1.0), True), ((1.0, 0.0, 0.0), False),
      ((0.94, 0.0, 0.0), True), ((0.0, 0.56, 0.0), False), ((0.0, 0.55, 0.0), True), ((0.47, 0.47, 0.47), True),
-     ((0.48, 0.48, 0.48), False), ((0.03, 0.9, 0.03), False)],
+     ((0.48, 0.48, 0.48), False), ((0.03, 0.9, 0.03), False), ((0.03, 0.55, 0.03), True)],
 )  # fmt: skip
 def test_ink_is_white_on_dark_colours(colour: tuple[float, float, float], white: bool) -> None:
     """Relative luminance of sRGB, 0.2126 R + 0.7152 G + 0.0722 B of the linear parts, below 0.19."""

@@ -25,6 +25,8 @@ SOURCE = textwrap.dedent(
             not deep
         ) or x is None:
             x **= 2
+        for a, b in zip([x], [1.5], strict=True):
+            sorted([a, b], reverse=True)
         return [f"{1 + x}" + "text", x - 0.0]
     '''
 )
@@ -41,6 +43,8 @@ EXPECTED = [
     ("is", "is not"),
     ("**", "*"),
     ("2", "3"),
+    ("1.5", "3.0"),
+    ("True", "False"),
     ("-", "+"),
     ("0.0", "1.0"),
 ]
@@ -56,7 +60,7 @@ def test_operators_comparisons_and_constants_are_changed_and_nothing_else() -> N
         lines = zip(source.decode().splitlines(), changed.decode().splitlines(), strict=True)
         assert [number for number, (a, b) in enumerate(lines, start=1) if a != b] == [each.line]
     assert {each.room for each in found} == {"bounds"}
-    assert [each.scope for each in found] == [""] * 2 + ["f"] * 12
+    assert [each.scope for each in found] == [""] * 2 + ["f"] * 14
     with pytest.raises(AssertionError, match="changed meanwhile"):
         found[0].applied(b" " + source)
 

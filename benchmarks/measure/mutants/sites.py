@@ -1,6 +1,6 @@
 """Where a source can be changed by one wrong operator, comparison or constant, and the changed source.
 
-Left alone are annotations, texts, `__all__`, and what is not run but by a type checker.
+Left alone are annotations, texts, `__all__`, what is not run but by a type checker, and `zip`'s `strict`, an assertion.
 """
 
 from __future__ import annotations
@@ -153,6 +153,11 @@ class _Finder(ast.NodeVisitor):
         elif isinstance(node.op, ast.Not):
             self.add(self.begin(node), "operator", "not ", "")
         self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        keywords = [each for each in node.keywords if not (isinstance(node.func, ast.Name) and node.func.id == "zip")]
+        for each in [node.func, *node.args, *keywords]:
+            self.visit(each)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         text = self.source[self.begin(node) : self.end(node)].decode()

@@ -21,7 +21,7 @@ from banditlab.engine.runner import Played
 from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
 from banditlab.engine.verify import Replay
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
-from banditlab.engine.work import Task, said
+from banditlab.engine.work import Outcome, Task, said, store_failure
 from banditlab.envs import Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent
@@ -461,3 +461,62 @@ def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
     made.workers = [worker]  # type: ignore[list-item]
     made._look_at_the_clock()
     assert (ended == ["killed"], worker.late) == (killed, killed)
+
+
+def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:
+    """Seconds of a failure would make others look longer."""
+    [run, *_] = small().plan.runs
+    store = Store(tmp_path)
+    assert store_failure(store, run, False, "ValueError: no", "trace") == Outcome(
+        run.run_id, 300, 0.0, "ValueError: no"
+    )
+    assert store_failure(store, run, True, "it", "trace") == Outcome(run.stream_id, 300, 0.0, "it")
+    told = {each["run_id"]: each["player"] for each in store.failures([run.run_id, run.stream_id])}
+    assert told == {run.run_id: run.label, run.stream_id: "comparator"}
+
+
+def test_the_mark_of_compiled_kernels_is_the_users_own(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(warming, "current_folder", lambda: tmp_path)
+    [run, *_] = small().plan.runs
+    assert warming.is_cold(run)
+    warming._note(run)
+    assert not warming.is_cold(run)
+    [mark] = (tmp_path / "compiled").iterdir()
+    assert mark.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(warming, "current_folder", lambda: None)
+    assert not warming.is_cold(run)
+
+
+def test_a_blamed_run_of_a_warming_task_is_told_without_a_record(small: Any, tmp_path: Any) -> None:
+    """It fails where it is played, and is recorded there."""
+    runs = tuple(small().plan.runs)
+    task = Task(str(tmp_path), (), runs, warming=True)
+    made = crew._Crew([task], 2, Store(tmp_path))
+    outcomes, of = made._blame(task, runs[0], "it took longer")
+    assert outcomes == [Outcome(f"warm {runs[0].run_id}", 0, 0.0)]
+    assert of.runs == (runs[0],)
+    assert not Store(tmp_path).failed()
+
+
+@pytest.mark.parametrize(("n", "cut"), [(40_000, 40_000), (40_001, 40_000)])
+def test_a_traceback_keeps_its_last_forty_thousand_characters(n: int, cut: int, small: Any, tmp_path: Any) -> None:
+    class Long(Exception):
+        pass
+
+    [run, *_] = small().plan.runs
+    store = Store(tmp_path)
+    work._failed(store, run, False, Long("x" * n))
+    [record] = store.failures([run.run_id])
+    assert len(record["traceback"]) == cut
+    assert record["traceback"].endswith("x\n")
+    assert len(record["error"]) == len("Long: ") + 2000
+
+
+@pytest.mark.parametrize(
+    ("n_features", "rounds", "long"), [(2**12, 2**12, False), (2**12, 2**12 + 1, True), (2**12 - 1, 2**12 + 1, False)]
+)
+def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, long: bool, small: Any) -> None:
+    """Eight bytes a number."""
+    environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
+    [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
+    assert work.is_long(run) == long

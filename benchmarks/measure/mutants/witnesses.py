@@ -21,6 +21,16 @@ QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aio
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
 USERS = 3
 """So many players' recorded runs at most."""
+LONG = (
+    "test_cluster",
+    "test_crew",
+    "test_estimates",
+    "test_pool",
+    "test_sweep",
+    "test_stale_inputs",
+    "test_references_in_sweeps",
+)
+"""Tests that start processes or play sweeps: asked after the others, but for their own modules."""
 
 
 def witnesses(root: Path, path: str, scope: str = "") -> list[list[str]]:
@@ -51,7 +61,8 @@ def witnesses(root: Path, path: str, scope: str = "") -> list[list[str]]:
     first, rest, elsewhere = (
         [*sorted(tests, key=lambda test: not _mentions(test, names))] for tests in (first, rest, elsewhere)
     )
-    ordered = [first, asked, elsewhere] if kernels else [[*first, *rest, *elsewhere], asked]
+    together = sorted([*first, *rest, *elsewhere], key=lambda test: test.stem in LONG and stem not in test.stem)
+    ordered = [first, asked, elsewhere] if kernels else [together, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
     if near:
         groups.append([*_named(root, near), "-m", "slow"])

@@ -61,7 +61,7 @@ def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds
 @theorem(source=_PAPER + " hinge, kappa = 1/2", unit="hinge loss", assumes=_HINGE + _SAME_T)
 def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     """Return max{2 K^2 R^2 D^2, 2 K R D sqrt(T)}: E[M] <= sum of max(0, 1 - margin of U) + this."""
-    return _balanced((n_classes * radius * frobenius_bound) ** 2 / (2.0 * (1.0 - KAPPA)), rounds)
+    return _balanced((n_classes * radius * frobenius_bound) ** 2, rounds)  # 2 (1 - kappa) = 1
 
 
 @theorem(

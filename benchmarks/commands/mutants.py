@@ -3,7 +3,8 @@
 A mutant is one operator, comparison or constant of `banditlab/` made another, drawn from all of them by `--seed`. It is
 noticed if one test that passes on the sources as they are fails, or never ends. The tests asked: those that name the module,
 those of its room, recorded runs of the players that use it, and the slow ones among the first (`measure/mutants/witnesses.py`).
-A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason.
+A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason;
+they are not played.
 
 `--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
 `--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes every mutant, its verdict and
@@ -20,11 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from benchmarks.measure.mutants.playing import NOTICED, Ground, Verdict
+from benchmarks.measure.mutants.playing import EQUIVALENT, Ground, Verdict
 from benchmarks.measure.mutants.sites import Mutant, drawn
 
 ROOT = Path(__file__).parents[2]
-EQUIVALENT = ROOT / "benchmarks/tables/mutants-equivalent.csv"
+KNOWN = ROOT / "benchmarks/tables/mutants-equivalent.csv"
 PLACE = ROOT / "docs/results"
 HEADER = ("path", "line", "before", "after", "text", "outcome", "by", "seconds")
 
@@ -45,17 +46,10 @@ def main(
         for mutant in mutants:
             print(f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}")
         return
-    reasons = equivalents()
     rows = []
     for mutant, verdict in played(mutants, limit, jobs):
-        reason = (
-            "" if verdict.outcome == NOTICED else reasons.get((mutant.path, mutant.text, mutant.before, mutant.after))
-        )
-        outcome = "equivalent" if reason else verdict.outcome
-        rows.append((mutant, outcome, reason or verdict.by, round(verdict.seconds, 1)))
-        print(
-            f"{len(rows):4} {outcome:12} {shown(mutant)}  [{reason or verdict.by}] {verdict.seconds:.0f} s", flush=True
-        )
+        rows.append((mutant, verdict.outcome, verdict.by, round(verdict.seconds, 1)))
+        print(f"{len(rows):4} {verdict.outcome:12} {shown(mutant)}  [{verdict.by}] {verdict.seconds:.0f} s", flush=True)
     table = by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows])
     print("\n" + table)
     if keep:
@@ -68,13 +62,16 @@ def shown(mutant: Mutant) -> str:
 
 
 def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mutant, Verdict]]:
-    """Yield mutants with their verdicts, `jobs` at a time, each in a copy of the tree."""
+    """Yield mutants with their verdicts, `jobs` at a time, each in a copy of the tree; known equivalents are not played."""
+    reasons = equivalents()
     with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as threads:
         free: SimpleQueue[Ground] = SimpleQueue()
         for job in range(jobs):
             free.put(Ground(ROOT, Path(place) / str(job)))
 
         def trial(mutant: Mutant) -> tuple[Mutant, Verdict]:
+            if reason := reasons.get((mutant.path, mutant.text, mutant.before, mutant.after)):
+                return mutant, Verdict(EQUIVALENT, reason, 0.0)
             ground = free.get()
             try:
                 return mutant, ground.tried(mutant, limit)
@@ -86,7 +83,7 @@ def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mut
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
     """Return why a mutant changes nothing that can be seen, by path, line of text, what stood there and what stands there."""
-    with EQUIVALENT.open(encoding="utf-8", newline="") as file:
+    with KNOWN.open(encoding="utf-8", newline="") as file:
         return {(row["path"], row["text"], row["before"], row["after"]): row["reason"] for row in csv.DictReader(file)}
 
 

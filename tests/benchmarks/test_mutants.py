@@ -25,6 +25,8 @@ SOURCE = textwrap.dedent(
             not deep
         ) or x is None:
             x **= 2
+        for a, b in zip([x], [1.5], strict=True):
+            sorted([a, b], reverse=True)
         return [f"{1 + x}" + "text", x - 0.0]
     '''
 )
@@ -41,6 +43,8 @@ EXPECTED = [
     ("is", "is not"),
     ("**", "*"),
     ("2", "3"),
+    ("1.5", "3.0"),
+    ("True", "False"),
     ("-", "+"),
     ("0.0", "1.0"),
 ]
@@ -56,6 +60,7 @@ def test_operators_comparisons_and_constants_are_changed_and_nothing_else() -> N
         lines = zip(source.decode().splitlines(), changed.decode().splitlines(), strict=True)
         assert [number for number, (a, b) in enumerate(lines, start=1) if a != b] == [each.line]
     assert {each.room for each in found} == {"bounds"}
+    assert [each.scope for each in found] == [""] * 2 + ["f"] * 14
     with pytest.raises(AssertionError, match="changed meanwhile"):
         found[0].applied(b" " + source)
 
@@ -77,6 +82,17 @@ def test_every_module_has_tests_that_are_meant_to_see_it() -> None:
         files = [name for group in groups for name in group if name.startswith("tests/")]
         assert files, path
         assert all((ROOT / name).exists() for name in files), path
+
+
+def test_tests_that_name_the_function_are_asked_first() -> None:
+    module = "banditlab/bounds/gaf.py"  # these tests import from it
+    near = {f"tests/bounds/test_{name}.py" for name in ("by_formula", "edges", "gaf", "ranges")}
+    for scope in ("gaf_kernel", "gaf_mu", "gaf_smoothing"):
+        files = witnesses(ROOT, module, scope)[0][:4]
+        assert set(files) == near
+        named = [scope in (ROOT / file).read_text("utf-8") for file in files]
+        assert named == sorted(named, reverse=True)
+        assert not all(named)
 
 
 def test_recorded_runs_of_what_uses_a_kernel_are_asked() -> None:

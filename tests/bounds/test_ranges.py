@@ -198,6 +198,59 @@ def test_many_extreme_arguments_raise_nothing(name: str) -> None:
         assert truth(value), (changed, value)
 
 
+# ------------------------------------------------------------------------------------------------------- edges of the ranges
+
+FIRST: dict[str, float] = {
+    **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension", "comparator_norm"), 0.0),
+    **dict.fromkeys(("frobenius_norm", "frobenius_bound", "diameter", "hinge_loss", "edges_squared"), 0.0),
+    **dict.fromkeys(("absolute_edges", "clip", "best_expert", "excess", "weights", "regret", "member_regret"), 0.0),
+    **dict.fromkeys(("error_rate", "margin", "votes_left", "smoothing", "heaviest", "gamma", "last_gamma"), 0.0),
+    **dict.fromkeys(("edge", "true_edge"), 0.0),
+    **dict.fromkeys(("norm_bound", "margin_bound", "radius", "regularization", "curvature", "beta", "step"), 5e-324),
+    **dict.fromkeys(("deviation", "mixability", "sharpness", "smoothness", "target_bound", "delta"), 5e-324),
+    "probability": 5e-324,
+    **dict.fromkeys(("n_features", "n_learners", "nodes", "members", "samples", "size"), 1.0),
+    "n_classes": 2.0,
+}
+"""The least value that an argument may have; 5e-324 is the first number above 0."""
+LAST: dict[str, float] = {
+    "smoothing": 0.5,
+    "heaviest": math.nextafter(0.5, 0.0),  # below 1/2
+    **dict.fromkeys(("gamma", "last_gamma", "edge", "true_edge"), 1.0),
+    **dict.fromkeys(("delta", "probability"), math.nextafter(1.0, 0.0)),  # below 1
+}
+OWN = {
+    ("aggregating", "n_classes"): 1.0,
+    ("theorem_9_gamma", "rounds"): 5e-324,
+    **{
+        (name, "rounds"): 1.0
+        for name in ("gaptron_gamma", "obama_gamma", "rdue_gamma", "rdue_decoded_gamma", "template_gamma")
+    },
+}
+"""Where a theorem is wider or narrower: with one class there is a forecast, and no rate for no rounds."""
+NOTHING = {
+    *((name, "radius") for name in ("decoding_step", "template_label_step")),  # R^2 is too small for a float
+    ("gaf_theorem_1", "mixability"),  # the least lambda is infinite, and inf ln(1 + 1/inf) none
+    ("gaf_sampling_theory", "probability"),  # n/delta is infinite
+}
+"""Where the first value of a range is so small that no number comes out."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_first_and_the_last_value_of_every_range(name: str) -> None:
+    """There it is a number; at the next float beyond it is none."""
+    for key in numeric(name):
+        edges = [(OWN.get((name, key), FIRST[key]), -math.inf)]
+        edges += [(LAST[key], math.inf)] if key in LAST else []
+        for edge, outward in edges:
+            there = [values | {key: edge} for values in draws(name, 30)]
+            inside = [FUNCTIONS[name](**values) for values in there if not no_theorem(name, values) or key == "rounds"]
+            nothing = all(math.isnan(value) for value in inside)
+            assert not inside or nothing == ((name, key) in NOTHING and edge == 5e-324), (key, edge)
+            beyond = math.nextafter(edge, outward)
+            assert all(math.isnan(FUNCTIONS[name](**(values | {key: beyond}))) for values in there[:5]), (key, beyond)
+
+
 # ------------------------------------------------------------------------------------------------- against 60 digits
 
 PRECISE = SimpleNamespace(

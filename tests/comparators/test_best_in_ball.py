@@ -274,10 +274,10 @@ def badly_scaled(draws: int):
 
 @pytest.mark.slow
 def test_badly_scaled_features_converge():
-    """The first of them and the tenth stood still at gaps of 2e-4 and 4e-4 after 500 rounds, and raised."""
+    """The first of them and the tenth stood still at gaps of 2e-4 and 4e-4 after 500 rounds; interior steps come after 100."""
     hard = [problem for i, problem in enumerate(badly_scaled(10)) if i in (0, 9)]
     for U, C in hard:
-        found = best_in_ball(U, C, 1e3)
+        found = best_in_ball(U, C, 1e3, max_iterations=100)
         assert found.gap <= 1e-6 * max(1.0, found.loss)
         assert (row_norms(found.weights) <= 1e3).all()
         Z = U @ found.weights.T

@@ -332,6 +332,22 @@ COMPARATORS: list[tuple[str, float]] = [
     ("large", 1.0),
 ]
 
+SOLVED: dict[str, tuple[str, float, dict[str, float]]] = {
+    "spheres": ("planted", 1.0, {"m": 60, "d": 4, "K": 5, "norm": 60.0}),
+    "inside": ("planted", 300.0, {"m": 60, "d": 3, "K": 3, "norm": 2.0}),
+    "both": ("planted", 6.0, {"m": 80, "d": 4, "K": 5, "norm": 8.0}),
+    "separable": ("planted", 30.0, {"m": 30, "d": 6, "K": 4, "norm": 1e6}),
+    "one part": ("planted", 3.0, {"m": 600, "d": 2, "K": 2, "norm": 4.0}),
+    "two parts": ("planted", 3.0, {"m": 4200, "d": 2, "K": 2, "norm": 4.0}),
+    "parts inside": ("planted", 50.0, {"m": 4200, "d": 2, "K": 2, "norm": 4.0}),
+    "interior": ("badly scaled", 1e3, {"m": 5, "d": 5, "K": 10}),
+    "frobenius small": ("frobenius", 0.3, {"m": 60, "d": 3, "K": 4, "norm": 5.0}),
+    "frobenius": ("frobenius", 5.0, {"m": 60, "d": 3, "K": 4, "norm": 20.0}),
+    "frobenius large": ("frobenius", 500.0, {"m": 60, "d": 3, "K": 4, "norm": 2.0}),
+    "frobenius separable": ("frobenius", 20.0, {"m": 12, "d": 3, "K": 3, "norm": 1e6}),
+}
+"""Problems made here, each of which a branch of the comparators' solvers is for: kind, norm bound, sizes."""
+
 ENVIRONMENTS: dict[str, list[Settings]] = {
     LOGISTIC: [
         {},

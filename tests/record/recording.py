@@ -40,7 +40,7 @@ if __name__ == "__main__" and str(ROOT) not in sys.path:
 
 # Everything of the package that is used here, by public names only: the one place to change where modules move.
 from banditlab.analysis.tables import load as load_results  # noqa: E402
-from banditlab.comparators import best_in_ball, collapse, comparators_along  # noqa: E402
+from banditlab.comparators import best_in_ball, best_in_frobenius_ball, collapse, comparators_along  # noqa: E402
 from banditlab.engine import Sweep, make_spec, play  # noqa: E402
 from banditlab.estimator import OnlineClassifier  # noqa: E402
 from banditlab.registry import KINDS, Registry, registry  # noqa: E402
@@ -647,6 +647,31 @@ def compared(on: str, norm_bound: float) -> Iterator[Row]:
     yield _of_comparator(f"comparators/{on}/{norm_bound:g}/along", dict(along), T)
 
 
+def solved(name: str) -> Iterator[Row]:
+    """The best model of a problem made for one branch of the solvers, and the rounds that took."""
+    kind, norm_bound, sizes = CASES["SOLVED"][name]
+    m, d, K = (int(sizes[key]) for key in ("m", "d", "K"))
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((m, d))
+    if kind == "badly scaled":
+        X, y = X * 10.0 ** (-1.5 * np.arange(d)), rng.integers(0, K, m)
+    else:
+        X /= np.sqrt((X * X).sum(axis=1))[:, None]
+        W = rng.standard_normal((K, d))
+        W *= sizes["norm"] / np.sqrt((W * W).sum(axis=1))[:, None]
+        y = np.argmax(X @ W.T + rng.gumbel(size=(m, K)), axis=1)
+    U, counted = collapse(X, y, K)
+    title = f"comparators/solver/{name.replace(' ', '-')}"
+    if kind == "frobenius":
+        found = best_in_frobenius_ball(U, counted, norm_bound)
+        hashes = {"weights": sha(found.weights)} | hexes({"gap": found.gap})
+        yield Row(title, m, {}, hashes=hashes, sums=hexes({"loss": found.loss}))
+        return
+    best = best_in_ball(U, counted, norm_bound, max_iterations=100)
+    hashes = {"weights": sha(best.weights), "iterations": str(best.iterations)} | hexes({"gap": best.gap})
+    yield Row(title, m, {}, counts={"mistakes": str(best.mistakes)}, hashes=hashes, sums=hexes({"loss": best.loss}))
+
+
 def _of_comparator(name: str, found: dict[int, Any], rounds: int) -> Row:
     counts = {f"mistakes@{r}": str(each.mistakes) for r, each in found.items()}
     hashes = {f"weights@{r}": sha(each.weights) for r, each in found.items()}
@@ -692,6 +717,8 @@ def other_units() -> Iterator[Unit]:
     for on, norm_bound in CASES["COMPARATORS"]:
         inside = (("envs", Stream(on).parts[0]),)
         yield Unit(f"comparators/{on}/{norm_bound:g}", inside, partial(compared, on, norm_bound))
+    for name in CASES["SOLVED"]:
+        yield Unit(f"comparators/solver/{name.replace(' ', '-')}", (), partial(solved, name))
     for id_, cases in CASES["ESTIMATORS"].items():
         for i, (on, settings) in enumerate(cases):
             inside = (("forecasters", id_), ("envs", Stream(on).parts[0]))
@@ -776,12 +803,13 @@ def _said(text: str | None) -> str:
 def complaint(row: Row, lines: Sequence[str]) -> str:
     """Return the message of a row that moved: the player, the door, what moved, and what to do."""
     ids = ",".join(dict.fromkeys(pair.partition(":")[2].partition("@")[0] for pair in row.players.split()))
-    first = ids.partition(",")[0]
+    renewed = f"python -m tests.record.recording --only {ids.partition(',')[0]}"
+    renewed = f"raise its `version`, then {renewed}" if ids else f"python -m tests.record.recording --door {row.door}"
     return "\n  ".join(
         [
             f"{row.name} ({row.players}{', ' + row.libraries if row.libraries else ''}), door {row.door!r}, moved:",
             *lines,
-            f"if it was meant: raise its `version`, then python -m tests.record.recording --only {first}",
+            f"if it was meant: {renewed}",
         ]
     )
 

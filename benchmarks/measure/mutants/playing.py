@@ -20,7 +20,7 @@ HANG = 240
 """Seconds after which one test that has not ended is taken for one that never does; kernels compile in less."""
 PARTS = ("agents", "analysis", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
-NOTICED, UNNOTICED, LATE = "noticed", "not noticed", "out of time"
+NOTICED, EQUIVALENT, UNNOTICED, LATE = "noticed", "equivalent", "not noticed", "out of time"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Ground:
         cache = self.home / ("mutant" if _compiles(source) else "kept")
         file.write_bytes(mutant.applied(source))
         try:
-            for arguments in witnesses(self.clean, mutant.path):
+            for arguments in witnesses(self.clean, mutant.path, mutant.scope):
                 left = limit - (time.monotonic() - began)
                 if left <= 0:
                     return Verdict(LATE, "", time.monotonic() - began)

@@ -1,6 +1,6 @@
 """Where a source can be changed by one wrong operator, comparison or constant, and the changed source.
 
-Left alone are annotations, texts, `__all__`, and what is not run but by a type checker.
+Left alone are annotations, texts, `__all__`, what is not run but by a type checker, and `zip`'s `strict`, an assertion.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.Is, ast.
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one file: `before` at byte `start` becomes `after`. `text` is the line it stands in, `line` its number."""
+    """One change of one file: `before` at byte `start` becomes `after`. `text` is the line it stands in, `line` its number.
+
+    `scope` is the classes and functions it stands in, from the outermost in, with dots between; nothing in the module itself.
+    """
 
     path: str
     line: int
@@ -51,6 +54,7 @@ class Mutant:
     before: str
     after: str
     text: str
+    scope: str = ""
 
     @property
     def room(self) -> str:
@@ -88,15 +92,16 @@ def mutants_of(path: str, source: bytes) -> list[Mutant]:
     finder.visit(ast.parse(source))
     found = sorted(set(finder.found))
     return [
-        Mutant(path, line, start, kind, before, after, lines[line - 1].decode().strip())
-        for start, line, kind, before, after in found
+        Mutant(path, line, start, kind, before, after, lines[line - 1].decode().strip(), scope)
+        for start, line, kind, before, after, scope in found
     ]
 
 
 class _Finder(ast.NodeVisitor):
     def __init__(self, source: bytes, starts: list[int]) -> None:
         self.source, self.starts = source, starts
-        self.found: list[tuple[int, int, str, str, str]] = []
+        self.found: list[tuple[int, int, str, str, str, str]] = []
+        self.scope: list[str] = []
 
     def at(self, line: int, column: int) -> int:
         return self.starts[line - 1] + column
@@ -111,7 +116,7 @@ class _Finder(ast.NodeVisitor):
 
     def add(self, start: int, kind: str, before: str, after: str) -> None:
         line = bisect.bisect_right(self.starts, start)
-        self.found.append((start, line, kind, before, after))
+        self.found.append((start, line, kind, before, after, ".".join(self.scope)))
 
     def between(self, left: ast.expr, right: ast.expr, operator: ast.AST, kind: str) -> None:
         if type(operator) not in OPERATORS:
@@ -149,6 +154,11 @@ class _Finder(ast.NodeVisitor):
             self.add(self.begin(node), "operator", "not ", "")
         self.generic_visit(node)
 
+    def visit_Call(self, node: ast.Call) -> None:
+        keywords = [each for each in node.keywords if not (isinstance(node.func, ast.Name) and node.func.id == "zip")]
+        for each in [node.func, *node.args, *keywords]:
+            self.visit(each)
+
     def visit_Constant(self, node: ast.Constant) -> None:
         text = self.source[self.begin(node) : self.end(node)].decode()
         if isinstance(node.value, bool):
@@ -165,10 +175,17 @@ class _Finder(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.scope.append(node.name)
         for default in [*node.args.defaults, *(each for each in node.args.kw_defaults if each)]:
             self.visit(default)
         for each in [*node.decorator_list, *node.body]:
             self.visit(each)
+        self.scope.pop()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.scope.append(node.name)
+        self.generic_visit(node)
+        self.scope.pop()
 
     def visit_If(self, node: ast.If) -> None:
         if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -20,10 +21,23 @@ QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aio
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
 USERS = 3
 """So many players' recorded runs at most."""
+LONG = (
+    "test_cluster",
+    "test_crew",
+    "test_estimates",
+    "test_pool",
+    "test_sweep",
+    "test_stale_inputs",
+    "test_references_in_sweeps",
+)
+"""Tests that start processes or play sweeps: asked after the others, but for their own modules."""
 
 
-def witnesses(root: Path, path: str) -> list[list[str]]:
-    """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`."""
+def witnesses(root: Path, path: str, scope: str = "") -> list[list[str]]:
+    """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`.
+
+    Files that name one of the classes and functions in `scope`, which has dots between them, come first in each list.
+    """
     parts = Path(path).parts
     room, stem = (parts[1] if len(parts) > 2 else "top"), Path(path).stem.strip("_")
     folder = root / "tests" / room
@@ -43,7 +57,12 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     asked = recorded if recorded[2] else []
     # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests compile many.
     kernels = room in KERNELS and first and asked
-    ordered = [first, asked, elsewhere] if kernels else [first, rest, elsewhere, asked]
+    names = tuple(filter(None, scope.split(".")))
+    first, rest, elsewhere = (
+        [*sorted(tests, key=lambda test: not _mentions(test, names))] for tests in (first, rest, elsewhere)
+    )
+    together = sorted([*first, *rest, *elsewhere], key=lambda test: test.stem in LONG and stem not in test.stem)
+    ordered = [first, asked, elsewhere] if kernels else [together, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
@@ -97,9 +116,14 @@ def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
     return graph, ids
 
 
+def _mentions(test: Path, names: tuple[str, ...]) -> bool:
+    text = _text(test)
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+
+
 def _names(test: Path, module: str) -> bool:
     text = _text(test)
-    return f"from {module} import" in text or f"import {module}\n" in text
+    return f"from {module} import" in text or f"import {module}\n" in text or f'"{module}"' in text
 
 
 @cache

@@ -1,0 +1,167 @@
+"""Numbers of a policy's log and status by other forms: intervals by the paper's formulas, bytes by their lengths, texts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from banditlab.errors import UsageError
+from banditlab.policy.choice import as_name, short, unknown_class
+from banditlab.policy.confidence import ZETA, rise, sequence
+from banditlab.policy.events import from_bytes, to_bytes
+from banditlab.policy.status import LogStatus, Plays, _bins, _seconds
+
+X = [1.0, 1.0, 0.0, 1.0] * 30 + [0.0, 1.0, 0.0] * 40
+
+
+def crossing(x: list[float], start: int, end: int, alpha: float) -> float:
+    """u(V) of Howard et al., eq. (10), V the squared distances of answers from the mean before and one half."""
+    V = sum((x[i] - (0.5 + sum(x[:i])) / (i + 1)) ** 2 for i in range(start, end))
+    v = max(V, 10.0)
+    l = 1.4 * math.log(1 + math.log2(v / 10.0)) + math.log(ZETA / alpha)
+    k1, k2 = (2**0.25 + 2**-0.25) / math.sqrt(2), (math.sqrt(2) + 1) / 2
+    return math.sqrt(k1**2 * v * l + k2**2 * l**2) + k2 * l
+
+
+@pytest.mark.parametrize("level", [0.95, 0.7])
+def test_the_interval_is_where_both_of_the_paper_agree(level: float) -> None:
+    """Each gets half of what is left to err, and half of that on each side."""
+    mean, low, high = sequence(X, level)
+    if level == 0.95:
+        np.testing.assert_array_equal(low, sequence(X)[1])
+    narrower = set()
+    for t in (1, 7, 60, 240):
+        a = (1 - level) / 2
+        mixture = math.sqrt((t / 4 + 10) * math.log((t / 4 + 10) / (10 * a**2)))  # eq. (14), rho = 10
+        stitched = crossing(X, 0, t, a / 2)
+        narrower.add(mixture < stitched)
+        half = min(mixture, stitched) / t
+        assert mean[t - 1] == pytest.approx(sum(X[:t]) / t)
+        assert low[t - 1] == pytest.approx(max(0.0, mean[t - 1] - half), abs=1e-12)
+        assert high[t - 1] == pytest.approx(min(1.0, mean[t - 1] + half), abs=1e-12)
+    assert narrower >= {True}
+    certain = [0.0] * 5000  # where hardly anything varies the stitched one is the narrower
+    assert sequence(certain, level)[2][-1] == pytest.approx(crossing(certain, 0, 5000, (1 - level) / 4) / 5000)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.5])
+def test_a_rise_is_where_the_intervals_of_before_and_since_lie_furthest_apart(level: float) -> None:
+    """From every 32nd answer on; the sequence that starts at the k-th place has 6/(pi k)^2 of its half."""
+    found = set()
+    for more in (5, 12, 20, 45):
+        x = [0.0, 0.0, 0.0, 1.0] * 40 + [1.0, 1.0, 0.0, 1.0] * more
+        n, a = len(x), (1 - level) / 2
+        gaps = {}
+        for start in range(32, n, 32):
+            before = (sum(x[:start]) + crossing(x, 0, start, a)) / start
+            since = (sum(x[start:]) - crossing(x, start, n, 6 * a / (math.pi * start / 32) ** 2)) / (n - start)
+            gaps[start] = since - before
+        place = max(gaps, key=lambda at: gaps[at])
+        assert rise(x, level) == (place if gaps[place] > 0 else None)
+        found.add(rise(x, level))
+    assert {None, 160} <= found
+    if level == 0.95:
+        assert rise(x) == rise(x, 0.95)
+
+
+# ------------------------------------------------------------------------------------------------------------- the status
+
+
+def status(**changes: object) -> LogStatus:
+    plain: dict[str, object] = {
+        "source": "log.db", "agent": "fastcb", "trained": {"rows": 1250, "mistakes": 331}, "decisions": 4321, "feedback": 8,
+        "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
+        "mistakes": np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]), "share": 0.523, "low": 0.114, "high": 0.937,
+        "drift": None, "plays": [Plays("a", 40, 10.04, 2.06), Plays("b", 40, 39.0, 2.0)],
+        "bins": _bins(np.array([0.1, 0.96]), np.array([0.0, 1.0])),
+    }  # fmt: skip
+    return LogStatus(**(plain | changes))  # type: ignore[arg-type]
+
+
+def test_a_status_says_every_number_in_its_place() -> None:
+    assert status().lines() == [
+        "log.db: fastcb, 4,321 decisions from 1970-01-01 00:00:00 to 1970-01-02 01:01:01 UTC",
+        "feedback: 8 of 4,321 (0.2%), half of it within 4.5 s, nine tenths within 2.58 min, all within 8.33 min",
+        "mistakes: 52.3% of the answered decisions, 95 % interval 11.4% ... 93.7% (holds however often you look)",
+        "in training: 26.5% of 1,250 rows",
+        "drift: none shown",
+        "warning: class 'a' was played 40 times where its probabilities add up to 10.0 +- 2.1: the logged probabilities are "
+        "not those that were played",
+        "right, by the probability of the action: 0-0.2: 0% of 1; 0.95-1: 100% of 1",
+    ]
+    assert status(drift=3).lines()[4] == (
+        "warning: drift: mistakes rose about answer 3, from 0.0% before to 80.0% since; a false alarm, ever, has a "
+        "probability of 5 % at most"
+    )
+    assert status(feedback=0).lines()[1:] == ["feedback: none yet"]
+    assert status(decisions=1, since=math.nan, until=math.nan).lines()[0] == "log.db: fastcb, 1 decision"
+
+
+def test_plays_are_far_from_their_expectation_beyond_four_and_a_half_deviations() -> None:
+    assert [Plays("a", plays, 100.0, 2.0).far for plays in (91, 109, 90, 110)] == [False, False, True, True]
+    assert [Plays("a", 3, expected, 0.0).far for expected in (3.0, 3.0 + 9e-7, 3.0 + 1.5e-6)] == [False, False, True]
+
+
+def test_a_probability_on_an_edge_is_counted_above_it_and_1_in_the_last() -> None:
+    p = np.array([0.0, 0.19, 0.2, 0.4, 0.6, 0.79, 0.8, 0.94, 0.95, 1.0])
+    found = _bins(p, np.array([0.0, 1, 0, 1, 1, 0, 1, 1, 0, 1]))
+    assert [(b.low, b.high, b.n) for b in found] == [
+        (0.0, 0.2, 2), (0.2, 0.4, 1), (0.4, 0.6, 1), (0.6, 0.8, 2), (0.8, 0.95, 2), (0.95, 1.0, 2)]  # fmt: skip
+    assert [b.right for b in found] == [0.5, 0.0, 1.0, 0.5, 1.0, 0.5]
+    assert math.isnan(_bins(p[:2], p[:2])[3].right)
+
+
+def test_times_are_told_in_the_largest_unit_that_fits() -> None:
+    told_ = {0.0123: "12.3 ms", 0.999: "999 ms", 1.0: "1 s", 59.0: "59 s", 60.0: "1 min", 3540.0: "59 min", 3600.0: "1 h",
+             84600.0: "23.5 h", 86400.0: "1 days", 216000.0: "2.5 days"}  # fmt: skip
+    assert {value: _seconds(value) for value in told_} == told_
+
+
+# --------------------------------------------------------------------------------------------------------- bytes and names
+
+
+def test_numbers_take_twelve_bytes_each_or_eight_where_that_is_less() -> None:
+    sizes = []
+    for filled in range(9):
+        x = np.zeros(12)
+        x[:filled] = 1.5
+        data = to_bytes(x)
+        np.testing.assert_array_equal(from_bytes(data), x)
+        sizes.append(len(data))
+    assert sizes == [5, 17, 29, 41, 53, 65, 77, 89, 101]  # 5 + 12 of each, and 5 + 8 * 12 from eight of them on
+    for n, filled, size in ((3, 1, 17), (2, 1, 21), (1, 0, 13), (2, 0, 5), (0, 0, 5)):
+        x = np.zeros(n)
+        x[:filled] = -0.0 if filled else 0.0  # every bit of it
+        assert len(to_bytes(x)) == size, n
+        assert to_bytes(from_bytes(to_bytes(x))) == to_bytes(x)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 8])
+@pytest.mark.parametrize("x", [np.arange(1.0, 6.0), np.eye(1, 20)[0]])
+def test_bytes_that_are_too_few_or_too_many_are_no_numbers(x: np.ndarray, cut: int) -> None:
+    data = to_bytes(x)
+    for damaged in (data[:-cut], data + b"\0" * cut, data[:4], b"\2" + data[1:]):
+        with pytest.raises(ValueError, match="no numbers"):
+            from_bytes(damaged)
+
+
+def test_names_reach_their_limits() -> None:
+    for name in ("x" * 1000, 2**63 - 1, -(2**63), 1e300, True, np.int64(3)):
+        assert as_name(name) == name
+    for name in ("x" * 1001, 2**63, -(2**63) - 1, math.inf, math.nan, "\ud800", None):
+        with pytest.raises(UsageError, match=r"named by|name is a text of up to 1,000 characters"):
+            as_name(name)
+
+
+def test_an_error_shows_sixty_characters_and_names_a_hundred_classes() -> None:
+    assert short("x" * 58) == repr("x" * 58)
+    assert short("x" * 59) == short("x" * 80) == "'" + "x" * 56 + "..."
+    assert short([1] * 20) == repr([1] * 20)  # 60 characters
+    assert short([1] * 21) == repr([1] * 21)[:57] + "..."
+    assert "more" not in str(unknown_class("z", [f"{i:03}" for i in range(100)]))
+    text = str(unknown_class("z", [f"{i:03}" for i in range(1101)]))
+    assert text.endswith(", and 1,001 more")
+    assert "099" in text
+    assert "100" not in text

@@ -5,6 +5,10 @@ noticed if one test that passes on the sources as they are fails, or never ends.
 those of its room, recorded runs of the players that use it, and the slow ones among the first (`measure/mutants/witnesses.py`).
 A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason.
 
+What kernels are made of is looked at uncompiled first, by the tests that pass in the clean tree when every kernel is plain
+Python: seconds for a mutant. `--baselines FOLDER` keeps which those are for the next call; `--only-uncompiled` stops there,
+and what it does not notice may still be noticed compiled.
+
 `--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
 `--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes every mutant, its verdict and
 the test that saw it to `docs/results/mutants.csv`; `--only-show` draws and prints, and plays nothing.
@@ -38,6 +42,8 @@ def main(
     jobs: int = 1,
     keep: bool = False,
     only_show: bool = False,
+    only_uncompiled: bool = False,
+    baselines: str = "",
 ) -> None:
     """Draw mutants, play them, print each that is not noticed and the table by room."""
     mutants = drawn(ROOT, sample, seed, tuple(filter(None, rooms.split(","))))
@@ -47,7 +53,7 @@ def main(
         return
     reasons = equivalents()
     rows = []
-    for mutant, verdict in played(mutants, limit, jobs):
+    for mutant, verdict in played(mutants, limit, jobs, only_uncompiled, baselines):
         reason = (
             "" if verdict.outcome == NOTICED else reasons.get((mutant.path, mutant.text, mutant.before, mutant.after))
         )
@@ -67,12 +73,15 @@ def shown(mutant: Mutant) -> str:
     return f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}"
 
 
-def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mutant, Verdict]]:
+def played(
+    mutants: list[Mutant], limit: float, jobs: int, only_uncompiled: bool = False, baselines: str = ""
+) -> Iterator[tuple[Mutant, Verdict]]:
     """Yield mutants with their verdicts, `jobs` at a time, each in a copy of the tree."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as threads:
         free: SimpleQueue[Ground] = SimpleQueue()
         for job in range(jobs):
-            free.put(Ground(ROOT, Path(place) / str(job)))
+            kept = Path(baselines).absolute() if baselines else None
+            free.put(Ground(ROOT, Path(place) / str(job), kept, only_uncompiled))
 
         def trial(mutant: Mutant) -> tuple[Mutant, Verdict]:
             ground = free.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import runpy
 from functools import cache
 from pathlib import Path
 
@@ -18,25 +19,14 @@ KERNELS = ("agents", "boosting", "forecasters", "numerics")
 """Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
-USERS = 3
-"""So many players' recorded runs at most."""
+USERS, UNCOMPILED_USERS = 3, 6
+"""So many players' recorded runs at most, compiled and not."""
 
 
 def witnesses(root: Path, path: str) -> list[list[str]]:
     """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`."""
-    parts = Path(path).parts
-    room, stem = (parts[1] if len(parts) > 2 else "top"), Path(path).stem.strip("_")
-    folder = root / "tests" / room
-    own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
-    for each in ALSO.get(room, []):
-        place = root / each
-        own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
-    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    every = _tests(root)
-    near = [test for test in every if stem in test.stem or _names(test, module)]
-    if len(near) > 8:  # a module that everything names: its own room's tests will do
-        near = [test for test in near if test in own] or near[:8]
-    near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
+    room, module = _room(path), _module(path)
+    near, own = _near_and_own(root, path)
     first = [test for test in near if test in own]
     recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, module)), "-m", "slow or not slow"]
     rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
@@ -50,6 +40,45 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     return groups
 
 
+def uncompiled_witnesses(root: Path, path: str) -> list[list[str]]:
+    """Return what a module is asked uncompiled, one list after the other: files of tests, and "players/ID/" for recorded runs.
+
+    The nearest first, with the recorded runs of more players, because they take a second each; then those players' own tests.
+    """
+    near, own = _near_and_own(root, path)
+    ids = _users(root, _module(path), UNCOMPILED_USERS)
+    first = [test for test in near if test in own] or near
+    stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
+    rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
+    rest = [test for test in rest if test not in first]
+    return [[*_named(root, first), *(f"players/{id_}/" for id_ in ids)], _named(root, rest)]
+
+
+def _room(path: str) -> str:
+    parts = Path(path).parts
+    return parts[1] if len(parts) > 2 else "top"
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
+    """Return the tests that name a module, and those of its room; recorded runs are neither."""
+    room, module, stem = _room(path), _module(path), Path(path).stem.strip("_")
+    folder = root / "tests" / room
+    own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
+    for each in ALSO.get(room, []):
+        place = root / each
+        own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
+    every = sorted((root / "tests").rglob("test_*.py"))
+    near = [test for test in every if stem in test.stem or _names(test, module)]
+    if len(near) > 8:  # a module that everything names: its own room's tests will do
+        near = [test for test in near if test in own] or near[:8]
+    near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
+    return near, own
+
+
 def _named(root: Path, tests: list[Path]) -> list[str]:
     return [test.relative_to(root).as_posix() for test in dict.fromkeys(tests)]
 
@@ -60,15 +89,15 @@ def _recorded(root: Path, room: str, module: str) -> list[str]:
     return [f"players/{id_}/" for id_ in _users(root, module)]
 
 
-def _users(root: Path, module: str) -> list[str]:
-    """Return the ids of the nearest players that use a module: its own, or of modules that import it, and so on."""
+def _users(root: Path, module: str, most: int = USERS) -> list[str]:
+    """Return the ids of at most so many of the nearest players that use a module: its own, or of modules that import it, and so on."""
     graph, ids = _graph(root)
     seen, layer = {module}, [module]
     while layer:
         found = sorted({id_ for each in layer for id_ in ids.get(each, [])})
         if found:
             found.sort(key=lambda id_: (QUICK.index(id_) if id_ in QUICK else len(QUICK), id_))
-            return found[:USERS]
+            return found[:most]
         layer = [user for user, used in graph.items() if user not in seen and used & set(layer)]
         seen |= set(layer)
     return []
@@ -76,8 +105,10 @@ def _users(root: Path, module: str) -> list[str]:
 
 @cache
 def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    """Return which modules of the package each imports, and the ids of the players that each defines."""
+    """Return which modules of the package each imports, and the ids of the players with recorded runs that each defines."""
     graph, ids = {}, {}
+    cases = runpy.run_path(str(root / "tests/record/cases.py"))["PLAYERS"]
+    recorded = {id_ for players in cases.values() for id_ in players}
     for file in sorted((root / "banditlab").rglob("*.py")):
         module = file.relative_to(root).as_posix().removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         tree = ast.parse(file.read_bytes())
@@ -92,7 +123,7 @@ def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
                 and isinstance(statement.targets[0], ast.Name)
                 and statement.targets[0].id == "id"
                 and isinstance(statement.value, ast.Constant)
-                and isinstance(statement.value.value, str)
+                and statement.value.value in recorded
             ]
     return graph, ids
 

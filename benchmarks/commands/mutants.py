@@ -90,7 +90,11 @@ def played(
             finally:
                 free.put(ground)
 
-        yield from threads.map(trial, mutants)
+        try:
+            yield from threads.map(trial, mutants)
+        finally:
+            for _ in range(jobs):
+                free.get().close()
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:

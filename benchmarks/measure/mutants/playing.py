@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -20,10 +21,11 @@ from pathlib import Path
 
 from banditlab.numerics.jit import PACKAGE, kernel_sources
 from benchmarks.measure.mutants.sites import Mutant
-from benchmarks.measure.mutants.witnesses import uncompiled_witnesses, witnesses
+from benchmarks.measure.mutants.witnesses import KERNELS, uncompiled_witnesses, witnesses
 
 HANG = 240
 """Seconds after which one test that has not ended is taken for one that never does; kernels compile in less."""
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:anyio", "--tb=no")
 PARTS = ("agents", "analysis", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
 NOTICED, UNNOTICED, LATE = "noticed", "not noticed", "out of time"
@@ -56,6 +58,7 @@ class Ground:
         self.home.mkdir()
         self.baselines.mkdir(parents=True, exist_ok=True)
         self.sound: dict[str, bool] = {}
+        self.warm: subprocess.Popen[str] | None = None
         self.kernels = {file.relative_to(PACKAGE.parent).as_posix() for file in kernel_sources()}
         self.sources = _digest(*sorted((self.clean / "banditlab").rglob("*.py")))
 
@@ -65,8 +68,9 @@ class Ground:
         source = file.read_bytes()
         cache = self.home / ("mutant" if _compiles(source) else "kept")
         file.write_bytes(mutant.applied(source))
+        self._forget(mutant.path)
         try:
-            if mutant.path in self.kernels and (by := self._seen_uncompiled(mutant.path, limit)):
+            if self._may_be_seen_uncompiled(mutant) and (by := self._seen_uncompiled(mutant.path, limit)):
                 return Verdict(NOTICED, by, time.monotonic() - began)
             for arguments in [] if self.only_uncompiled else witnesses(self.clean, mutant.path):
                 left = limit - (time.monotonic() - began)
@@ -80,7 +84,17 @@ class Ground:
             return Verdict(UNNOTICED, "", time.monotonic() - began)
         finally:
             file.write_bytes(source)
+            self._forget(mutant.path)
             shutil.rmtree(self.home / "mutant", ignore_errors=True)
+
+    def _forget(self, path: str) -> None:
+        """Remove a file's bytecode: it is kept by time and size, and a mutant may have those of the one before."""
+        source = self.home / "bytecode" / self.tree.relative_to("/") / path
+        for file in source.parent.glob(f"{source.stem}.*.pyc"):
+            file.unlink()
+
+    def _may_be_seen_uncompiled(self, mutant: Mutant) -> bool:
+        return mutant.room in (*KERNELS, "players", "regression") or mutant.path in self.kernels
 
     def _seen_uncompiled(self, path: str, limit: float) -> str:
         """Return the test that sees a mutant while kernels are plain Python, "" where none does."""
@@ -89,7 +103,7 @@ class Ground:
             if not any(file.stat().st_size for file in known):
                 continue
             reads = {"UNCOMPILED_READS": os.pathsep.join(map(str, known))}
-            code, said = self._pytest(self.tree, _selected(asked), self.home / "plain", limit, reads)
+            code, said = self._uncompiled(self.tree, asked, limit, reads)
             found = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
             if code not in (0, 5, None):
                 return f"{found[1] if found else f'the process ended with {code}'} (uncompiled)"
@@ -97,7 +111,10 @@ class Ground:
 
     def _baseline(self, asked: str) -> Path:
         """Return the file that says which tests of a file, or recorded runs of a player, the clean tree passes uncompiled."""
-        files = [self.clean / (asked if asked.endswith(".py") else "tests/record/cases.py"), Path(__file__).parent / "uncompiled.py"]
+        files = [
+            self.clean / (asked if asked.endswith(".py") else "tests/record/cases.py"),
+            Path(__file__).parent / "uncompiled.py",
+        ]
         files += sorted((self.clean / "tests").rglob("conftest.py"))
         plain = re.sub(r"\W+", "-", asked)
         file = self.baselines / f"{plain}-{self.sources}-{_digest(*files)}.jsonl"
@@ -105,7 +122,7 @@ class Ground:
             part = file.with_suffix(".part")
             part.unlink(missing_ok=True)
             part.touch()
-            self._pytest(self.clean, ["--maxfail=1000", *_selected([asked])], self.home / "plain", 600.0, {"UNCOMPILED_WRITES": str(part)})
+            self._uncompiled(self.clean, [asked], 600.0, {"UNCOMPILED_WRITES": str(part)}, "--maxfail=1000")
             part.replace(file)
         return file
 
@@ -122,10 +139,47 @@ class Ground:
                 print(f"{test} fails in the clean tree as well, and proves nothing", file=sys.stderr)
         return test if self.sound[test] else ""
 
-    def _pytest(
-        self, tree: Path, arguments: list[str], cache: Path, limit: float, uncompiled: dict[str, str] | None = None
+    def _uncompiled(
+        self, tree: Path, asked: list[str], limit: float, variables: dict[str, str], *more: str
     ) -> tuple[int | None, str]:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no"]
+        """Run tests and recorded runs with kernels as plain Python, in a fork of a process that has imported the libraries."""
+        if self.warm is None:
+            environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": "", "OPENBLAS_NUM_THREADS": "1"}
+            environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self.home / "hypothesis")
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
+            command = [sys.executable, str(Path(__file__).with_name("warm.py"))]
+            self.warm = subprocess.Popen(
+                command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.home
+            )
+        assert self.warm.stdin is not None
+        assert self.warm.stdout is not None
+        said = self.home / "said"
+        arguments = [
+            *PYTEST,
+            *more,
+            "-p",
+            "benchmarks.measure.mutants.uncompiled",
+            "-W",
+            "ignore::RuntimeWarning",
+            *_selected(asked),
+        ]
+        line = {"tree": str(tree), "arguments": arguments, "said": str(said), "limit": limit}
+        line |= {"environment": {"PYTHONPATH": str(tree), **variables}, "bytecode": str(self.home / "bytecode")}
+        self.warm.stdin.write(json.dumps(line) + "\n")
+        self.warm.stdin.flush()
+        code, words = json.loads(self.warm.stdout.readline()), said.read_text("utf-8", "replace")
+        if code in (3, 4, 70):  # pytest's own faults, or the fork's: they say nothing of the mutant
+            raise RuntimeError(f"pytest ended with {code}: {words[-2000:]}")
+        return code, words
+
+    def close(self) -> None:
+        """End the process that forks."""
+        if self.warm is not None and self.warm.stdin is not None:
+            self.warm.stdin.close()
+            self.warm.wait()
+
+    def _pytest(self, tree: Path, arguments: list[str], cache: Path, limit: float) -> tuple[int | None, str]:
+        command = [sys.executable, "-m", "pytest", *PYTEST]
         command += ["-o", f"faulthandler_timeout={HANG}", "-o", "faulthandler_exit_on_timeout=true", *arguments]
         environment = os.environ | {
             "PYTHONPATH": str(tree),
@@ -133,9 +187,6 @@ class Ground:
             "NUMBA_CACHE_DIR": str(cache),
             "HYPOTHESIS_STORAGE_DIRECTORY": str(self.home / "hypothesis"),
         }
-        if uncompiled:
-            environment |= uncompiled | {"NUMBA_DISABLE_JIT": "1"}
-            command += ["-p", "benchmarks.measure.mutants.uncompiled", "-W", "ignore::RuntimeWarning"]
         process = subprocess.Popen(
             command,
             cwd=tree,

@@ -90,7 +90,7 @@ def _recorded(root: Path, room: str, module: str) -> list[str]:
 
 
 def _users(root: Path, module: str, most: int = USERS) -> list[str]:
-    """Return the ids of at most so many of the nearest players that use a module: its own, or of modules that import it, and so on."""
+    """Return the ids of the nearest players that use a module: its own, or of modules that import it, and so on."""
     graph, ids = _graph(root)
     seen, layer = {module}, [module]
     while layer:

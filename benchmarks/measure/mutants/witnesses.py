@@ -19,6 +19,8 @@ KERNELS = ("agents", "boosting", "forecasters", "numerics")
 """Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
+EVERY_PLAYER = ("tests/players/test_defaults.py", "tests/test_asked_before_built.py")
+"""Tests that are about every player, and name none of their modules."""
 USERS, UNCOMPILED_USERS = 3, 6
 """So many players' recorded runs at most, compiled and not."""
 
@@ -35,6 +37,8 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     kernels = room in KERNELS and first and asked
     ordered = [first, asked, elsewhere] if kernels else [first, rest, elsewhere, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
+    if _graph(root)[1].get(module):
+        groups.insert(0, list(EVERY_PLAYER))
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
     return groups
@@ -51,7 +55,8 @@ def uncompiled_witnesses(root: Path, path: str) -> list[list[str]]:
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
     rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
     rest = [test for test in rest if test not in first]
-    return [[*_named(root, first), *(f"players/{id_}/" for id_ in ids)], _named(root, rest)]
+    every = EVERY_PLAYER if _graph(root)[1].get(_module(path)) else ()
+    return [[*_named(root, first), *every, *(f"players/{id_}/" for id_ in ids)], _named(root, rest)]
 
 
 def _room(path: str) -> str:

@@ -287,3 +287,26 @@ def test_what_is_refused():
     decision = booster.act(np.zeros(2))
     with pytest.raises(UsageError, match="the decision's payload must be of shape"):
         booster.learn(np.zeros(2), Decision(decision.action, decision.probabilities, None, np.zeros(3)), 0)
+
+
+@pytest.mark.parametrize(("N", "in_odds"), [(300, True), (301, False), (400, False)])
+def test_votes_of_many_learners_at_their_limit_still_have_costs(N, in_odds):
+    """Alphas of 2 and one class that all name: votes to 2 N. Beyond 600 they have no odds, and differences are taken."""
+    booster = scripted(AdaBoostOLM, 3, np.ones((2, N), dtype=int))
+    booster.alpha[:] = 2.0
+    assert booster._rule()[1].in_odds is in_odds
+    decision = booster.act(np.zeros(2))
+    assert decision.action == 1
+    assert np.isfinite(decision.payload).all()
+    for i in (0, N // 2, N - 1):
+        C, s = booster.learners[i].asked[0], 2.0 * i
+        rival = 1.0 / (1.0 + math.exp(s)) if s < 700.0 else 0.0
+        expected = [
+            [-0.5 - (1.0 - rival), 1.0 - rival, 0.5],
+            [rival, -2.0 * rival, rival],
+            [0.5, 1.0 - rival, -1.5 + rival],
+        ]
+        np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-250)
+    booster.learn(np.zeros(2), decision, 0)
+    assert (np.abs(booster.alpha) <= 2.0).all()
+    assert np.isfinite(booster.edges.measured()).all()

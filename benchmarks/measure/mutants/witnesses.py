@@ -19,7 +19,7 @@ KERNELS = ("agents", "boosting", "forecasters", "numerics")
 """Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
-EVERY_PLAYER = ("tests/players/test_defaults.py", "tests/test_asked_before_built.py")
+EVERY_PLAYER = ("tests/players/test_defaults.py", "tests/players/test_shapes.py", "tests/test_asked_before_built.py")
 """Tests that are about every player, and name none of their modules."""
 USERS, UNCOMPILED_USERS = 3, 4
 """So many players' recorded runs at most, compiled and not."""
@@ -37,7 +37,7 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     kernels = room in KERNELS and first and asked
     ordered = [first, asked, elsewhere] if kernels else [first, rest, elsewhere, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
-    if _graph(root)[1].get(module):
+    if room in KERNELS:
         groups.insert(0, list(EVERY_PLAYER))
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
@@ -55,9 +55,13 @@ def uncompiled_witnesses(root: Path, path: str) -> list[list[str]]:
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
     rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
     rest = [test for test in rest if test not in first]
-    every = EVERY_PLAYER if _graph(root)[1].get(_module(path)) else ()
     runs = [f"players/{id_}/" for id_ in ids]
-    return [group for group in ([*_named(root, first), *every], runs[:2], runs[2:], _named(root, rest)) if group]
+    near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if _room(path) in KERNELS else ()
+    if _graph(root)[1].get(_module(path)):  # the module is a player
+        groups = [near, [*runs[:2], *every], runs[2:], far]
+    else:
+        groups = [near, runs[:2], runs[2:], [*far, *every]]
+    return [group for group in groups if group]
 
 
 def _room(path: str) -> str:

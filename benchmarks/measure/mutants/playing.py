@@ -70,9 +70,9 @@ class Ground:
         file.write_bytes(mutant.applied(source))
         self._forget(mutant.path)
         try:
-            if self._may_be_seen_uncompiled(mutant) and (by := self._seen_uncompiled(mutant.path, limit)):
+            if self._may_be_seen_uncompiled(mutant) and (by := self._seen_uncompiled(mutant, limit)):
                 return Verdict(NOTICED, by, time.monotonic() - began)
-            for arguments in [] if self.only_uncompiled else witnesses(self.clean, mutant.path):
+            for arguments in [] if self.only_uncompiled else witnesses(self.clean, mutant.path, mutant.line):
                 left = limit - (time.monotonic() - began)
                 if left <= 0:
                     return Verdict(LATE, "", time.monotonic() - began)
@@ -96,9 +96,9 @@ class Ground:
     def _may_be_seen_uncompiled(self, mutant: Mutant) -> bool:
         return mutant.room in (*KERNELS, "players", "regression") or mutant.path in self.kernels
 
-    def _seen_uncompiled(self, path: str, limit: float) -> str:
+    def _seen_uncompiled(self, mutant: Mutant, limit: float) -> str:
         """Return the test that sees a mutant while kernels are plain Python, "" where none does."""
-        for asked in uncompiled_witnesses(self.clean, path):
+        for asked in uncompiled_witnesses(self.clean, mutant.path, mutant.line):
             known = [self._baseline(name) for name in asked]
             if not any(file.stat().st_size for file in known):
                 continue

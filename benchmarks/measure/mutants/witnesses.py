@@ -25,12 +25,12 @@ USERS, UNCOMPILED_USERS = 3, 4
 """So many players' recorded runs at most, compiled and not."""
 
 
-def witnesses(root: Path, path: str) -> list[list[str]]:
-    """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`."""
-    room, module = _room(path), _module(path)
+def witnesses(root: Path, path: str, line: int = 0) -> list[list[str]]:
+    """Return arguments of pytest, one list after the other, for a line of a module `path` of the package below `root`."""
+    room = _room(path)
     near, own = _near_and_own(root, path)
     first = [test for test in near if test in own]
-    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, module)), "-m", "slow or not slow"]
+    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, path, line)), "-m", "slow or not slow"]
     rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
     asked = recorded if recorded[2] else []
     # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests compile many.
@@ -44,13 +44,13 @@ def witnesses(root: Path, path: str) -> list[list[str]]:
     return groups
 
 
-def uncompiled_witnesses(root: Path, path: str) -> list[list[str]]:
+def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]]:
     """Return what a module is asked uncompiled, one list after the other: files of tests, and "players/ID/" for recorded runs.
 
-    The nearest first, with the recorded runs of more players, because they take a second each; then those players' own tests.
+    The nearest first, then recorded runs of players that use what stands at `line`, then more players and their own tests.
     """
     near, own = _near_and_own(root, path)
-    ids = _users(root, _module(path), UNCOMPILED_USERS)
+    ids = _users(root, _module(path), UNCOMPILED_USERS, _names_at(root, path, line))
     first = [test for test in near if test in own] or near
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
     rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
@@ -93,13 +93,13 @@ def _named(root: Path, tests: list[Path]) -> list[str]:
     return [test.relative_to(root).as_posix() for test in dict.fromkeys(tests)]
 
 
-def _recorded(root: Path, room: str, module: str) -> list[str]:
+def _recorded(root: Path, room: str, path: str, line: int) -> list[str]:
     if room in ("comparators", "envs"):
         return ["comparators/" if room == "comparators" else "environments/"]
-    return [f"players/{id_}/" for id_ in _users(root, module)]
+    return [f"players/{id_}/" for id_ in _users(root, _module(path), USERS, _names_at(root, path, line))]
 
 
-def _users(root: Path, module: str, most: int = USERS) -> list[str]:
+def _users(root: Path, module: str, most: int = USERS, names: frozenset[str] = frozenset()) -> list[str]:
     """Return the ids of the nearest players that use a module: its own, or of modules that import it, and so on."""
     graph, ids = _graph(root)
     seen, layer = {module}, [module]
@@ -108,21 +108,49 @@ def _users(root: Path, module: str, most: int = USERS) -> list[str]:
         if found:
             found.sort(key=lambda id_: (QUICK.index(id_) if id_ in QUICK else len(QUICK), id_))
             return found[:most]
-        layer = [user for user, used in graph.items() if user not in seen and used & set(layer)]
+        users = {user: [graph[user][one] for one in layer if one in graph[user]] for user in graph if user not in seen}
+        # Of those who import the module itself, only who imports one of the names.
+        named = [user for user, found in users.items() if any(not names or not each or names & each for each in found)]
+        layer, names = named or [user for user, found in users.items() if found], frozenset()
         seen |= set(layer)
     return []
 
 
 @cache
-def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    """Return which modules of the package each imports, and the ids of the players with recorded runs that each defines."""
-    graph, ids = {}, {}
+def _names_at(root: Path, path: str, line: int) -> frozenset[str]:
+    """Return the name that a line of a module is about, and those of what uses it there; none where it is about none."""
+    parts = {}
+    for node in ast.parse((root / path).read_bytes()).body:
+        names = {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
+        if isinstance(node, ast.Assign):
+            names = {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        parts[first, node.end_lineno or first] = (names, used)
+    found = {name for (first, last), (names, _) in parts.items() if first <= line <= last for name in names}
+    more = set(found)
+    while more:
+        more = {name for names, used in parts.values() if used & more for name in names} - found
+        found |= more
+    return frozenset(found)
+
+
+@cache
+def _graph(root: Path) -> tuple[dict[str, dict[str, set[str]]], dict[str, list[str]]]:
+    """Return which names of which modules each module imports, and the players with recorded runs that each defines."""
+    graph: dict[str, dict[str, set[str]]] = {}
+    ids: dict[str, list[str]] = {}
     cases = runpy.run_path(str(root / "tests/record/cases.py"))["PLAYERS"]
     recorded = {id_ for players in cases.values() for id_ in players}
     for file in sorted((root / "banditlab").rglob("*.py")):
         module = file.relative_to(root).as_posix().removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         tree = ast.parse(file.read_bytes())
-        graph[module] = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
+        graph[module] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                graph[module].setdefault(node.module, set()).update(alias.name for alias in node.names)
+                for alias in node.names:  # a module of a package, all of it
+                    graph[module].setdefault(f"{node.module}.{alias.name}", set())
         if module.startswith(("banditlab.agents", "banditlab.forecasters", "banditlab.boosting")):
             ids[module] = [
                 statement.value.value

@@ -168,7 +168,8 @@ class Ground:
         self.warm.stdin.write(json.dumps(line) + "\n")
         self.warm.stdin.flush()
         code, words = json.loads(self.warm.stdout.readline()), said.read_text("utf-8", "replace")
-        if code in (3, 4, 70):  # pytest's own faults, or the fork's: they say nothing of the mutant
+        # pytest's own faults, or the fork's, say nothing of the mutant; a conftest that cannot be imported does
+        if code in (3, 70) or (code == 4 and "while loading conftest" not in words):
             raise RuntimeError(f"pytest ended with {code}: {words[-2000:]}")
         return code, words
 

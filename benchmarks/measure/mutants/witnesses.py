@@ -81,7 +81,7 @@ def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
     for each in ALSO.get(room, []):
         place = root / each
         own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
-    every = sorted((root / "tests").rglob("test_*.py"))
+    every = _tests(root)
     near = [test for test in every if stem in test.stem or _names(test, module)]
     if len(near) > 8:  # a module that everything names: its own room's tests will do
         near = [test for test in near if test in own] or near[:8]

@@ -61,8 +61,9 @@ def noisy_votes(rng, T, N, K, share=0.5):
     return y, np.where(right, y[:, None], rng.integers(K, size=(T, N)))
 
 
-def direct_olm(votes, y, K):
+def direct_olm(votes, y, K, how="exact"):
     """Algorithm 2 in plain Python (corrected weight and derivative): alphas, weights taught, costs, edges, mistakes."""
+    signs = {"exact": (1.0, -1.0), "printed": (1.0, 1.0), "coded": (-1.0, 1.0)}  # of alpha and of s(j) - s(y)
     T, N = votes.shape
     alpha, got, best, mistakes = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     weights, costs, tied = [], [], np.zeros((T, N), dtype=bool)
@@ -82,7 +83,9 @@ def direct_olm(votes, y, K):
             if l != label:
                 slope = 1.0 / (1.0 + math.exp(s[label] - s[l] - alpha[i]))
             else:
-                slope = -sum(1.0 / (1.0 + math.exp(s[label] + alpha[i] - s[j])) for j in range(K) if j != label)
+                by, of = signs[how]
+                leads = [s[j] - s[label] for j in range(K) if j != label]
+                slope = -sum(1.0 / (1.0 + math.exp(by * alpha[i] + of * lead)) for lead in leads)
             s = s.copy()
             s[l] += alpha[i]
             tied[t, i] = (s == s.max()).sum() > 1
@@ -93,13 +96,13 @@ def direct_olm(votes, y, K):
     return alpha, np.array(weights), np.array(costs), got / best, mistakes, tied
 
 
-@pytest.mark.parametrize("K", [2, 3, 5])
-def test_algorithm_2_step_by_step(K):
+@pytest.mark.parametrize(("K", "how"), [(2, "exact"), (3, "exact"), (5, "exact"), (3, "printed"), (4, "coded")])
+def test_algorithm_2_step_by_step(K, how):
     rng = np.random.default_rng(K)
     y, votes = noisy_votes(rng, 120, 6, K)
-    booster = scripted(AdaBoostOLM, K, votes)
+    booster = scripted(AdaBoostOLM, K, votes, derivative=how)
     played(booster, y)
-    alpha, weights, costs, edges, mistakes, tied = direct_olm(votes, y, K)
+    alpha, weights, costs, edges, mistakes, tied = direct_olm(votes, y, K, how)
     np.testing.assert_allclose(booster.alpha, alpha, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(booster.edges.measured(), edges, rtol=1e-10)
     for i, learner in enumerate(booster.learners):

@@ -50,6 +50,9 @@ def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]
     The nearest first, then recorded runs of players that use what stands at `line`, then more players and their own tests.
     """
     near, own = _near_and_own(root, path)
+    if not near:  # nobody names the module: whoever names one that imports it
+        users = [user for user, used in _graph(root)[0].items() if _module(path) in used]
+        near = [test for test in own if "record" not in test.parts and any(_names(test, user) for user in users)]
     ids = _users(root, _module(path), UNCOMPILED_USERS, _names_at(root, path, line))
     first = [test for test in near if test in own] or near
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}

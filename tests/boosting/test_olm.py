@@ -181,8 +181,12 @@ def test_the_other_losses_keep_alpha_and_weights_in_range(loss):
         limit = 2.0 if loss == "exponential" else 1.0 / math.sqrt(8)
         assert (np.abs(booster.alpha) <= limit).all()
         assert np.abs(booster.alpha).max() > 0.0
-        for learner in booster.learners:
+        for i, learner in enumerate(booster.learners):
             assert all(0.0 <= w <= 1.0 for _, w in learner.taught)
+            if loss == "square-hinge":  # in units of what the costs of learner i can reach
+                costs = [-C[label, label] for C, label in zip(learner.asked, y, strict=True)]
+                reached = 2.0 * (1.0 + i / math.sqrt(8))
+                np.testing.assert_allclose([w for _, w in learner.taught], np.divide(costs, reached), rtol=1e-12)
         assert (np.abs(booster.edges.measured()) <= 1.0 + 1e-12).all()
 
 

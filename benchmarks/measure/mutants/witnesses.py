@@ -19,7 +19,10 @@ KERNELS = ("agents", "boosting", "forecasters", "numerics")
 """Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
-EVERY_PLAYER = ("tests/players/test_defaults.py", "tests/players/test_shapes.py", "tests/test_asked_before_built.py")
+EVERY_PLAYER = (
+    *("tests/players/test_defaults.py", "tests/players/test_resolved.py", "tests/players/test_shapes.py"),
+    "tests/test_asked_before_built.py",
+)
 """Tests that are about every player, and name none of their modules."""
 USERS, UNCOMPILED_USERS = 3, 4
 """So many players' recorded runs at most, compiled and not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import banditlab.estimator
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.estimator import POOR, OnlineClassifier
+from banditlab.estimator import POOR, OnlineClassifier, generator_of, largest_norm, played, within
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.ftrl import FTRL
 from banditlab.players.forecaster import KernelForecaster
@@ -493,3 +494,57 @@ def test_random_states(state: Any) -> None:
     np.testing.assert_array_equal(one.fit(X, Y).predict_proba(X), two.fit(X, Y).predict_proba(X))
     other = OnlineClassifier(random_state=8, **settings).fit(X, Y)
     assert np.abs(other.predict_proba(X) - one.predict_proba(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_rows_are_shortened_only_where_they_lie_beyond_the_radius_by_more_than_rounding(form: Any) -> None:
+    X = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, 4.0], [6.0, 8.0], [0.0, 5e200]])
+    X[0] *= 1.0 + 0.7e-10
+    X[2] *= 1.0 + 1.5e-10
+    found = within(form(X), 5.0)
+    found = found.toarray() if form is sparse.csr_matrix else found
+    np.testing.assert_array_equal(found[:2], X[:2])  # to the last bit
+    np.testing.assert_allclose(found[2:], [[-3.0, 4.0], [3.0, 4.0], [0.0, 5.0]], rtol=1e-15)
+    assert (found[2] != X[2]).all()
+    same = form(X[:2])
+    assert within(same, 5.0) is same
+    assert largest_norm(form(X[:4])) == pytest.approx(10.0)
+    assert largest_norm(form(X)) == pytest.approx(5e200)
+    assert largest_norm(form(np.zeros((2, 3)))) == 1.0
+    assert largest_norm(form(np.full((1, 2), 3e-200))) == pytest.approx(math.sqrt(18) * 1e-200)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_feature_that_varies_by_rounding_only_is_constant(form: Any) -> None:
+    """Ten units of rounding of its largest entry: of the range of a dense column, of the deviation of a sparse one."""
+    eps, sign = np.finfo(float).eps, np.resize([1.0, -1.0], 40)
+    spread = {np.asarray: 0.5, sparse.csr_matrix: 1.0}[form]  # the range is twice what is added
+    flat, wavy = (1.0 + units * spread * eps * sign for units in (8.0, 14.0))
+    X, y = form(np.column_stack([flat, wavy, sign])), np.resize([0, 1], 40)
+    model = OnlineClassifier("ogd", norm_bound=1.0).fit(X, y)
+    contexts = model._contexts(X)
+    contexts = contexts.toarray() if form is sparse.csr_matrix else contexts
+    reach = contexts / np.abs(contexts[:, 2]).max()  # in units of the last column's deviation
+    if form is np.asarray:
+        assert np.abs(reach[:, 0]).max() < 1e-13
+        assert np.abs(reach[:, 1]).max() > 0.5
+    else:  # nothing is subtracted: a constant column becomes 1
+        np.testing.assert_allclose(reach[:, 0], 1.0, rtol=1e-12)
+        assert np.abs(reach[:, 1]).max() > 1e13
+    lengths = np.linalg.norm(contexts, axis=1)
+    assert lengths.max() == pytest.approx(1.0)
+    np.testing.assert_allclose(contexts[:, -1], math.sqrt(0.5))
+
+
+def test_so_many_rounds_may_be_asked_for_and_no_more() -> None:
+    X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
+    with pytest.raises(UsageError, match=r"asks for 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
+        played(X, y, [1e8, 1.0], coins)
+    rows, labels = played(X, y, [2.0, 3.0], coins)
+    assert (rows.shape, labels.tolist()) == ((5, 1), [0, 0, 1, 1, 1])
+
+
+def test_a_random_state_of_numpys_old_kind_stands_for_its_next_32_bits() -> None:
+    old = np.random.RandomState(7)
+    seed = np.random.RandomState(7).randint(2**32, dtype=np.uint32)
+    assert generator_of(old).random() == np.random.default_rng(seed).random()

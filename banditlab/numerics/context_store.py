@@ -223,6 +223,7 @@ products = by_context(_products, _products_sparse, kind=Stored, name="X")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X")
 begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
 take = by_context(_take, _take_sparse, kind=Stored, name="X")
-seen_by = by_context(_seen_by, products_spread.py_func, kind=Stored, name="X")
+_plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
+seen_by = by_context(_seen_by, _plain, kind=Stored, name="X")
 finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
 keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")

@@ -6,6 +6,10 @@ those of its room, recorded runs of the players that use it, and the slow ones a
 A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason;
 they are not played.
 
+What kernels are made of is looked at uncompiled first, by the tests that pass in the clean tree when every kernel is plain
+Python: seconds for a mutant. `--baselines FOLDER` keeps which those are for the next call; `--only-uncompiled` stops there,
+and what it does not notice may still be noticed compiled.
+
 `--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
 `--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes every mutant, its verdict and
 the test that saw it to `docs/results/mutants.csv`; `--only-show` draws and prints, and plays nothing.
@@ -39,6 +43,8 @@ def main(
     jobs: int = 1,
     keep: bool = False,
     only_show: bool = False,
+    only_uncompiled: bool = False,
+    baselines: str = "",
 ) -> None:
     """Draw mutants, play them, print each that is not noticed and the table by room."""
     mutants = drawn(ROOT, sample, seed, tuple(filter(None, rooms.split(","))))
@@ -47,7 +53,7 @@ def main(
             print(f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}")
         return
     rows = []
-    for mutant, verdict in played(mutants, limit, jobs):
+    for mutant, verdict in played(mutants, limit, jobs, only_uncompiled, baselines):
         rows.append((mutant, verdict.outcome, verdict.by, round(verdict.seconds, 1)))
         print(f"{len(rows):4} {verdict.outcome:12} {shown(mutant)}  [{verdict.by}] {verdict.seconds:.0f} s", flush=True)
     table = by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows])
@@ -61,13 +67,16 @@ def shown(mutant: Mutant) -> str:
     return f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}"
 
 
-def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mutant, Verdict]]:
+def played(
+    mutants: list[Mutant], limit: float, jobs: int, only_uncompiled: bool = False, baselines: str = ""
+) -> Iterator[tuple[Mutant, Verdict]]:
     """Yield mutants with their verdicts, `jobs` at a time, each in a copy of the tree; known equivalents are not played."""
     reasons = equivalents()
     with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as threads:
         free: SimpleQueue[Ground] = SimpleQueue()
         for job in range(jobs):
-            free.put(Ground(ROOT, Path(place) / str(job)))
+            kept = Path(baselines).absolute() if baselines else None
+            free.put(Ground(ROOT, Path(place) / str(job), kept, only_uncompiled))
 
         def trial(mutant: Mutant) -> tuple[Mutant, Verdict]:
             if reason := reasons.get((mutant.path, mutant.text, mutant.before, mutant.after)):
@@ -78,7 +87,11 @@ def played(mutants: list[Mutant], limit: float, jobs: int) -> Iterator[tuple[Mut
             finally:
                 free.put(ground)
 
-        yield from threads.map(trial, mutants)
+        try:
+            yield from threads.map(trial, mutants)
+        finally:
+            for _ in range(jobs):
+                free.get().close()
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:

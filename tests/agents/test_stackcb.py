@@ -431,3 +431,38 @@ def test_frequencies_read_the_share_of_columns_they_say():
 def test_refused_settings(name, value):
     with pytest.raises(UsageError, match=name):
         make(3, 2, **{name: value})
+
+
+def test_scales_at_their_edges():
+    """What counts as constant, as zero, and as a median distance that is none."""
+
+    def scale_of(*columns):
+        X = as_contexts(np.column_stack([np.resize(column, 64) for column in columns]))
+        scale = unseen(X.shape[1])
+        measure(scale, X, 0, 64)
+        return scale
+
+    flat, wavy = 1.0 + 0.9e-12 * np.array([-1, 1]), 1.0 + 1.5e-12 * np.array([-1, 1])
+    tiny, small = 0.9e-290 * np.array([-1, 1]), 1.5e-290 * np.array([-1, 1])
+    scale = scale_of(flat, wavy, tiny, small, [0.0], [-3.0, 5.0])
+    assert (scale.per_sd > 0.0).tolist() == (scale.per_range > 0.0).tolist() == [False, True, False, True, False, True]
+    assert scale.per_sd[[3, 5]].tolist() == pytest.approx([1 / 1.5e-290, 0.25])
+    assert scale.per_range[[3, 5]].tolist() == pytest.approx([1 / 3e-290, 0.125])
+    assert scale.whole[0] == pytest.approx(1 / math.sqrt(3))
+    # rows of one sign alternate: the last 32 and the 32 before them are equal, and 1 is taken
+    assert scale.whole[1] == 1.0
+    near = np.append(np.arange(63) * 1e-9, 1.0)  # one context far away: the others differ by less than a millionth
+    assert scale_of(near).whole[1] == pytest.approx(1e6)
+    assert scale_of(np.arange(64.0)).whole[1] == pytest.approx(np.arange(64.0).std() / 32.0)
+    assert scale_of([2.0]).whole.tolist() == [1.0, 1.0]
+
+
+def test_the_median_of_an_even_and_an_odd_number_of_pairs():
+    for n in (2, 3, 4, 6, 7, 11):
+        X = np.random.default_rng(n).standard_normal((n, 2))
+        half = n // 2
+        scale = unseen(2)
+        measure(scale, as_contexts(np.roll(X, 1, axis=0)), 1, n)  # the memory goes round
+        V = np.clip((X - X.mean(axis=0)) / X.std(axis=0), -3, 3)
+        median = np.median(np.linalg.norm(V[n - half :] - V[n - 2 * half : n - half], axis=1))
+        assert scale.whole[1] == pytest.approx(1 / median)

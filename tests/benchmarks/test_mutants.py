@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.extending import _Intrinsic
 
 from benchmarks.commands.mutants import ROOT, by_room, equivalents
+from benchmarks.measure.mutants.playing import NOTICED, Ground
 from benchmarks.measure.mutants.sites import drawn, mutants_of
-from benchmarks.measure.mutants.witnesses import witnesses
+from benchmarks.measure.mutants.uncompiled import PLAIN
+from benchmarks.measure.mutants.witnesses import uncompiled_witnesses, witnesses
 
 SOURCE = textwrap.dedent(
     '''
@@ -88,7 +93,7 @@ def test_tests_that_name_the_function_are_asked_first() -> None:
     module = "banditlab/bounds/gaf.py"  # these tests import from it
     near = {f"tests/bounds/test_{name}.py" for name in ("by_formula", "edges", "gaf", "ranges")}
     for scope in ("gaf_kernel", "gaf_mu", "gaf_smoothing"):
-        files = witnesses(ROOT, module, scope)[0][:4]
+        files = witnesses(ROOT, module, scope=scope)[0][:4]
         assert set(files) == near
         named = [scope in (ROOT / file).read_text("utf-8") for file in files]
         assert named == sorted(named, reverse=True)
@@ -101,6 +106,50 @@ def test_recorded_runs_of_what_uses_a_kernel_are_asked() -> None:
     assert ["tests/record", "-k", "players/gaptron/", "-m", "slow or not slow"] in witnesses(
         ROOT, "banditlab/agents/gaptron.py"
     )
+
+
+def test_every_intrinsic_can_be_played_as_plain_python() -> None:
+    """Who adds an intrinsic says in `uncompiled.py` what it does, or no mutant is seen uncompiled where it is called."""
+    named = set()
+    for file in sorted((ROOT / "banditlab").rglob("*.py")):
+        if "import intrinsic" in (text := file.read_text("utf-8")) or "    intrinsic," in text:
+            module = importlib.import_module(file.relative_to(ROOT).as_posix().removesuffix(".py").replace("/", "."))
+            found = {name: value for name, value in vars(module).items() if isinstance(value, _Intrinsic)}
+            found = {name: value for name, value in found.items() if value._defn.__module__ == module.__name__}
+            for one in found.values():
+                names = {f"{file.stem}.{name}" for name, value in found.items() if value is one}
+                assert names & PLAIN.keys() or any(name.endswith("_guess") for name in names), names
+                named |= names
+    assert PLAIN.keys() <= named
+
+
+def test_sums_of_lanes_are_added_in_the_order_of_compiled_ones() -> None:
+    v = np.array([1.0, 1e16, 3.0, -1e16, 5.0, 1e16, 7.0, -1e16])
+    assert PLAIN["simd.total"](v) == ((1.0 + 5.0) + (3.0 + 7.0)) + ((1e16 + 1e16) + (-1e16 - 1e16)) == 16.0
+    rows = np.arange(64.0).reshape(8, 8)
+    assert PLAIN["simd.totals"](*rows).tolist() == rows.sum(axis=1).tolist()
+    assert PLAIN["simd.fma"](1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0) == -(2.0**-60)
+
+
+def test_recorded_runs_are_asked_uncompiled_of_more_players() -> None:
+    near, runs, more, theirs = uncompiled_witnesses(ROOT, "banditlab/numerics/tanh_root.py")
+    assert "tests/numerics/test_tanh_root.py" in near
+    assert all(name.startswith("players/") for name in [*runs, *more])
+    assert len(runs) == 2 <= len([*runs, *more])
+    assert set(near).isdisjoint(theirs)
+
+
+@pytest.mark.slow
+def test_a_wrong_kernel_is_noticed_uncompiled(tmp_path: Path) -> None:
+    ground, path = Ground(ROOT, tmp_path, only_uncompiled=True), "banditlab/agents/banditron.py"
+    try:
+        found = [each for each in mutants_of(path, (ROOT / path).read_bytes()) if "gamma" in each.text]
+        verdict = ground.tried(found[0], 600.0)
+        assert verdict.outcome == NOTICED
+        assert verdict.by.endswith("(uncompiled)")
+        assert (ground.tree / path).read_bytes() == (ROOT / path).read_bytes()
+    finally:
+        ground.close()
 
 
 def test_the_table_counts_what_is_noticed_or_equivalent() -> None:

@@ -417,3 +417,22 @@ def test_exploration_around_a_booster_of_trees(way):
     left, right = play(one, X, y), play(other, X, y)
     assert left.action.tolist() == right.action.tolist()
     same_state(one.inner, other.inner)
+
+
+def test_groups_of_trees_that_know_no_class_estimate_all_alike(way):
+    """Every tree of a group has seen examples of other classes only."""
+    X, _ = stream(12)
+    one, other = build("adaova", n_learners=3), way(build("adaova", n_learners=3))
+    for booster in (one, other):
+        booster.alpha[:] = 0.7, -0.4, 1.1
+        for learner in booster.learners:
+            for member in learner.members:
+                member.update(X[0], 1, 2.0)
+    votes = []
+    for x in X:
+        left, right = one.act(x), other.act(x)
+        np.testing.assert_array_equal(left.payload, right.payload)
+        votes.append(parts(left.payload, K)[0].tolist())
+    # equal estimates: the second learner avoids the class that the first one raised
+    assert all(v[0] != v[1] for v in votes)
+    assert len({v[0] for v in votes}) > 1

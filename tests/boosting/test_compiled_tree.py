@@ -19,8 +19,10 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     KIND,
     LEAF,
     NUMERIC,
+    SCRATCH,
     best_threshold,
     category_gain,
+    learn,
 )
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
@@ -300,6 +302,29 @@ def test_arrays_grow_and_nodes_make_a_tree():
         one.estimate(x, q)
         assert q.sum() == pytest.approx(1.0)
         assert q.min() >= 0.0
+
+
+@pytest.mark.parametrize(("rows", "seats"), [(5, 1), (4, 1), (5, 0), (6, 2)])
+def test_an_example_is_learnt_only_where_what_may_come_has_room(rows, seats):
+    """A node has 3 + 2 columns, and so many nodes may come at most; a leaf that learns has a seat."""
+    one, x = tree(Problem(1, 2, 4.0), grace_period=5), as_contexts([0.5])
+    nodes, values, seen, sizes, tuning = one.state
+    sizes[0] = 64 - rows
+    seen, sizes[1] = np.zeros((4, seen.shape[1])), 4 - seats
+    before = [array.copy() for array in (nodes, values, seen, sizes)]
+    enough = rows >= 5 and seats >= 1
+    assert learn(x, 1, 2.0, one.starts, nodes, values, seen, sizes, tuning, np.zeros((SCRATCH, 2))) is enough
+    if enough:
+        assert values[0, CLASS:].tolist() == [-1.0, 2.0]
+        assert sizes[1] == 5 - seats
+    else:
+        assert all(np.array_equal(old, new) for old, new in zip(before, (nodes, values, seen, sizes)))
+    grown = one.state._replace(seen=seen).grown()
+    assert len(grown.nodes) == len(grown.values) == 64 * (1 + (rows < 5))
+    assert len(grown.seen) == (8 if sizes[1] >= 4 else 4)
+    assert (grown.nodes[64:] == -1).all()
+    assert (grown.values[64:] == -1.0).all()
+    assert not grown.seen[4:].any()
 
 
 def test_a_prior_for_classes_not_seen():

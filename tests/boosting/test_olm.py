@@ -61,8 +61,9 @@ def noisy_votes(rng, T, N, K, share=0.5):
     return y, np.where(right, y[:, None], rng.integers(K, size=(T, N)))
 
 
-def direct_olm(votes, y, K):
+def direct_olm(votes, y, K, how="exact"):
     """Algorithm 2 in plain Python (corrected weight and derivative): alphas, weights taught, costs, edges, mistakes."""
+    signs = {"exact": (1.0, -1.0), "printed": (1.0, 1.0), "coded": (-1.0, 1.0)}  # of alpha and of s(j) - s(y)
     T, N = votes.shape
     alpha, got, best, mistakes = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     weights, costs, tied = [], [], np.zeros((T, N), dtype=bool)
@@ -82,7 +83,9 @@ def direct_olm(votes, y, K):
             if l != label:
                 slope = 1.0 / (1.0 + math.exp(s[label] - s[l] - alpha[i]))
             else:
-                slope = -sum(1.0 / (1.0 + math.exp(s[label] + alpha[i] - s[j])) for j in range(K) if j != label)
+                by, of = signs[how]
+                leads = [s[j] - s[label] for j in range(K) if j != label]
+                slope = -sum(1.0 / (1.0 + math.exp(by * alpha[i] + of * lead)) for lead in leads)
             s = s.copy()
             s[l] += alpha[i]
             tied[t, i] = (s == s.max()).sum() > 1
@@ -93,13 +96,13 @@ def direct_olm(votes, y, K):
     return alpha, np.array(weights), np.array(costs), got / best, mistakes, tied
 
 
-@pytest.mark.parametrize("K", [2, 3, 5])
-def test_algorithm_2_step_by_step(K):
+@pytest.mark.parametrize(("K", "how"), [(2, "exact"), (3, "exact"), (5, "exact"), (3, "printed"), (4, "coded")])
+def test_algorithm_2_step_by_step(K, how):
     rng = np.random.default_rng(K)
     y, votes = noisy_votes(rng, 120, 6, K)
-    booster = scripted(AdaBoostOLM, K, votes)
+    booster = scripted(AdaBoostOLM, K, votes, derivative=how)
     played(booster, y)
-    alpha, weights, costs, edges, mistakes, tied = direct_olm(votes, y, K)
+    alpha, weights, costs, edges, mistakes, tied = direct_olm(votes, y, K, how)
     np.testing.assert_allclose(booster.alpha, alpha, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(booster.edges.measured(), edges, rtol=1e-10)
     for i, learner in enumerate(booster.learners):
@@ -178,8 +181,12 @@ def test_the_other_losses_keep_alpha_and_weights_in_range(loss):
         limit = 2.0 if loss == "exponential" else 1.0 / math.sqrt(8)
         assert (np.abs(booster.alpha) <= limit).all()
         assert np.abs(booster.alpha).max() > 0.0
-        for learner in booster.learners:
+        for i, learner in enumerate(booster.learners):
             assert all(0.0 <= w <= 1.0 for _, w in learner.taught)
+            if loss == "square-hinge":  # in units of what the costs of learner i can reach
+                costs = [-C[label, label] for C, label in zip(learner.asked, y, strict=True)]
+                reached = 2.0 * (1.0 + i / math.sqrt(8))
+                np.testing.assert_allclose([w for _, w in learner.taught], np.divide(costs, reached), rtol=1e-12)
         assert (np.abs(booster.edges.measured()) <= 1.0 + 1e-12).all()
 
 
@@ -287,3 +294,26 @@ def test_what_is_refused():
     decision = booster.act(np.zeros(2))
     with pytest.raises(UsageError, match="the decision's payload must be of shape"):
         booster.learn(np.zeros(2), Decision(decision.action, decision.probabilities, None, np.zeros(3)), 0)
+
+
+@pytest.mark.parametrize(("N", "in_odds"), [(300, True), (301, False), (400, False)])
+def test_votes_of_many_learners_at_their_limit_still_have_costs(N, in_odds):
+    """Alphas of 2 and one class that all name: votes to 2 N. Beyond 600 they have no odds, and differences are taken."""
+    booster = scripted(AdaBoostOLM, 3, np.ones((2, N), dtype=int))
+    booster.alpha[:] = 2.0
+    assert booster._rule()[1].in_odds is in_odds
+    decision = booster.act(np.zeros(2))
+    assert decision.action == 1
+    assert np.isfinite(decision.payload).all()
+    for i in (0, N // 2, N - 1):
+        C, s = booster.learners[i].asked[0], 2.0 * i
+        rival = 1.0 / (1.0 + math.exp(s)) if s < 700.0 else 0.0
+        expected = [
+            [-0.5 - (1.0 - rival), 1.0 - rival, 0.5],
+            [rival, -2.0 * rival, rival],
+            [0.5, 1.0 - rival, -1.5 + rival],
+        ]
+        np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-250)
+    booster.learn(np.zeros(2), decision, 0)
+    assert (np.abs(booster.alpha) <= 2.0).all()
+    assert np.isfinite(booster.edges.measured()).all()

@@ -119,3 +119,29 @@ def test_certificates_in_doubt() -> None:
     assert math.isnan(certified(5.0, 0.1))
     assert math.isnan(certified(5.0, math.nan))
     assert certified(1e6, 100.0) == 1e6 + 100.0
+
+
+@pytest.mark.parametrize(
+    ("cls", "lam", "doubt", "spent", "drift"),
+    [
+        (FOLKLORE, 0.1, 1.4428e-10, 22.82172527784, None),
+        (FOLKLORE, 1e-3, 1.4692e-9, 64.8181730209, None),
+        (FOLKLORE, 1e-6, 1.70764e-8, 66.5208895212, [2.750322e-11, 5.519329e-10, 2.28986096]),
+        (GAF, 0.1, 5.208e-12, 15.0814203149, None),
+        (GAF, 1e-3, 3.1874e-10, 31.3136466337, None),
+        (GAF, 1e-6, 2.493923e-11, 35.2266013692, [2.750322e-11, 2.230786e-11, 2.28986096]),
+    ],
+)
+def test_what_rounding_may_have_done_on_record(cls: Any, lam: float, doubt: float, spent: float, drift: Any) -> None:
+    """The allowance for rounding grows as lambda falls, slowly where the root is kept; nobody sees it until it decides."""
+    K, d, n = 3, 4, 30
+    X, y = contexts(n, d), np.random.default_rng(4).integers(0, K, n)
+    player = cls(Problem(d, K, 1.0), np.random.default_rng(1), norm_bound=5.0, regularization=lam, form="primal")
+    for x, label in zip(X, y, strict=True):
+        player.update(x, label)
+    assert player.learner.spent[0] == pytest.approx(spent, rel=1e-9)
+    # rounding itself is part of the allowance where A^{-1} is kept
+    assert player.learner.doubt[0] == pytest.approx(doubt, rel=1e-3 if drift else 0.05)
+    if drift:
+        np.testing.assert_allclose(player.learner.blocks.drift, drift, rtol=1e-5)
+    assert player.certificate() == player.learner.spent[0] + lam * K * 25.0 + (doubt > 1e-9 * 70.0) * doubt

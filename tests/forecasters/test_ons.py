@@ -209,3 +209,26 @@ def test_the_inverse_does_not_drift() -> None:
 def test_refusals(wrong: dict) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         ONS(Problem(3, 5, 2.0), None, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "doubt", "metric", "bound", "factorisations"),
+    [
+        ({}, 7.0744e-10, 99.5518318, 9, 27),
+        ({"norm_bound": 0.5}, 2.95209e-10, 66.0553756, 14, 49),
+        ({"norm_bound": 0.5, "step": 9.0, "regularization": 0.1}, 9.874e-11, 27.1942106, 40, 195),
+    ],
+)
+def test_what_rounding_may_have_done_and_what_projections_took_on_record(
+    settings: dict, doubt: float, metric: float, bound: int, factorisations: int
+) -> None:
+    """The first number is mostly the projection's tolerance times B^2 and A's bound, summed up; Newton's steps are few."""
+    X, y = as_contexts(np.random.default_rng(3).standard_normal((40, 4))), np.random.default_rng(4).integers(0, 3, 40)
+    X = as_contexts(X / (1.0001 * np.linalg.norm(X, axis=1)[:, None]))
+    ons = ONS(Problem(4, 3, 1.0), None, **settings)
+    for x, label in zip(X, y, strict=True):
+        ons.update(x, label)
+    assert ons.state.doubt[0] == pytest.approx(doubt, rel=1e-2)
+    assert ons.state.doubt[1:].tolist() == pytest.approx([metric, 1.0001**-2], rel=1e-8)
+    assert ons.projections["bound"] == bound
+    assert abs(ons.projections["factorisations"] - factorisations) <= factorisations // 20

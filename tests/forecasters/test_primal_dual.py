@@ -18,6 +18,7 @@ from banditlab.losses import softmax
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.gram_coordinates import Span, extend, locate
 from banditlab.numerics.joint_inverse import Blocks, dense
+from banditlab.numerics.joint_root import Root
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
@@ -275,3 +276,26 @@ def test_settings(cls: type) -> None:
             cls(Problem(2, 3, 1.0), np.random.default_rng(0), **wrong)
     player = cls(Problem(2, 3, 1.0), np.random.default_rng(0))
     assert (player.form, player.max_memory) == ("auto", 4.0)
+
+
+@pytest.mark.parametrize(
+    ("form", "sizes", "share"),
+    [
+        (Span, (300, 40, None), 0.996),
+        (Span, (20, 5000, None), 0.953),  # a vector of d is left out
+        (Span, (300, 40, 6), 0.999),
+        (Span, (300, 4000, 200), 1.111),  # places have four bytes
+        (Blocks, (3, 200), 0.846),  # what a batch takes is left out
+        (Blocks, (20, 100), 0.957),
+        (Blocks, (20, 4), 0.057),
+        (Root, (3, 200), 0.997),
+        (Root, (30, 20), 0.988),
+        (Root, (30, 2), 0.695),  # a few matrices (K, K) are left out
+    ],
+)
+def test_what_a_form_is_said_to_take_is_what_it_takes_where_it_is_large(form, sizes, share):
+    def nbytes(value):
+        return value.nbytes if isinstance(value, np.ndarray) else sum(map(nbytes, value))
+
+    made = form.empty(*sizes) if form is Span else form.initial(*sizes, 1.0)
+    assert form.size(*sizes) / nbytes(made) == pytest.approx(share, abs=6e-4)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from banditlab.numerics import class_inverses as module
+from banditlab.numerics import packed_symmetric as packed
+from banditlab.numerics.contexts import as_contexts
 
 
 def test_room_is_for_large_problems():
@@ -13,3 +15,31 @@ def test_room_is_for_large_problems():
     assert module.inverses(np.ones(2), 1024).ahead.G.shape[1] == module.LONG_STRETCH
     large = module.inverses(np.ones(10), 1024)
     assert sum(array.nbytes for array in large.ahead) < 0.06 * large.P.nbytes
+
+
+def test_rounds_are_looked_at_ahead_from_a_megabyte_and_a_half_on():
+    for d in (60, 100, 250, 300):
+        each = packed.identities(np.ones(1), d).nbytes
+        least = -(-3 * 2**19 // each)
+        assert module.inverses(np.ones(least - 1), d).ahead is None
+        assert module.inverses(np.ones(least), d).ahead.G.shape == (least, 32, 32)
+    assert module.inverses(np.ones(2), 511).ahead.G.shape == (2, 32, 32)
+    assert module.inverses(np.ones(2), 512).ahead.G.shape == (2, 64, 64)
+
+
+def test_a_stretch_is_looked_at_where_its_contexts_are_full_enough(monkeypatch):
+    """A fifth of the entries, or 64 of them; at least eight contexts."""
+    monkeypatch.setattr(module, "LARGE", 0)
+    for d, entries, n, looked in (
+        (100, 20, 16, 1),
+        (100, 19, 16, 0),
+        (400, 64, 16, 1),
+        (400, 63, 16, 0),
+        (100, 20, 8, 1),
+        (100, 20, 7, 0),
+    ):
+        X = np.zeros((n, d))
+        X[:, :entries] = 1.0
+        models = module.inverses(np.ones(1), d)
+        module.look_from(models.ahead, models.P, models.H, as_contexts(X), 0, np.zeros(0))
+        assert models.ahead.place[0] == looked, (d, entries, n)

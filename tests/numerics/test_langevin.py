@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from banditlab.losses import logistic_gradient, logistic_loss
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.langevin import effective_sample_size, potential
+from banditlab.numerics.langevin import Chains, advance, effective_sample_size, potential
 
 
 def plane(seed: int, n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
@@ -34,3 +36,31 @@ def test_effective_sample_size() -> None:
     assert 120 < effective_sample_size(walk) < 320
     stuck = np.repeat(rng.standard_normal((1, 8)), 500, axis=0)
     assert effective_sample_size(stuck + 1e-6 * rng.standard_normal((500, 8))) < 12
+
+
+def test_a_step_stays_within_its_limits_in_units_of_the_ball():
+    """Where nothing is accepted the step shrinks to 1e-12 B^2 and no further, where all is it grows to 100 B^2."""
+    X, C = np.zeros((0, 2)), np.zeros((0, 2))
+    for B, unit in ((3.0, 9.0), (math.inf, 1.0)):
+        for step, uniform, last in ((1.05e-12, 1.0 - 1e-9, 1e-12), (95.0, 1e-300, 100.0)):
+            chains = flat_chains(step * unit)
+            noise = np.full((4, 1, 2, 2), 1e3 if uniform > 0.5 else 0.0)
+            for _ in range(3):
+                advance(chains, X, C, B, noise, np.full((4, 1), uniform), 1.0, 1e6 if uniform > 0.5 else 0.0)
+            assert chains.step[0] == pytest.approx(last * unit, rel=1e-12), (B, step)
+
+
+def flat_chains(step):
+    """Return one chain at 0."""
+    W, G, H = np.zeros((3, 1, 2, 2))
+    return Chains(
+        W,
+        np.zeros(1),
+        G,
+        np.zeros((4, 1, 2, 2)),
+        np.array([step]),
+        np.zeros(2, np.int64),
+        W[0] + 0.0,
+        H[0],
+        np.zeros(2),
+    )

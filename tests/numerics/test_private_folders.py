@@ -42,7 +42,7 @@ def test_nothing_is_made_that_others_may_write(tmp_path: Path) -> None:
     assert [path for path in made if mode(path) != (0o700 if path.is_dir() else 0o600)] == []
 
 
-@pytest.mark.parametrize("bits", [0o020, 0o002, 0o022])
+@pytest.mark.parametrize("bits", [0o020, 0o002, 0o022, 0o1002])
 def test_a_file_that_others_may_write_is_not_read(tmp_path: Path, bits: int) -> None:
     entries = EntryFiles(str(tmp_path), "f", "stamp")
     entries.save("int64", "code")

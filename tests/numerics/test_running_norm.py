@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from banditlab.agents.gaptron import Gaptron
-from banditlab.numerics.running_norm import LARGEST, SCALE, SQUARE, fold, measured, note, running_norm
+from banditlab.numerics.running_norm import LARGEST, SCALE, SQUARE, fold, measured, note, running_norm, shrink
 from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
@@ -43,3 +43,23 @@ def test_after_a_long_stream_the_running_square_is_the_fresh_one(sparse):
     assert norm[SQUARE] == pytest.approx(fresh, rel=1e-9)
     assert norm[LARGEST] >= norm[SQUARE] > 0.0
     assert norm[SCALE] ** 2 * fresh <= agent.state.norm[-1] ** 2 * (1 + 1e-9)
+
+
+def test_when_a_square_is_measured_anew_and_a_scale_multiplied_in():
+    """A ten-thousandth of the largest square is left with twelve digits; a scale of a billionth goes into the entries."""
+    for left, again in ((1.5e-4, False), (0.9e-4, True)):
+        norm = running_norm()
+        measured(norm, 1.0)
+        assert bool(note(norm, left - 1.0, 1000)) is again
+        assert norm[LARGEST] == 1.0
+    for scale, folded in ((1.5e-9, False), (0.9e-9, True)):
+        V, norm = np.array([[3.0, 4.0]]), running_norm(5.0 * scale)
+        measured(norm, 25.0)
+        shrink(V, norm)
+        assert norm[SCALE] == (1.0 if folded else pytest.approx(scale))
+        np.testing.assert_allclose(V * norm[SCALE], [[3.0 * scale, 4.0 * scale]], rtol=1e-12)
+        assert norm[SQUARE] * norm[SCALE] ** 2 == pytest.approx((5.0 * scale) ** 2)
+    V, norm = np.array([[3.0, 4.0]]), running_norm(5.0)
+    measured(norm, 25.0)
+    shrink(V, norm)  # at the ball's border nothing moves
+    assert norm[SCALE] == 1.0

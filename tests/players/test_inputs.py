@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from banditlab.errors import UsageError
-from banditlab.players.inputs import as_block, as_class, as_context, as_rows, as_vector
+from banditlab.players.inputs import as_bit, as_block, as_class, as_context, as_rows, as_vector
+from banditlab.problem import Problem
 
 
 def test_good_inputs_pass_as_kernels_take_them() -> None:
@@ -53,3 +55,54 @@ def test_bad_inputs_are_refused_in_one_line(call: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def test_a_norm_may_miss_the_radius_by_rounding_and_no_more() -> None:
+    problem, x = Problem(2, 2, 5.0), np.array([3.0, 4.0])
+    sparse = scipy.sparse.csr_array
+    near, beyond = x * (1.0 + 0.9e-9), x * (1.0 + 1.5e-9)
+    assert as_context(near, problem).tolist() == near.tolist()
+    assert as_rows(np.array([x, near]), problem).shape == (2, 2)
+    assert len(as_rows(sparse([x, near]), problem, sparse=True).indptr) == 3
+    for given in (np.array([x, near, beyond]), sparse([x, near, beyond])):
+        with pytest.raises(
+            UsageError, match=r"context 2 of the block must have a norm of at most R = 5, got 5\.000000007"
+        ):
+            as_rows(given, problem, sparse=True)
+    with pytest.raises(UsageError, match=r"the context must have a norm of at most R = 5, got 5\.000000007"):
+        as_context(beyond, problem)
+    with pytest.raises(UsageError, match="context 1 of the block must be finite, got nan at 1"):
+        as_rows(np.array([x, [3.0, np.nan], [np.inf, 0.0]]), problem)
+    with pytest.raises(UsageError, match="context 1 of the block must be finite, got inf at 0"):
+        as_rows(np.array([x, [np.inf, 0.0]]), 2)  # no problem, no radius
+    assert as_rows(np.array([1e300 * x]), 2).shape == (1, 2)
+    huge = np.array([3e200, 4e200])
+    with pytest.raises(UsageError, match=r"a norm of at most R = 5, got 5e\+200"):
+        as_context(huge, problem)
+
+
+def test_a_sparse_block_is_measured_row_by_row() -> None:
+    """Rows without entries, first, last and between, have norm 0; what lies before and behind a part of a block is not read."""
+    X = scipy.sparse.csr_array(np.array([[0, 0], [6, 0], [0, 0], [3, 4], [0, 0]], dtype=float))
+    rows = as_rows(X, Problem(2, 2, 6.0), sparse=True)
+    assert rows.indptr.tolist() == [0, 0, 1, 1, 3, 3]
+    with pytest.raises(UsageError, match=r"context 1 of the block must have a norm of at most R = 5\.5, got 6"):
+        as_rows(X, Problem(2, 2, 5.5), sparse=True)
+    assert as_rows(X[2:], Problem(2, 2, 5.5), sparse=True).indptr.shape == (4,)
+    assert as_rows(X[:0], Problem(2, 2, 5.5), sparse=True).indptr.shape == (1,)
+
+
+def test_a_bit_is_0_or_1_in_any_type_of_number() -> None:
+    assert [as_bit(value) for value in (True, False, 1, 0, 1.0, np.False_, np.int8(1), np.float64(0))] == [
+        1,
+        0,
+        1,
+        0,
+        1,
+        0,
+        1,
+        0,
+    ]
+    for wrong in (2, -1, 0.5, None, "1", np.ones(1)):
+        with pytest.raises(UsageError, match="correct must be True, False, 1 or 0, got "):
+            as_bit(wrong)

@@ -23,7 +23,7 @@ from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.ogd import OGD
 from banditlab.numerics.limits import COUNT
 from banditlab.players.player import Player
-from banditlab.players.saved import decode, encode, fields_of
+from banditlab.players.saved import decode, encode, fields_of, require, same
 from banditlab.problem import Problem
 from banditlab.registry import Registry
 
@@ -310,26 +310,16 @@ def test_a_saved_tree_is_a_tree(tmp_path: Path) -> None:
     used, split = int(sizes[0]), int(np.flatnonzero(nodes[:, 0] == 1)[-1])
     leaf = int(np.flatnonzero((nodes[:used, 0] == 0) & (nodes[:used, 2] >= 0))[0])
     assert used > 5
-    for where, value in [
-        ((split, 3), 0),  # a circle
-        ((split, 3), split),
-        ((split, 3), used),  # beyond what is used
-        ((split, 3), -1),
-        ((split, 1), 4),  # a column that there is not
-        ((split, 1), -1),
-        ((split, 0), 3),
-        ((split, 0), 2),
-        ((leaf, 2), 10**6),  # a seat
-        ((leaf, 2), -3),
-        ((leaf, 3), 1),
-    ]:
-        changed = nodes.copy()
+    # what else is none: tests/boosting/test_saved_tree.py
+    for name, array, where, value in (
+        ("nodes", nodes, (split, 3), 0),
+        ("nodes", nodes, (leaf, 2), 10**6),
+        ("sizes", sizes, 0, 0),
+    ):
+        changed = array.copy()
         changed[where] = value
-        assert "a saved tree: " in refused(CompiledHoeffdingTree, file, head, {**arrays, "state.state.nodes": changed})
-    for slot, number in [(0, 0), (0, len(nodes) + 1), (1, -1), (1, 10**6), (2, 10**6), (2, -2)]:
-        changed = sizes.copy()
-        changed[slot] = number
-        refused(CompiledHoeffdingTree, file, head, {**arrays, "state.state.sizes": changed})
+        said = refused(CompiledHoeffdingTree, file, head, {**arrays, f"state.state.{name}": changed})
+        assert "a saved tree: " in said
     tree.save(file)
     again, q, p = CompiledHoeffdingTree.load(file), np.zeros(3), np.zeros(3)
     for x in np.random.default_rng(2).normal(size=(50, 4)):
@@ -397,3 +387,70 @@ def test_what_is_encoded_is_decoded() -> None:
     assert again == {"a": [1, 2.5, None, "x", True], "b": {}, "d": []}
     assert arrays == {}
     assert COUNT[1] == 2**53
+
+
+@pytest.mark.parametrize(
+    ("bits", "place", "largest"),
+    [
+        ("PCG64", ("state", "state"), 2**128 - 1),
+        ("PCG64DXSM", ("state", "inc"), 2**128 - 1),
+        ("PCG64", ("has_uint32",), 1),
+        ("PCG64", ("uinteger",), 2**32 - 1),
+        ("SFC64", ("state", "state", 2), 2**64 - 1),
+        ("Philox", ("state", "counter", 3), 2**64 - 1),
+        ("Philox", ("state", "key", 1), 2**64 - 1),
+        ("Philox", ("buffer", 3), 2**64 - 1),
+        ("Philox", ("buffer_pos",), 4),
+        ("MT19937", ("state", "key", 623), 2**32 - 1),
+        ("MT19937", ("state", "pos"), 624),
+    ],
+)
+def test_a_generator_at_the_limits_of_its_state(bits, place, largest):
+    """The largest number that a place holds is taken as it is, the next one refused, and so is a list of another length."""
+    rng = np.random.Generator(getattr(np.random, bits)(5))
+    *way, last = place
+    for value in (largest, largest + 1):
+        node = encode(rng, "rng", {})
+        inner = node["generator"]
+        for step in way:
+            inner = inner[step]
+        inner[last] = value
+        if value > largest:
+            with pytest.raises(ValueError, match=f"^rng holds no state of a {bits}$"):
+                decode(node, "rng", {})
+            continue
+        found = decode(node, "rng", {})
+        again = encode(found, "rng", {})
+        assert again == node
+        found.random(2)
+        if isinstance(last, int):
+            for wrong in (inner[:-1], [*inner, 0]):
+                short = encode(rng, "rng", {})
+                outer = short["generator"]
+                for step in way[:-1]:
+                    outer = outer[step]
+                outer[way[-1]] = wrong
+                with pytest.raises(ValueError, match="holds no state of a"):
+                    decode(short, "rng", {})
+
+
+def test_numbers_that_follow_from_settings_agree_to_rounding():
+    assert same(1.0, 1.0 + 0.9e-9)
+    assert same(-1e-300, -1e-300 * (1.0 + 0.9e-9))
+    assert not same(1.0, 1.0 + 1.5e-9)
+    assert not same(0.0, 1e-300)
+    assert not same(1, 2)
+    assert not same(1, 1.0)
+    assert same(float("nan"), float("nan"))
+    assert not same(1.0, float("nan"))
+
+
+def test_what_does_not_fit_is_named_in_sixty_characters():
+    for wrong, shown in (("a" * 58, repr("a" * 58)), ("a" * 59, "'" + "a" * 56 + "...")):  # with its quotes
+        with pytest.raises(UsageError) as refusal:
+            require(1.0, wrong, "state.n")
+        assert str(refusal.value) == f"state.n must be a number, got {shown}"
+    for beyond in (2**63, -(2**63)):
+        with pytest.raises(UsageError, match=rf"^state\.n must be a number, got {beyond}$"):
+            require(1.0, beyond, "state.n")
+    require(1.0, 2**63 - 1, "state.n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +20,6 @@ KERNELS = ("agents", "boosting", "forecasters", "numerics")
 """Rooms of compiled algorithms, whose recorded runs are asked before the tests of their neighbours."""
 QUICK = ("uniform", "banditron", "ogd", "linucb", "exploration", "gaptron", "aioli", "fastcb", "newtron")
 """Whose recorded runs are asked first, where many players use a module: their kernels compile soonest."""
-USERS = 3
-"""So many players' recorded runs at most."""
 LONG = (
     "test_cluster",
     "test_crew",
@@ -31,28 +30,24 @@ LONG = (
     "test_references_in_sweeps",
 )
 """Tests that start processes or play sweeps: asked after the others, but for their own modules."""
+EVERY_PLAYER = (
+    *("tests/players/test_defaults.py", "tests/players/test_resolved.py", "tests/players/test_shapes.py"),
+    "tests/test_asked_before_built.py",
+)
+"""Tests that are about every player, and name none of their modules."""
+USERS, UNCOMPILED_USERS = 3, 4
+"""So many players' recorded runs at most, compiled and not."""
 
 
-def witnesses(root: Path, path: str, scope: str = "") -> list[list[str]]:
-    """Return arguments of pytest, one list after the other, for a module `path` of the package below `root`.
+def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[list[str]]:
+    """Return arguments of pytest, one list after the other, for a line of a module `path` of the package below `root`.
 
     Files that name one of the classes and functions in `scope`, which has dots between them, come first in each list.
     """
-    parts = Path(path).parts
-    room, stem = (parts[1] if len(parts) > 2 else "top"), Path(path).stem.strip("_")
-    folder = root / "tests" / room
-    own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
-    for each in ALSO.get(room, []):
-        place = root / each
-        own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
-    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    every = _tests(root)
-    near = [test for test in every if stem in test.stem or _names(test, module)]
-    if len(near) > 8:  # a module that everything names: its own room's tests will do
-        near = [test for test in near if test in own] or near[:8]
-    near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
+    room, stem = _room(path), Path(path).stem.strip("_")
+    near, own = _near_and_own(root, path)
     first = [test for test in near if test in own]
-    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, module)), "-m", "slow or not slow"]
+    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, path, line)), "-m", "slow or not slow"]
     rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
     asked = recorded if recorded[2] else []
     # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests compile many.
@@ -64,22 +59,72 @@ def witnesses(root: Path, path: str, scope: str = "") -> list[list[str]]:
     together = sorted([*first, *rest, *elsewhere], key=lambda test: test.stem in LONG and stem not in test.stem)
     ordered = [first, asked, elsewhere] if kernels else [together, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
+    if room in KERNELS:
+        groups.insert(0, list(EVERY_PLAYER))
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
     return groups
+
+
+def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]]:
+    """Return what a module is asked uncompiled, one list after the other: files of tests, and "players/ID/" for recorded runs.
+
+    The nearest first, then recorded runs of players that use what stands at `line`, then more players and their own tests.
+    """
+    near, own = _near_and_own(root, path)
+    if not near:  # nobody names the module: whoever names one that imports it
+        users = [user for user, used in _graph(root)[0].items() if _module(path) in used]
+        near = [test for test in own if "record" not in test.parts and any(_names(test, user) for user in users)]
+    ids = _users(root, _module(path), UNCOMPILED_USERS, _names_at(root, path, line))
+    first = [test for test in near if test in own] or near
+    stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
+    rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
+    rest = [test for test in rest if test not in first]
+    runs = [f"players/{id_}/" for id_ in ids]
+    near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if _room(path) in KERNELS else ()
+    if _graph(root)[1].get(_module(path)):  # the module is a player
+        groups = [near, [*runs[:2], *every], runs[2:], far]
+    else:
+        groups = [near, runs[:2], runs[2:], [*far, *every]]
+    return [group for group in groups if group]
+
+
+def _room(path: str) -> str:
+    parts = Path(path).parts
+    return parts[1] if len(parts) > 2 else "top"
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
+    """Return the tests that name a module, and those of its room; recorded runs are neither."""
+    room, module, stem = _room(path), _module(path), Path(path).stem.strip("_")
+    folder = root / "tests" / room
+    own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
+    for each in ALSO.get(room, []):
+        place = root / each
+        own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
+    every = _tests(root)
+    near = [test for test in every if stem in test.stem or _names(test, module)]
+    if len(near) > 8:  # a module that everything names: its own room's tests will do
+        near = [test for test in near if test in own] or near[:8]
+    near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
+    return near, own
 
 
 def _named(root: Path, tests: list[Path]) -> list[str]:
     return [test.relative_to(root).as_posix() for test in dict.fromkeys(tests)]
 
 
-def _recorded(root: Path, room: str, module: str) -> list[str]:
+def _recorded(root: Path, room: str, path: str, line: int) -> list[str]:
     if room in ("comparators", "envs"):
         return ["comparators/" if room == "comparators" else "environments/"]
-    return [f"players/{id_}/" for id_ in _users(root, module)]
+    return [f"players/{id_}/" for id_ in _users(root, _module(path), USERS, _names_at(root, path, line))]
 
 
-def _users(root: Path, module: str) -> list[str]:
+def _users(root: Path, module: str, most: int = USERS, names: frozenset[str] = frozenset()) -> list[str]:
     """Return the ids of the nearest players that use a module: its own, or of modules that import it, and so on."""
     graph, ids = _graph(root)
     seen, layer = {module}, [module]
@@ -87,20 +132,50 @@ def _users(root: Path, module: str) -> list[str]:
         found = sorted({id_ for each in layer for id_ in ids.get(each, [])})
         if found:
             found.sort(key=lambda id_: (QUICK.index(id_) if id_ in QUICK else len(QUICK), id_))
-            return found[:USERS]
-        layer = [user for user, used in graph.items() if user not in seen and used & set(layer)]
+            return found[:most]
+        users = {user: [graph[user][one] for one in layer if one in graph[user]] for user in graph if user not in seen}
+        # Of those who import the module itself, only who imports one of the names.
+        named = [user for user, found in users.items() if any(not names or not each or names & each for each in found)]
+        layer, names = named or [user for user, found in users.items() if found], frozenset()
         seen |= set(layer)
     return []
 
 
 @cache
-def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    """Return which modules of the package each imports, and the ids of the players that each defines."""
-    graph, ids = {}, {}
+def _names_at(root: Path, path: str, line: int) -> frozenset[str]:
+    """Return the name that a line of a module is about, and those of what uses it there; none where it is about none."""
+    parts = {}
+    for node in ast.parse((root / path).read_bytes()).body:
+        names = {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
+        if isinstance(node, ast.Assign):
+            names = {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        parts[first, node.end_lineno or first] = (names, used)
+    found = {name for (first, last), (names, _) in parts.items() if first <= line <= last for name in names}
+    more = set(found)
+    while more:
+        more = {name for names, used in parts.values() if used & more for name in names} - found
+        found |= more
+    return frozenset(found)
+
+
+@cache
+def _graph(root: Path) -> tuple[dict[str, dict[str, set[str]]], dict[str, list[str]]]:
+    """Return which names of which modules each module imports, and the players with recorded runs that each defines."""
+    graph: dict[str, dict[str, set[str]]] = {}
+    ids: dict[str, list[str]] = {}
+    cases = runpy.run_path(str(root / "tests/record/cases.py"))["PLAYERS"]
+    recorded = {id_ for players in cases.values() for id_ in players}
     for file in sorted((root / "banditlab").rglob("*.py")):
         module = file.relative_to(root).as_posix().removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         tree = ast.parse(file.read_bytes())
-        graph[module] = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
+        graph[module] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                graph[module].setdefault(node.module, set()).update(alias.name for alias in node.names)
+                for alias in node.names:  # a module of a package, all of it
+                    graph[module].setdefault(f"{node.module}.{alias.name}", set())
         if module.startswith(("banditlab.agents", "banditlab.forecasters", "banditlab.boosting")):
             ids[module] = [
                 statement.value.value
@@ -111,7 +186,7 @@ def _graph(root: Path) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
                 and isinstance(statement.targets[0], ast.Name)
                 and statement.targets[0].id == "id"
                 and isinstance(statement.value, ast.Constant)
-                and isinstance(statement.value.value, str)
+                and statement.value.value in recorded
             ]
     return graph, ids
 

@@ -115,3 +115,29 @@ def test_bad_settings_are_refused_before_the_library_is_asked_for(id_, settings)
 def test_every_setting_has_a_bad_value():
     for id_, cases in BAD.items():
         assert {name for case in cases for name in case} == set(registry().load("agents", id_).own_settings())
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "largest"),
+    [
+        ("vw", "seed", 2**32 - 1),
+        ("contextualbandits-sgd", "seed", 2**63 - 1),
+        ("contextualbandits-linucb", "seed", 2**63 - 1),
+        ("contextualbandits-sgd", "explore_prob", 1.0),
+    ],
+)
+def test_a_saved_number_at_its_limits(id_, name, largest):
+    cls = registry().load("agents", id_)
+    pytest.importorskip(cls.requires[0], reason="the library of another's agent")
+    agent = cls(PROBLEM, np.random.default_rng(0))
+    state = agent.get_state()
+    for value in (type(largest)(0), largest):
+        if id_ == "vw":  # whose model file has its seed, too, and is looked at next
+            with pytest.raises(UsageError, match=r"^state\.model is no model file"):
+                agent.set_state(state | {name: value})
+            continue
+        agent.set_state(state | {name: value})
+        assert agent.get_state()[name] == value
+    for beyond in (type(largest)(-1), largest * 1.01 if isinstance(largest, float) else largest + 1):
+        with pytest.raises(UsageError, match=rf"^state\.{name} must "):
+            agent.set_state(state | {name: beyond})

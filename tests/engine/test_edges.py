@@ -25,6 +25,7 @@ from banditlab.engine.work import Outcome, Task, said, store_failure
 from banditlab.envs import Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent
+from banditlab.players.forecaster import Forecaster
 from banditlab.problem import Decision
 from banditlab.results.store import Store
 
@@ -520,3 +521,29 @@ def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, lon
     environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
     [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
     assert work.is_long(run) == long
+
+
+class FairForecaster(Forecaster):
+    """A plug-in whose blocks forecast what its steps do: logits that grow with the rounds."""
+
+    plays_blocks = True
+
+    def __init__(self, problem: Any, rng: Any) -> None:
+        super().__init__(problem, rng)
+        self.t = 0
+
+    def predict(self, context: Any) -> Any:
+        return np.array([0.01 * self.t, 1.5, -0.2])
+
+    def update(self, context: Any, label: int) -> None:
+        self.t += 1
+
+    def forecast_block(self, X: Any, y: Any, logits: Any) -> None:
+        for t in range(len(y)):
+            logits[t] = self.predict(X[t])
+            self.update(X[t], y[t])
+
+
+def test_a_forecaster_that_plays_fair_blocks_is_replayed() -> None:
+    env = Logistic(horizon=300, n_classes=3)
+    assert play(env, FairForecaster(env.problem, None), seed=1, path="blocks", checkpoints=[40]).verified == "replayed"

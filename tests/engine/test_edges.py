@@ -207,6 +207,29 @@ def test_less_or_more_than_that_is_refused(keys: dict[str, Any]) -> None:
         make_spec(SMALLEST | keys, "test")
 
 
+def test_a_whole_number_may_be_written_with_an_exponent() -> None:
+    """TOML reads 1e3 as a number with a fraction."""
+    assert make_spec(SMALLEST | {"rounds": 1e3, "repetitions": 2.0}, "test").rounds == 1000
+    with pytest.raises(UsageError, match="rounds"):
+        make_spec(SMALLEST | {"rounds": 1000.5}, "test")
+
+
+def test_a_plan_is_cut_into_whole_streams_in_turn(small: Any) -> None:
+    plan = small(repetitions=5).plan
+    streams = list(plan.streams())
+    for of in (1, 2, 5):
+        parts = [plan.part(index, of) for index in range(1, of + 1)]
+        assert [list(part.streams()) for part in parts] == [streams[first::of] for first in range(of)]
+        assert sorted(place for part in parts for place in part.shard["places"]) == list(range(len(plan.runs)))
+        for index, part in enumerate(parts, start=1):
+            assert part.runs == [plan.runs[place] for place in part.shard["places"]]
+            assert (part.shard["index"], part.shard["of"], part.shard["plan"]) == (index, of, plan.digest())
+    for index, of in ((0, 2), (3, 2), (-1, 2), (1, 0)):
+        with pytest.raises(UsageError, match=f"shard {index}/{of}: must be i/n with 1 <= i <= n"):
+            plan.part(index, of)
+    assert len(plan.digest()) == 24
+
+
 def test_a_player_may_take_all_memory_there_is_and_no_byte_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Banditron, "least_bytes", classmethod(lambda cls, problem, settings: 5 * 2**30))
     spec = make_spec(SMALLEST | {"agent": [{"id": "banditron"}]}, "test")

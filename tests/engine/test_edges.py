@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit, TransformObservation
 
 from banditlab.agents.banditron import Banditron
 from banditlab.engine import crew, estimating, make_spec, play, progress, questions, warming, work
+from banditlab.engine.annotations import shown_type
 from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
@@ -22,6 +25,7 @@ from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
 from banditlab.engine.verify import Replay
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, said, store_failure
+from banditlab.engine.wrappers import is_bare
 from banditlab.envs import Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent
@@ -255,6 +259,35 @@ def test_memory_is_the_machines_or_what_a_container_may_use(monkeypatch: pytest.
 
 def test_a_long_text_of_an_exception_is_cut_after_2000_characters() -> None:
     assert said(ValueError("x" * 2001)) == "ValueError: " + "x" * 2000
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (float, "float"),
+        (None, "None"),
+        (type(None), "None"),
+        (Any, "anything"),
+        (inspect.Parameter.empty, "anything"),
+        (Literal["theory", 3], "'theory' | 3"),
+        (float | Literal["theory"], "float | 'theory'"),
+        (Optional[int], "int | None"),  # noqa: UP045
+        (list[int | str], "list[int | str]"),
+        (dict[str, float], "dict[str, float]"),
+        (Annotated[int, "seconds"], "int"),
+        ("OnlyForTypeCheckers", "OnlyForTypeCheckers"),
+    ],
+)
+def test_types_are_told_as_a_person_writes_them(annotation: Any, text: str) -> None:
+    assert shown_type(annotation) == text
+
+
+@pytest.mark.parametrize(("limit", "bare"), [(299, False), (300, True), (301, True)])
+def test_a_wrapper_that_ends_an_episode_is_neutral_from_the_last_round_on(limit: int, bare: bool) -> None:
+    env = Logistic(horizon=1000)
+    assert is_bare(env, 300)
+    assert is_bare(TimeLimit(env, limit), 300) == bare
+    assert not is_bare(TransformObservation(env, lambda x: x, env.observation_space), 300)
 
 
 # -------------------------------------------------------------------------------------------------------------- packing

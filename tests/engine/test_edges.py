@@ -20,7 +20,7 @@ from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
 from banditlab.engine.progress import Kind, Progress
-from banditlab.engine.runner import Played
+from banditlab.engine.runner import Played, checked_blocks
 from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
 from banditlab.engine.verify import Replay
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
@@ -30,7 +30,7 @@ from banditlab.envs import Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.forecaster import Forecaster
-from banditlab.problem import Decision
+from banditlab.problem import Decision, Problem
 from banditlab.results.store import Store
 
 
@@ -603,3 +603,49 @@ class FairForecaster(Forecaster):
 def test_a_forecaster_that_plays_fair_blocks_is_replayed() -> None:
     env = Logistic(horizon=300, n_classes=3)
     assert play(env, FairForecaster(env.problem, None), seed=1, path="blocks", checkpoints=[40]).verified == "replayed"
+
+
+def test_blocks_are_looked_at_unless_the_player_does_it_himself() -> None:
+    bad = [(np.array([[0.0, np.nan]]), np.array([1]))]
+    problem = Problem(2, 2, 1.0)
+    for looked in ({}, {"finite": True}):
+        with pytest.raises(UsageError, match="a context that is not finite"):
+            list(checked_blocks(bad, problem, 1, **looked))
+    assert len(list(checked_blocks(bad, problem, 1, finite=False))) == 1
+
+
+def test_a_crew_engages_as_many_workers_as_were_asked_for(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    class Hired:
+        fresh, task = False, None
+
+        def rest(self, task: Any) -> None:
+            self.task = task
+
+        def send(self, name: str, task: Any) -> None:
+            assert name == "task"
+
+    monkeypatch.setattr(crew, "engaged", lambda *_, **__: Hired())
+    tasks = [Task(str(tmp_path), (), (run,)) for run in small().plan.runs]
+    made = crew._Crew(tasks, 2, Store(tmp_path))
+    made._give()
+    assert [worker.task for worker in made.workers] == tasks[:2]
+    assert list(made.queue) == tasks[2:]
+    made.workers[0].task = None
+    made._give()
+    assert [worker.task for worker in made.workers] == [tasks[2], tasks[1]]
+
+
+def test_what_is_done_is_counted_once(small: Any, tmp_path: Any) -> None:
+    stands = []
+    small().run(
+        tmp_path / "out", watch=lambda stand: stands.append((stand.runs_done, stand.streams_done, stand.rounds_done))
+    )
+    assert stands[0] == (0, 0, 0)
+    assert stands[-1] == (6, 2, 6 * 300)
+
+
+def test_players_side_by_side_share_the_time_they_took(small: Any, tmp_path: Any) -> None:
+    begin = time.perf_counter()
+    outcomes = work.execute(Task(str(tmp_path), (), tuple(small(repetitions=1).plan.runs), together=True))
+    assert len(outcomes) == 3
+    assert 0.0 < sum(outcome.seconds for outcome in outcomes) <= time.perf_counter() - begin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,18 @@ import pytest
 
 from banditlab.envs import Logistic
 from banditlab.errors import UsageError
-from banditlab.validation import at_least, loss_unit, nonnegative, number, positive, probability
+from banditlab.problem import Decision, Problem
+from banditlab.validation import (
+    Size,
+    at_least,
+    limit,
+    loss_unit,
+    nonnegative,
+    number,
+    positive,
+    probability,
+    refuse_beyond,
+)
 
 
 @pytest.mark.parametrize("check", [positive, nonnegative, probability, number])
@@ -69,3 +81,62 @@ def test_integers() -> None:
 def test_an_environment_refuses_half_a_feature() -> None:
     with pytest.raises(UsageError, match=r"n_features must be an integer, got 2\.5"):
         Logistic(n_features=2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("check", "allowed", "refused"),
+    [
+        (positive, (5e-324, 1, 1e308), (0.0, -1.0, math.inf, math.nan)),
+        (nonnegative, (0.0, 5e-324, 1e308), (-5e-324, math.inf, math.nan)),
+        (probability, (0.0, 0.5, 1.0), (-5e-324, math.nextafter(1.0, 2.0), math.nan)),
+    ],
+)
+def test_numbers_reach_their_limits_and_do_not_pass_them(check, allowed, refused):
+    for value in allowed:
+        assert check("it", value) == value
+    for value in (*refused, True, "1"):
+        with pytest.raises(UsageError, match="it must"):
+            check("it", value)
+
+
+def test_units_of_a_bound():
+    found = [loss_unit(unit) for unit in ("nats", "bits", "1 bits", "0.5 bits")]
+    assert found == pytest.approx([1.0, 1.4426950408889634, 1.4426950408889634, 0.7213475204444817])
+    for unit in ("0 bits", "-1 bits", "1.0001 bits", "nan bits", "half bits", "1 nats", "a b bits", "", None, 1.0):
+        with pytest.raises(UsageError, match=r"a bound's unit must be"):
+            loss_unit(unit)
+
+
+def test_a_limit_is_a_whole_number_from_its_variable(monkeypatch):
+    size = Size("BANDITLAB_TEST_SIZE", 70, "things")
+    assert limit(size) == 70
+    for text, most in (("1", 1), ("007", 7), ("1" * 19, int("1" * 19)), ("1" * 19 + "2", int("1" * 19))):
+        monkeypatch.setenv(size.variable, text)
+        assert limit(size) == most
+    for text in ("0", "-1", "1.5", "one", "²", "0" * 19 + "1"):
+        monkeypatch.setenv(size.variable, text)
+        with pytest.raises(UsageError, match="BANDITLAB_TEST_SIZE must be a whole number of at least 1, got"):
+            limit(size)
+    monkeypatch.setenv(size.variable, "1234")
+    refuse_beyond(size, 1234, "1,234 things")
+    with pytest.raises(UsageError) as caught:
+        refuse_beyond(size, 1235, "1,235 things")
+    assert str(caught.value) == "1,235 things, above the limit of 1,234: BANDITLAB_TEST_SIZE raises it"
+
+
+def test_a_problem_reaches_its_limits():
+    for sizes in ((1, 2, 1e-100), (1, 2, 1e100), (1, 2, 1.0, 1), (1, 2, 1.0, None)):
+        assert Problem(*sizes).n_classes == 2
+    beyond = ((0, 2, 1.0), (1, 1, 1.0), (1, 2, 9e-101), (1, 2, 1.1e100), (1, 2, math.nan), (1, 2, 1.0, 0))
+    for sizes, name in zip(beyond, ("n_features", "n_classes", "radius", "radius", "radius", "horizon"), strict=True):
+        with pytest.raises(UsageError, match=f"^{name} must"):
+            Problem(*sizes)
+
+
+def test_a_decision_is_shown_on_one_line_with_six_of_many_probabilities():
+    short = Decision(1, np.array([0.25, 0.75]), True)
+    assert repr(short) == "Decision(action=1, probabilities=[0.25 0.75], explored=True, payload=None)"
+    ten, eleven = (repr(Decision(0, np.arange(n) / 7.0)) for n in (10, 11))
+    assert "..." not in ten
+    assert "[0.     0.1429 0.2857 ... 1.1429 1.2857 1.4286]" in eleven
+    assert repr(Decision(0, np.ones(1), payload=np.ones((2, 3)))).endswith("payload=array of shape (2, 3))")

@@ -45,6 +45,7 @@ CURVES = {
                 MANY, list(0.9 - 0.05 * i - 0.0001 * np.arange(60))) for i in range(9)),
     ],
     "one round": [curve("newtron", "", [7], [3 / 7])],
+    "first round": [curve("newtron", "", [1], [1.0])],
 }  # fmt: skip
 PANELS = {
     "bounds": Panel(3.0, 123.4, 1e-4, [

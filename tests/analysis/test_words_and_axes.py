@@ -136,6 +136,7 @@ def test_an_axis_of_shares_begins_a_fifth_below_the_least_that_is_shown() -> Non
     bottom, ticks = charting.share_axis([curve([10, 100], [0.9, 0.25])], 10.0)
     assert bottom == pytest.approx(0.2)
     assert ticks == pytest.approx([1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    assert charting.share_axis([curve([9, 10, 100], [0.01, 0.1, 0.3])], 10.0)[0] == pytest.approx(0.08)
     assert charting.share_axis([curve([10, 100], [0.9, 0.8])], 10.0)[0] == 0.5
     assert charting.share_axis([curve([10, 100], [0.0, 0.0])], 10.0)[0] == pytest.approx(0.008)
     assert charting.share_axis([curve([10, 100], [0.0, 0.3])], 10.0)[0] == pytest.approx(0.24)

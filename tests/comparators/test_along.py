@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.comparators import best_in_ball, collapse, comparators_along
+from banditlab.comparators import along, best_in_ball, collapse, comparators_along
 from banditlab.errors import UsageError
 
 CHECKPOINTS = [1, 2, 5, 10, 50, 200, 300]
@@ -84,3 +84,19 @@ def test_nothing_asked_nothing_yielded(stream):
 def test_wrong_arguments_are_named(stream, checkpoints, bounds, message):
     with pytest.raises(UsageError, match=message):
         list(comparators_along([stream], checkpoints, bounds, 4, 3))
+
+
+def test_what_is_solved_is_what_is_wanted_and_what_it_starts_from(stream, monkeypatch):
+    """Of each ball: its checkpoints that are not known, and the rounds of the scale up to the last of these."""
+    solved, real = [], along.solve
+
+    def noted(objective, B, *rest):
+        solved.append((round(float(objective.totals.sum())), B))
+        return real(objective, B, *rest)
+
+    monkeypatch.setattr(along, "solve", noted)
+    known = {(30, 1.0): np.zeros((3, 4)), (20, 3.0): np.zeros((3, 4))}
+    found = [(at, each.norm_bound) for at, each in comparators_along([stream], [7, 30], [1.0, 3.0], 4, 3, known=known)]
+    assert found == [(7, 1.0), (7, 3.0), (30, 3.0)]
+    assert sorted(at for at, B in solved if B == 1.0) == [1, 2, 5, 7]
+    assert sorted(at for at, B in solved if B == 3.0) == [1, 2, 5, 7, 10, 30]

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit, TransformObservation
 
 from banditlab.agents.banditron import Banditron
 from banditlab.engine import crew, estimating, make_spec, play, progress, questions, warming, work
+from banditlab.engine.annotations import shown_type
 from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
 from banditlab.engine.progress import Kind, Progress
-from banditlab.engine.runner import Played
+from banditlab.engine.runner import Played, checked_blocks
 from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
 from banditlab.engine.verify import Replay
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, said, store_failure
+from banditlab.engine.wrappers import is_bare
 from banditlab.envs import Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent
-from banditlab.problem import Decision
+from banditlab.players.forecaster import Forecaster
+from banditlab.problem import Decision, Problem
 from banditlab.results.store import Store
 
 
@@ -206,6 +211,29 @@ def test_less_or_more_than_that_is_refused(keys: dict[str, Any]) -> None:
         make_spec(SMALLEST | keys, "test")
 
 
+def test_a_whole_number_may_be_written_with_an_exponent() -> None:
+    """TOML reads 1e3 as a number with a fraction."""
+    assert make_spec(SMALLEST | {"rounds": 1e3, "repetitions": 2.0}, "test").rounds == 1000
+    with pytest.raises(UsageError, match="rounds"):
+        make_spec(SMALLEST | {"rounds": 1000.5}, "test")
+
+
+def test_a_plan_is_cut_into_whole_streams_in_turn(small: Any) -> None:
+    plan = small(repetitions=5).plan
+    streams = list(plan.streams())
+    for of in (1, 2, 5):
+        parts = [plan.part(index, of) for index in range(1, of + 1)]
+        assert [list(part.streams()) for part in parts] == [streams[first::of] for first in range(of)]
+        assert sorted(place for part in parts for place in part.shard["places"]) == list(range(len(plan.runs)))
+        for index, part in enumerate(parts, start=1):
+            assert part.runs == [plan.runs[place] for place in part.shard["places"]]
+            assert (part.shard["index"], part.shard["of"], part.shard["plan"]) == (index, of, plan.digest())
+    for index, of in ((0, 2), (3, 2), (-1, 2), (1, 0)):
+        with pytest.raises(UsageError, match=f"shard {index}/{of}: must be i/n with 1 <= i <= n"):
+            plan.part(index, of)
+    assert len(plan.digest()) == 24
+
+
 def test_a_player_may_take_all_memory_there_is_and_no_byte_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Banditron, "least_bytes", classmethod(lambda cls, problem, settings: 5 * 2**30))
     spec = make_spec(SMALLEST | {"agent": [{"id": "banditron"}]}, "test")
@@ -231,6 +259,35 @@ def test_memory_is_the_machines_or_what_a_container_may_use(monkeypatch: pytest.
 
 def test_a_long_text_of_an_exception_is_cut_after_2000_characters() -> None:
     assert said(ValueError("x" * 2001)) == "ValueError: " + "x" * 2000
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (float, "float"),
+        (None, "None"),
+        (type(None), "None"),
+        (Any, "anything"),
+        (inspect.Parameter.empty, "anything"),
+        (Literal["theory", 3], "'theory' | 3"),
+        (float | Literal["theory"], "float | 'theory'"),
+        (Optional[int], "int | None"),  # noqa: UP045
+        (list[int | str], "list[int | str]"),
+        (dict[str, float], "dict[str, float]"),
+        (Annotated[int, "seconds"], "int"),
+        ("OnlyForTypeCheckers", "OnlyForTypeCheckers"),
+    ],
+)
+def test_types_are_told_as_a_person_writes_them(annotation: Any, text: str) -> None:
+    assert shown_type(annotation) == text
+
+
+@pytest.mark.parametrize(("limit", "bare"), [(299, False), (300, True), (301, True)])
+def test_a_wrapper_that_ends_an_episode_is_neutral_from_the_last_round_on(limit: int, bare: bool) -> None:
+    env = Logistic(horizon=1000)
+    assert is_bare(env, 300)
+    assert is_bare(TimeLimit(env, limit), 300) == bare
+    assert not is_bare(TransformObservation(env, lambda x: x, env.observation_space), 300)
 
 
 # -------------------------------------------------------------------------------------------------------------- packing
@@ -520,3 +577,75 @@ def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, lon
     environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
     [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
     assert work.is_long(run) == long
+
+
+class FairForecaster(Forecaster):
+    """A plug-in whose blocks forecast what its steps do: logits that grow with the rounds."""
+
+    plays_blocks = True
+
+    def __init__(self, problem: Any, rng: Any) -> None:
+        super().__init__(problem, rng)
+        self.t = 0
+
+    def predict(self, context: Any) -> Any:
+        return np.array([0.01 * self.t, 1.5, -0.2])
+
+    def update(self, context: Any, label: int) -> None:
+        self.t += 1
+
+    def forecast_block(self, X: Any, y: Any, logits: Any) -> None:
+        for t in range(len(y)):
+            logits[t] = self.predict(X[t])
+            self.update(X[t], y[t])
+
+
+def test_a_forecaster_that_plays_fair_blocks_is_replayed() -> None:
+    env = Logistic(horizon=300, n_classes=3)
+    assert play(env, FairForecaster(env.problem, None), seed=1, path="blocks", checkpoints=[40]).verified == "replayed"
+
+
+def test_blocks_are_looked_at_unless_the_player_does_it_himself() -> None:
+    bad = [(np.array([[0.0, np.nan]]), np.array([1]))]
+    problem = Problem(2, 2, 1.0)
+    for looked in ({}, {"finite": True}):
+        with pytest.raises(UsageError, match="a context that is not finite"):
+            list(checked_blocks(bad, problem, 1, **looked))
+    assert len(list(checked_blocks(bad, problem, 1, finite=False))) == 1
+
+
+def test_a_crew_engages_as_many_workers_as_were_asked_for(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    class Hired:
+        fresh, task = False, None
+
+        def rest(self, task: Any) -> None:
+            self.task = task
+
+        def send(self, name: str, task: Any) -> None:
+            assert name == "task"
+
+    monkeypatch.setattr(crew, "engaged", lambda *_, **__: Hired())
+    tasks = [Task(str(tmp_path), (), (run,)) for run in small().plan.runs]
+    made = crew._Crew(tasks, 2, Store(tmp_path))
+    made._give()
+    assert [worker.task for worker in made.workers] == tasks[:2]
+    assert list(made.queue) == tasks[2:]
+    made.workers[0].task = None
+    made._give()
+    assert [worker.task for worker in made.workers] == [tasks[2], tasks[1]]
+
+
+def test_what_is_done_is_counted_once(small: Any, tmp_path: Any) -> None:
+    stands = []
+    small().run(
+        tmp_path / "out", watch=lambda stand: stands.append((stand.runs_done, stand.streams_done, stand.rounds_done))
+    )
+    assert stands[0] == (0, 0, 0)
+    assert stands[-1] == (6, 2, 6 * 300)
+
+
+def test_players_side_by_side_share_the_time_they_took(small: Any, tmp_path: Any) -> None:
+    begin = time.perf_counter()
+    outcomes = work.execute(Task(str(tmp_path), (), tuple(small(repetitions=1).plan.runs), together=True))
+    assert len(outcomes) == 3
+    assert 0.0 < sum(outcome.seconds for outcome in outcomes) <= time.perf_counter() - begin

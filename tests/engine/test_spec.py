@@ -222,7 +222,7 @@ def test_the_resolved_spec_can_be_run_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "value", [1, 1.5, True, 'a "quoted" \\ ü \n text', [1, [2.0, "x"]], {"a b": {"c": [1]}}, 1e-20]
+    "value", ["😀 ä", 1, 1.5, True, 'a "quoted" \\ ü \n text', [1, [2.0, "x"]], {"a b": {"c": [1]}}, 1e-20]
 )
 def test_toml_value_reads_back(value):
     assert tomllib.loads(f"v = {toml_value(value)}")["v"] == value

@@ -163,5 +163,7 @@ def test_an_error_shows_sixty_characters_and_names_a_hundred_classes() -> None:
     assert "more" not in str(unknown_class("z", [f"{i:03}" for i in range(100)]))
     text = str(unknown_class("z", [f"{i:03}" for i in range(1101)]))
     assert text.endswith(", and 1,001 more")
+    assert "x" * 60 + "," in str(unknown_class("z", ["x" * 61, "b"]))
+    assert "x" * 61 not in str(unknown_class("z", ["x" * 61, "b"]))
     assert "099" in text
     assert "100" not in text

@@ -88,7 +88,7 @@ def test_what_would_be_read_out_of_bounds_is_refused(given, message):
 
 
 def test_large_places_of_64_bits_are_not_wrapped():
-    given = scipy.sparse.csr_array((np.ones(1), np.array([2**32 + 1]), np.array([0, 1])), shape=(1, 2**33))
+    given = scipy.sparse.csr_array((np.ones(1), np.array([2**32]), np.array([0, 1])), shape=(1, 2**33))
     with pytest.raises(UsageError, match="entries outside"):
         SparseRows.of(given)
 

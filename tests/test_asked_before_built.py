@@ -52,6 +52,7 @@ LEAST = [
     (4665600.0, "b-grid"),
     (96000.0, "fourier-aioli"),
     (360000.0, "fourier-folklore"),
+    (4.0, "uniform kernel-aioli"),
 ]
 """Bytes at K = 3, d = 120: half of a matrix (Kd, Kd) of float64 is 518400, half of weights (K, d) is 1440."""
 LEAST_SET = [

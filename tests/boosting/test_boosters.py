@@ -11,6 +11,7 @@ from banditlab.boosting.best_single import BestSingle
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA, OneVsAllLearner
+from banditlab.boosting.oza import Oza
 from banditlab.checks import check_id, run_checks
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.players.agent import Trace
@@ -288,3 +289,14 @@ def test_saving_takes_everything_along(tmp_path):
         other = type(booster).load(tmp_path / "booster.npz")
         assert played(other, X[60:], y[60:]).action.tolist() == played(booster, X[60:], y[60:]).action.tolist()
         assert other.diagnostics() == booster.diagnostics()
+
+
+def test_ozas_errors_and_votes_by_hand():
+    """1/2 before anything was seen, cut to [least_error, 1/2] in a vote: a learner that is always wrong has none."""
+    oza = Oza(Problem(2, 3, 1.0), np.random.default_rng(0), n_learners=4, weak_learner="forecaster")
+    assert oza.errors().tolist() == [0.5] * 4
+    oza.right[:], oza.wrong[:] = [3.0, 0.0, 0.0, 8.0], [1.0, 0.0, 5.0, 0.0]
+    found = oza.diagnostics()
+    assert [found[f"error.{i}"] for i in (1, 2, 3, 4)] == [0.25, 0.5, 1.0, 0.0]
+    assert [found[f"vote.{i}"] for i in (1, 2, 3, 4)] == pytest.approx([math.log(3.0), 0.0, 0.0, math.log(999.0)])
+    assert oza.act(np.zeros(2)).payload.shape == (oza.payload_size,) == (0,)

@@ -299,3 +299,19 @@ def test_what_a_form_is_said_to_take_is_what_it_takes_where_it_is_large(form, si
 
     made = form.empty(*sizes) if form is Span else form.initial(*sizes, 1.0)
     assert form.size(*sizes) / nbytes(made) == pytest.approx(share, abs=6e-4)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
+    K, d = 3, 40
+    room = 32
+    size = Blocks.size(K, room) + Span.size(room, d, None)
+    player = FOLKLORE(Problem(d, K, 1.0), None, form="dual", max_memory=(size - missing) / 2**30)
+    X = as_contexts(np.eye(d))
+    for t in range(16 if missing else 31):
+        if missing and t == 15:
+            with pytest.raises(UsageError, match="the dual form has learnt 15 independent contexts and needs"):
+                player.update(X[t], t % K)
+            break
+        player.update(X[t], t % K)
+    assert player.state.span.room == (16 if missing else room)

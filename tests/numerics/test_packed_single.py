@@ -93,3 +93,16 @@ def test_an_inverse_survives_many_downdates():
         single.see(point, x)
         single.forms(P, point, q)
         assert q[0] == pytest.approx(right, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", [single, packed])
+@pytest.mark.parametrize("d", [3, 8, 21])
+def test_a_full_context_reaches_the_limits_of_a_points_integers(kind, d):
+    """What a file may say of a point is what a context may make of it: no place beyond."""
+    point = kind.point(d)
+    kind.see(point, as_contexts(np.ones(d)))
+    (least, last), (fewest, most) = point.limits()["place"], point.limits()["upto"]
+    assert (least, last) == (0, point.place.max())
+    assert most == -(-d // 8) * 8 >= point.upto.max() == d
+    kind.see(point, as_contexts(np.zeros(d)))
+    assert fewest == point.upto.min() == 0

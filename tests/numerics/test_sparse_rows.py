@@ -88,7 +88,7 @@ def test_what_would_be_read_out_of_bounds_is_refused(given, message):
 
 
 def test_large_places_of_64_bits_are_not_wrapped():
-    given = scipy.sparse.csr_array((np.ones(1), np.array([2**32 + 1]), np.array([0, 1])), shape=(1, 2**33))
+    given = scipy.sparse.csr_array((np.ones(1), np.array([2**32]), np.array([0, 1])), shape=(1, 2**33))
     with pytest.raises(UsageError, match="entries outside"):
         SparseRows.of(given)
 
@@ -124,3 +124,19 @@ def test_sums_of_places_given_twice_are_exact_and_finite():
     assert SparseRows.of(twice(np.array([100, 100], dtype=np.int8))).toarray()[0, 1] == 200.0
     with pytest.raises(UsageError, match="not finite"), np.errstate(over="ignore"):
         SparseRows.of(twice(np.array([1e308, 1e308])))
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_first_places_of_all_rows_may_fall_and_no_others(rows):
+    dense = np.zeros((rows, 4))
+    dense[:, 1:3] = 1.0 + np.arange(2.0 * rows).reshape(rows, 2)
+    given = scipy.sparse.csr_array(dense)
+    assert np.shares_memory(SparseRows.of(given).csr.values, given.data)
+    part = given[1:]
+    assert np.shares_memory(SparseRows.of(part).csr.values, part.data)
+    for row in range(rows):  # a row out of order, each in turn
+        wrong = given.copy()
+        wrong.indices[[2 * row, 2 * row + 1]] = wrong.indices[[2 * row + 1, 2 * row]]
+        found = SparseRows.of(wrong)
+        assert not np.shares_memory(found.csr.values, wrong.data)
+        assert found.csr.indices.tolist() == [1, 2] * rows

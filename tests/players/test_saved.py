@@ -454,3 +454,17 @@ def test_what_does_not_fit_is_named_in_sixty_characters():
         with pytest.raises(UsageError, match=rf"^state\.n must be a number, got {beyond}$"):
             require(1.0, beyond, "state.n")
     require(1.0, 2**63 - 1, "state.n")
+
+
+def test_a_small_file_makes_no_player_of_more_than_16_mib_and_four_times_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = OGD(PROBLEM, None).to_bytes()
+    for more, taken in ((0, True), (1, False)):
+        least = 2**24 + 4 * len(data) + more
+        monkeypatch.setattr(OGD, "least_bytes", classmethod(lambda cls, problem, settings, least=least: least))
+        if taken:
+            assert OGD.from_bytes(data).state.V.shape
+        else:
+            with pytest.raises(UsageError, match=rf"settings call for 1\.68e\+07 bytes, the file has {len(data)}"):
+                OGD.from_bytes(data)

@@ -79,7 +79,7 @@ def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]
     first = [test for test in near if test in own] or near
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
     rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
-    rest = [test for test in rest if test not in first]
+    rest = [test for test in [*near, *rest] if test not in first]
     runs = [f"players/{id_}/" for id_ in ids]
     near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if _room(path) in KERNELS else ()
     if _graph(root)[1].get(_module(path)):  # the module is a player

@@ -438,7 +438,7 @@ def test_scales_at_their_edges():
 
     def scale_of(*columns):
         X = as_contexts(np.column_stack([np.resize(column, 64) for column in columns]))
-        scale = unseen(X.shape[1])
+        scale = unseen(X.shape[1], 64)
         measure(scale, X, 0, 64)
         return scale
 
@@ -454,14 +454,14 @@ def test_scales_at_their_edges():
     near = np.append(np.arange(63) * 1e-9, 1.0)  # one context far away: the others differ by less than a millionth
     assert scale_of(near).whole[1] == pytest.approx(1e6)
     assert scale_of(np.arange(64.0)).whole[1] == pytest.approx(np.arange(64.0).std() / 32.0)
-    assert scale_of([2.0]).whole.tolist() == [1.0, 1.0]
+    assert scale_of([2.0]).whole.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_the_median_of_an_even_and_an_odd_number_of_pairs():
     for n in (2, 3, 4, 6, 7, 11):
         X = np.random.default_rng(n).standard_normal((n, 2))
         half = n // 2
-        scale = unseen(2)
+        scale = unseen(2, n)
         measure(scale, as_contexts(np.roll(X, 1, axis=0)), 1, n)  # the memory goes round
         V = np.clip((X - X.mean(axis=0)) / X.std(axis=0), -3, 3)
         median = np.median(np.linalg.norm(V[n - half :] - V[n - 2 * half : n - half], axis=1))

@@ -105,6 +105,8 @@ def _lead(best: Standing, other: Standing, *, behind_tie: bool = False) -> str:
     if gap.n == 0 or math.isnan(gap.mean):
         return f"no stream has met both {best.label} and {called(other)} yet."
     points = f"{percent(gap).removesuffix(' %')} percentage points"
+    if gap.mean == 0:
+        return f"{best.label} makes as many mistakes as the next, {called(other)}."
     if behind_tie:
         return f"{best.label} makes {points} fewer mistakes than the first player behind the tie, {called(other)}."
     return f"{points} fewer mistakes than the next, {called(other)}."

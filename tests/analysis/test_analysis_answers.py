@@ -84,6 +84,13 @@ def test_the_sharpest_promise_stands_beside_what_was_measured(new_folder):
     assert said.endswith(" The sharpest: proved is promised at most 44.0 mistakes; 21.0 were measured.")
 
 
+def test_as_many_mistakes_as_the_next_are_no_lead(new_folder):
+    folder = new_folder(repetitions=1)
+    folder.add_run("one", 0, 10.0)
+    folder.add_run("two", 0, 10.0)
+    assert answers_of(folder).lead == "one makes as many mistakes as the next, two."
+
+
 def test_what_is_as_good_as_the_first_is_neither_more_nor_fewer():
     assert _points(0.0004) == _points(-0.0004) == "the same as the first here"
     assert _points(0.0006) == "0.1 points more than the first here"

@@ -19,7 +19,7 @@ from banditlab.engine.progress import Kind, Progress
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
 from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pair_of, seconds_of
-from banditlab.engine.warming import is_cold, kind_of_run, unknown_seconds, warmed_seconds
+from banditlab.engine.warming import is_cold, kind_of_run, runs_by_kind, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
@@ -150,10 +150,7 @@ class Sweep:
         costs = warm_up(self.plan.runs, None, lambda _: None, uncompiled=True)
         groups: dict[tuple[str, str], list[float]] = {}
         beside: dict[str, float] = {}
-        kinds: dict[str, list[Run]] = {}
-        for run in self.plan.runs:
-            kinds.setdefault(kind_of_run(run), []).append(run)
-        for kind, runs in kinds.items():
+        for kind, runs in runs_by_kind(self.plan.runs).items():
             seconds, place = costs[kind], runs[0].environment_label
             if not runs[0].foreign:
                 with suppress(Exception, SystemExit):  # what fails here fails in its run, where it is recorded
@@ -209,9 +206,7 @@ class _Round:
 
     def play(self, missing: list[Run], streams: list[Run]) -> None:
         """Have everything played."""
-        by_kind: dict[str, list[Run]] = {}
-        for run in missing:
-            by_kind.setdefault(kind_of_run(run), []).append(run)
+        by_kind = runs_by_kind(missing)
         self.first = {kind: runs[0] for kind, runs in by_kind.items()}
         self.progress.kinds = {kind: Kind(0.0, len(runs)) for kind, runs in by_kind.items()}
         cold = self._cold()
@@ -319,9 +314,7 @@ def warm_up(
     here.
     """
     costs: dict[str, float] = {}
-    variants: dict[str, Run] = {}
-    for run in runs:
-        variants.setdefault(kind_of_run(run), run)
+    variants = {kind: alike[0] for kind, alike in runs_by_kind(runs).items()}
     for i, (key, run) in enumerate(variants.items(), start=1):
         costs[key] = unknown_seconds(run)
         if run.foreign:  # it compiles where it is played

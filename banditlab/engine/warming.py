@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from banditlab.engine.plan import Run
@@ -30,6 +30,14 @@ WAIT = 0.1
 def kind_of_run(run: Run) -> str:
     """Return what the runs of one kind have in common: the same kernels, about the same time."""
     return f"{run.environment_label}|{run.label}|{run.rounds}"
+
+
+def runs_by_kind(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs of each kind, kinds in the order in which they come first."""
+    kinds: dict[str, list[Run]] = {}
+    for run in runs:
+        kinds.setdefault(kind_of_run(run), []).append(run)
+    return kinds
 
 
 def unknown_seconds(run: Run) -> float:

@@ -201,7 +201,8 @@ def test_what_a_spec_leaves_out() -> None:
 @pytest.mark.parametrize("keys", [{"rounds": 1}, {"repetitions": 1}, {"base_seed": 0}, {"run_timeout": 0},
                                   {"checkpoints": [1]}])  # fmt: skip
 def test_the_least_a_spec_may_ask_for(keys: dict[str, Any]) -> None:
-    make_spec(SMALLEST | keys, "test")
+    spec = make_spec(SMALLEST | keys, "test")
+    assert {name: getattr(spec, name) for name in keys} == keys
 
 
 @pytest.mark.parametrize("keys", [{"rounds": 0}, {"repetitions": 0}, {"base_seed": -1}, {"run_timeout": -1},

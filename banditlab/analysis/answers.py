@@ -71,7 +71,7 @@ def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str, str]:
     if len(rows) == 1:
         return name, f"{name}, alone here, is {wrong}{_interval(best.mistakes)}.", "there is nobody to win against.", ""
     if all(row.mistakes.n == 1 for row in rows):
-        said = f"{name} is {wrong}, fewest in a single repetition."
+        said = f"{name} is {wrong}, fewest in a single repetition{_so_are(rows)}."
         return (
             "",
             said,
@@ -89,6 +89,15 @@ def _who(arena: Arena, rows: Sequence[Standing]) -> tuple[str, str, str, str]:
         return "", said, "nobody is shown to be ahead of anybody.", apart
     behind = _sure(after[0].behind_first, arena)
     return "", said, _lead(best, after[0], behind_tie=True), f"{apart} The lead on {after[0].label}: {behind}"
+
+
+def _so_are(rows: Sequence[Standing]) -> str:
+    """Return who makes just as many mistakes as the first, "" where nobody does."""
+    alike = [called(row) for row in rows[1:] if row.mistakes.mean == rows[0].mistakes.mean]
+    if not alike:
+        return ""
+    others = joined(alike) if len(alike) <= 3 else count(len(alike), "other")
+    return f"; so {'is' if len(alike) == 1 else 'are'} {others}"
 
 
 def called(row: Standing) -> str:

@@ -79,6 +79,7 @@ from numba import njit as _njit  # noqa: E402
 from numba import types as nbtypes  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
+from banditlab.numerics import inner_kernels  # noqa: E402
 from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
 
 
@@ -91,9 +92,15 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = _njit(**options)(function)
-        if cache and hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+        if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+            return dispatcher
+        if cache:
             dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
-        return dispatcher
+        return (
+            inner_kernels.kernel(dispatcher, function, source_digest(), cache=cache)
+            if inner_kernels.known()
+            else dispatcher
+        )
 
     return compiled(function) if function is not None else compiled
 

@@ -135,7 +135,7 @@ def _private(locator: Any) -> Any:
     return type(locator.__name__, (_Private, locator), {})
 
 
-class _PrivatePlaces(CompileResultCacheImpl):
+class PrivatePlaces(CompileResultCacheImpl):
     """numba's places for a cache, each only where nobody else may write it."""
 
     _locator_classes = [_private(locator) for locator in CompileResultCacheImpl._locator_classes]
@@ -149,7 +149,7 @@ class SharedCache(FunctionCache):
     inherits its parent's.
     """
 
-    _impl_class = _PrivatePlaces
+    _impl_class = PrivatePlaces
 
     def __init__(self, function: Any, sources: str) -> None:
         try:

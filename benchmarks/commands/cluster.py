@@ -414,11 +414,7 @@ def _study(folder: Path, minutes: float, kills: int) -> None:
     folder.mkdir()
     rig = Rig(folder).start(2)
     try:
-        few = 200
-        (folder / "sweep.toml").write_text(SPEC.format(rounds=FIRST_ROUNDS, repetitions=few, balls="[]"))
-        begin = time.monotonic()
-        subprocess.run([*LINE, "-o", "few", "-j", "2"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        a_run = max(time.monotonic() - begin - 4.0, 1.0) / (few * PLAYERS)  # 4 s: starting and loading kernels
+        a_run = _seconds_of_a_run(folder)
         many = STUDY_RUNS // PLAYERS
         rounds = int(FIRST_ROUNDS * 60 * minutes / (a_run * many * PLAYERS))
         (folder / "sweep.toml").write_text(SPEC.format(rounds=rounds, repetitions=many, balls="[]"))
@@ -453,6 +449,18 @@ def _study(folder: Path, minutes: float, kills: int) -> None:
         )
     finally:
         rig.end()
+
+
+def _seconds_of_a_run(folder: Path) -> float:
+    """Return what one more run of `FIRST_ROUNDS` rounds takes two processes: starting and loading kernels do not count."""
+    took = []
+    for repetitions in (10, 200, 600):  # the first compiles
+        (folder / "sweep.toml").write_text(SPEC.format(rounds=FIRST_ROUNDS, repetitions=repetitions, balls="[]"))
+        begin = time.monotonic()
+        line = [*LINE, "-o", f"few-{repetitions}", "-j", "2"]
+        subprocess.run(line, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        took.append(time.monotonic() - begin)
+    return (took[2] - took[1]) / (400 * PLAYERS)
 
 
 def promised(log: Path, took: float) -> str:

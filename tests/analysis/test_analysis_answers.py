@@ -88,7 +88,20 @@ def test_as_many_mistakes_as_the_next_are_no_lead(new_folder):
     folder = new_folder(repetitions=1)
     folder.add_run("one", 0, 10.0)
     folder.add_run("two", 0, 10.0)
-    assert answers_of(folder).lead == "one makes as many mistakes as the next, two."
+    said = answers_of(folder)
+    assert said.lead == "one makes as many mistakes as the next, two."
+    assert said.verdict == "one is wrong in 10.0 % of 100 rounds, fewest in a single repetition; so is two."
+
+
+@pytest.mark.parametrize(
+    ("alike", "so"), [(2, "so are p1 and p2"), (3, "so are p1, p2 and p3"), (4, "so are 4 others")]
+)
+def test_all_who_are_as_good_in_a_single_repetition_are_told(new_folder, alike, so):
+    folder = new_folder(repetitions=1)
+    for i in range(alike + 1):
+        folder.add_run(f"p{i}", 0, 10.0)
+    folder.add_run("worse", 0, 10.5)
+    assert answers_of(folder).verdict == f"p0 is wrong in 10.0 % of 100 rounds, fewest in a single repetition; {so}."
 
 
 def test_what_is_as_good_as_the_first_is_neither_more_nor_fewer():

@@ -1,0 +1,173 @@
+"""Kernels that other kernels call: kept as LLVM code, for which no machine code is made and no wrapper for Python.
+
+A kernel holds the code of all that it calls. numba nevertheless gives every function that is called on the way down machine
+code and a wrapper of its own, as if Python would call it next: a good third of the time a cold kernel takes, for code that
+never runs. Here a function is compiled for the kernels that call it, and for Python when Python calls it.
+
+This stands on numba's inside, as its own `compile_subroutine` does. `KNOWN` are the versions it was tried with; under others
+functions are compiled as numba does it, which only takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import compiler, errors, sigutils
+from numba.core.caching import NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.typing import make_concrete_template
+
+from banditlab.numerics.jit_cache import PrivatePlaces, SharedCache
+
+KNOWN = ((0, 61), (0, 68))
+"""The first and last version of numba whose inside is as this file needs it."""
+
+
+def known() -> bool:
+    """Return whether this numba is one of those that this file was tried with."""
+    return KNOWN[0] <= numba.version_info[:2] <= KNOWN[1]
+
+
+class _Code(JITCodeLibrary):  # type: ignore[misc]
+    """A function's LLVM code, optimised, to be linked into what calls it; the engine that makes machine code never sees it."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _Inner:
+    """What numba knows a compiled function by where there is no function that Python could call."""
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """numba's dispatcher, which compiles for kernels what kernels ask for, and for Python what Python calls."""
+
+    _codes: Any = NullCache()
+    """Where code for kernels is kept."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return what numba's own does: the types of a call that a kernel makes, once the function is compiled for kernels."""
+        pysig, args = self._compiler.fold_argument_types(args, kws)
+        if self._can_compile:
+            self._compile_code(tuple(args))
+        name = self.py_func.__name__
+        template = make_concrete_template(f"CallTemplate({name})", key=name, signatures=self.nopython_signatures)
+        return template, pysig, args, {}
+
+    def compile(self, sig: Any) -> Any:
+        """Return the function compiled for Python; code that kernels asked for before gives way to it."""
+        args, _ = sigutils.normalize_signature(sig)
+        with global_compiler_lock:
+            found = self.overloads.get(tuple(args))
+            if found is not None and isinstance(found.entry_point, _Inner):
+                # Kept: machine code knows its environment by the address.
+                self.__dict__.setdefault("_given_way", []).append(self.overloads.pop(tuple(args)))
+            new = tuple(args) not in self.overloads
+            compiled = super().compile(sig)
+            if new:
+                _set_environments(self.overloads[tuple(args)], self.targetctx)
+        return compiled
+
+    def _compile_code(self, args: tuple[Any, ...]) -> None:
+        """See that there is code of the function for these types."""
+        with global_compiler_lock, self._compiling_counter:  # numba looks at the counter to see a recursion
+            if args in self.overloads:
+                return
+            result = self._codes.load_overload(args, self.targetctx)
+            if result is None:
+                try:
+                    result = self._compiled_code(args)
+                except errors.ForceLiteralArg as error:
+                    raise error.bind_fold_arguments(self._folded) from None
+                self._codes.save_overload(args, result)
+            result = result._replace(entry_point=_Inner())
+            self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            self.overloads[args] = result
+
+    def _folded(self, args: Any, kws: Any) -> Any:
+        return self._compiler.fold_argument_types(args, kws)[1]
+
+    def _compiled_code(self, args: tuple[Any, ...]) -> Any:
+        flags = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        return compiler.compile_extra(
+            self.typingctx,
+            self.targetctx,
+            self.py_func,
+            args=args,
+            return_type=None,
+            flags=flags,
+            locals=self.locals,
+            library=_Code(self.targetctx.codegen(), self.py_func.__qualname__),
+            pipeline_class=self._compiler.pipeline_class,
+        )
+
+
+def _set_environments(result: Any, context: Any) -> None:
+    """Give the code of inner kernels that a kernel holds their environments, as numba does for one that it loads."""
+    for environment in result._find_referenced_environments():
+        context.codegen().set_env(environment.env_name, environment)
+
+
+class _CodePlaces(PrivatePlaces):
+    """How code for kernels is written and read: as bitcode, beside the compiled versions of the same function."""
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return f"{super().get_filename_base(fullname, abiflags)}.code"
+
+    def reduce(self, result: Any) -> Any:
+        described = result.fndesc
+        described.typemap = described.calltypes = None  # nobody asks for them again, and they may not pickle
+        bitcode = result.library._get_module_for_linking().as_bitcode()
+        environments = tuple(result._find_referenced_environments())
+        return (
+            result.library.name,
+            bitcode,
+            described,
+            result.environment,
+            result.signature,
+            result.reload_init,
+            environments,
+        )
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        name, bitcode, described, environment, signature, reload_init, environments = payload
+        for start in reload_init:
+            start()
+        library = _Code(target_context.codegen(), name)
+        library._final_module = llvm.parse_bitcode(bitcode)
+        library._finalize_final_module()
+        return compiler.compile_result(
+            typing_context=target_context.typing_context,
+            target_context=target_context,
+            library=library,
+            environment=environment,
+            fndesc=described,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            reload_init=reload_init,
+            referenced_envs=environments,  # held, since code knows them by their address
+        )
+
+
+class _CodeCache(SharedCache):
+    """The code of one function for kernels, on disk."""
+
+    _impl_class = _CodePlaces
+
+
+def kernel(dispatcher: Any, function: Callable[..., Any], sources: str, *, cache: bool) -> Any:
+    """Return numba's dispatcher of a function made one that compiles what kernels ask for as code."""
+    dispatcher.__class__ = Kernel
+    if cache:
+        dispatcher._codes = _CodeCache(function, sources)
+    return dispatcher

@@ -24,7 +24,7 @@ from numba.core.typing import make_concrete_template
 
 from banditlab.numerics.jit_cache import PrivatePlaces, SharedCache
 
-KNOWN = ((0, 61), (0, 68))
+KNOWN = ((0, 64), (0, 68))
 """The first and last version of numba whose inside is as this file needs it."""
 
 
@@ -34,7 +34,15 @@ def known() -> bool:
 
 
 class _Code(JITCodeLibrary):  # type: ignore[misc]
-    """A function's LLVM code, optimised, to be linked into what calls it; the engine that makes machine code never sees it."""
+    """A function's LLVM code, to be linked into what calls it; the engine that makes machine code never sees it."""
+
+    def _optimize_final_module(self) -> None:
+        """Run numba's cheap passes: it runs all of them on the kernel that will hold this code."""
+        generator = self._codegen
+        passes, builder = generator._module_pass_manager(
+            loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
+        )
+        passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 NETWORK = "10.77.19"
+QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+"""As docs/cluster.md has workers started: they only wait, and need not be looked at a hundred times a second."""
 OWN_ROOT = 'mount -t tmpfs tmpfs /mnt && mount -t tmpfs tmpfs "$HIDDEN" && cd /mnt && exec "$@"'
 
 
@@ -31,7 +33,7 @@ class Rig:
 
     def __init__(self, folder: Path, *, apart: bool = False, hidden: Path | None = None) -> None:
         self.folder, self.apart, self.hidden = folder, apart, hidden
-        self.environment, self.options = dict[str, str](), list[str]()
+        self.environment, self.options = dict(QUIET), list[str]()
         self.file, self.port = folder / "scheduler.json", "0"
         self.host = f"{NETWORK}.1" if apart else "127.0.0.1"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}

@@ -136,7 +136,7 @@ def test_defaults_and_names_of_arguments() -> None:
 
 
 def test_under_another_numba_kernels_are_compiled_as_numba_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    for version, known in (((0, 60, 9), False), ((0, 61, 0), True), ((0, 68, 1), True), ((0, 69, 0), False)):
+    for version, known in (((0, 63, 9), False), ((0, 64, 0), True), ((0, 68, 1), True), ((0, 69, 0), False)):
         monkeypatch.setattr(numba, "version_info", version)
         assert inner_kernels.known() is known
     made = kernels()

@@ -12,8 +12,13 @@ import time
 from pathlib import Path
 
 NETWORK = "10.77.19"
-QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
-"""As docs/cluster.md has workers started: they only wait, and need not be looked at a hundred times a second."""
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s",
+    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
+}
+"""As docs/cluster.md has workers started: they only wait, and need not be looked after."""
 OWN_ROOT = 'mount -t tmpfs tmpfs /mnt && mount -t tmpfs tmpfs "$HIDDEN" && cd /mnt && exec "$@"'
 
 

@@ -16,7 +16,12 @@ ANSWER = 10.0
 """Seconds the scheduler has for an answer before it counts as silent, for this time."""
 CONNECT = 30.0
 """Seconds in which a scheduler must take the connection, or take it up again before another is made."""
-QUIET = {"distributed.worker.profile.enabled": False}
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.worker.memory.monitor-interval": "1s",
+}
 """For workers started here: Dask looks a hundred times a second at what a worker does, which is to wait for its crew."""
 LOUD = ("distributed", "tornado", "asyncio")
 

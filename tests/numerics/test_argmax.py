@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.argmax import argmax
+from banditlab.numerics.argmax import argmax, runner_up
 from banditlab.numerics.jit import njit
 
 
@@ -45,3 +45,13 @@ def test_nan_scores_are_passed_over_however_many_classes_there_are(K):
         z = rng.choice([np.nan, -np.inf, -1.0, 0.5, np.inf], K, p=[0.3, 0.2, 0.2, 0.25, 0.05])
         z[0] = [np.nan, -np.inf, -1.0, 0.5][t % 4]
         assert first_of_the_largest(np.append(z, 9.0), K) == one_by_one(z)
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_the_runner_up_is_the_first_of_the_largest_others(K):
+    rng = np.random.default_rng(K)
+    for _ in range(60):
+        v = rng.integers(-2, 2, K).astype(float)
+        for y in range(K):
+            others = [k for k in range(K) if k != y]
+            assert runner_up(v, y, K) == max(others, key=lambda k, v=v: (v[k], -k))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.draws import draw, draw_uniform, is_answer
+from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform, is_answer
 
 NAN, INF = float("nan"), float("inf")
 
@@ -47,6 +47,11 @@ def test_draw_uniform_covers_every_class_evenly() -> None:
         (0, [0.5, 0.5], True),
         (1, [0.0, 1.0], True),
         (1, [0.5 + 5e-10, 0.5], True),
+        (1, [0.5 - 9e-10, 0.5], True),
+        (1, [0.5 + 1.5e-9, 0.5], False),
+        (1, [0.5 - 1.5e-9, 0.5], False),
+        (0, [1.0], True),
+        (1, [1.0], False),
         (0, [0.0, 1.0], False),
         (-1, [0.5, 0.5], False),
         (2, [0.5, 0.5], False),
@@ -61,3 +66,21 @@ def test_draw_uniform_covers_every_class_evenly() -> None:
 )
 def test_what_an_answer_is(a: int, p: list[float], expected: bool) -> None:
     assert is_answer(a, np.array(p)) == expected
+
+
+def test_a_draw_from_nothing_is_still_a_class() -> None:
+    for p in ([0.0], [NAN], [0.0, 0.0, 0.0], [NAN, NAN]):
+        assert draw(np.array(p), 0.5) == 0
+
+
+def test_a_coin_then_a_uniform_class() -> None:
+    p = np.full(4, NAN)
+    for gamma, u, expected in [
+        (0.2, [0.0, 0.8], (3, True)),
+        (0.2, [0.2 - 1e-12, 0.3], (1, True)),
+        (0.2, [0.2, 0.3], (2, False)),  # the coin shows below gamma only
+        (0.0, [0.0, 0.9], (2, False)),
+        (1.0, [0.999, 0.1], (0, True)),
+    ]:
+        assert greedy_or_uniform(2, gamma, np.array(u), p) == expected
+        np.testing.assert_allclose(p, gamma / 4 + (1.0 - gamma) * np.eye(4)[2], rtol=1e-15, atol=1e-17)

@@ -7,11 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from banditlab.numerics import gaussian_posterior
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.gaussian_posterior import (
     DELAYED,
     UNSOLVED,
+    WAITING,
     covariance,
+    implicit_logits,
     learn_label,
     logit_law,
     multinomial_factor,
@@ -80,3 +83,52 @@ def test_multinomial_factor(s):
     G = np.full((len(s), len(s) - 1), np.nan)
     multinomial_factor(s, G)
     np.testing.assert_allclose(G @ G.T, np.diag(s) - np.outer(s, s), atol=3e-16)
+
+
+def test_the_law_is_remembered_for_one_context_until_something_is_learnt():
+    posterior = posterior_state(3, 2, 1.5)
+    x, near, other = (as_contexts(v) for v in ([0.6, 0.8], [0.6, 0.7], [0.5, 0.8]))
+    learn_label(posterior, x, 0, 1.0)
+    logit_law(posterior, x)  # learnt meanwhile: anew
+    np.testing.assert_allclose(posterior.law.z0, posterior.M @ x, atol=1e-15)
+    for asked in (near, other, x):
+        posterior.law.z0[:] = 7.0
+        logit_law(posterior, asked)
+        np.testing.assert_allclose(posterior.law.z0, posterior.M @ asked, atol=1e-15)
+        posterior.law.z0[:] = 7.0
+        logit_law(posterior, asked)  # the same again: remembered, whatever stands there
+        assert (posterior.law.z0 == 7.0).all()
+
+
+def test_integers_of_a_posterior_lie_in_their_ranges():
+    posterior = posterior_state(4, 2, 1.0)
+    least, most, divisor = posterior.limits()["tally"]
+    assert (least.tolist(), most.tolist(), divisor.tolist()) == ([0, 0], [12, 2**53], [3, 1])
+    assert posterior.law.limits() == {"fresh": (0, 1)}
+    rng = np.random.default_rng(0)
+    for _ in range(2 * DELAYED + 1):
+        learn_label(posterior, as_contexts(rng.standard_normal(2)), 1, 0.5)
+        assert posterior.tally[WAITING] % 3 == 0
+        assert 0 <= posterior.tally[WAITING] <= 12
+        assert posterior.law.fresh[0] == 0
+    assert posterior.tally[WAITING] == 3
+
+
+def test_a_root_that_was_missed_is_counted(monkeypatch):
+    """Missed by more than 1e-10 of 1 + max |g|, where g = z0 + w Sigma e_y."""
+    plain = getattr(implicit_logits, "py_func", implicit_logits)
+    posterior = posterior_state(3, 1, 1.0)
+    posterior.law.z0[:] = 5.0, -2.0, 0.0
+    posterior.law.Sigma[:] = 4.0 * np.eye(3)
+    for y, scale in ((0, 8.0), (1, 6.0), (2, 6.0)):  # max |g| = 7, 5, 5 for w = 1/2
+        for place in range(3):
+            for part, missed in ((-0.99, 0), (0.99, 0), (1.01, 1), (-1.01, 1)):
+
+                def solved(g, At, z, room, place=place, error=part * scale * 1e-10):
+                    np.testing.assert_array_equal(At, 2.0 * np.eye(3))
+                    room.r[:] = error * (np.arange(3) == place)
+
+                monkeypatch.setattr(gaussian_posterior, "root", solved)
+                posterior.tally[UNSOLVED] = 3
+                plain(posterior, 0.5, y)
+                assert posterior.tally[UNSOLVED] == 3 + missed

@@ -7,7 +7,16 @@ import pytest
 import scipy.sparse
 
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.linear_scores import MOST_BY_ROWS, matrix, padded, per_class, scores, zero_weights
+from banditlab.numerics.linear_scores import (
+    MOST_BY_ROWS,
+    add,
+    descend,
+    matrix,
+    padded,
+    per_class,
+    scores,
+    zero_weights,
+)
 from banditlab.numerics.sparse_rows import SparseRows
 
 
@@ -51,3 +60,42 @@ def test_a_matrix_is_kept_by_rows_up_to_1024_features():
         assert per_class(d, K).tolist() == [0.0] * (K if by_rows else shape[1])
         assert zero_weights(d, K).shape == (d, shape[1])
         assert not zero_weights(d, K).any()
+
+
+@pytest.mark.parametrize("classes", [13, 17, 33])
+@pytest.mark.parametrize("d", [1, 4, 5])
+def test_scores_of_many_classes(d, classes):
+    rng = np.random.default_rng(d * classes)
+    X = as_contexts(rng.standard_normal((3, d)) * (rng.random((3, d)) < 0.7))
+    csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
+    W = rng.standard_normal((classes, d))
+    for V, z in ((matrix(d, classes), per_class(d, classes)), (zero_weights(d, classes), np.zeros(padded(classes)))):
+        V[:d, :classes] = W.T
+        for t in range(3):
+            for x in (X[t], csr.row(t)):
+                z[:] = 7.0
+                scores(V, x, z)
+                np.testing.assert_allclose(z[:classes], W @ X[t], rtol=1e-12, atol=1e-14)
+                assert not z[classes:].any()
+
+
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 17])
+def test_rows_are_moved_and_nothing_else(d):
+    """W + c e_k x' and W - r x' in both layouts, by dense and by sparse contexts; the padding stays as it is."""
+    rng = np.random.default_rng(d)
+    K, c = 4, -1.75
+    X = as_contexts(rng.standard_normal((1, d)) * (rng.random((1, d)) < 0.8))
+    csr, W, r = SparseRows.of(scipy.sparse.csr_array(X)).csr, rng.standard_normal((K, d)), rng.standard_normal(K)
+    for make in (matrix, zero_weights):
+        for x in (X[0], csr.row(0)):
+            for k in range(K):
+                V = make(d, K)
+                assert not V.any()
+                V[:d, :K] = W.T
+                add(V, k, c, x)
+                np.testing.assert_allclose(V[:d, :K].T, W + c * np.outer(np.eye(K)[k], X[0]), rtol=1e-13, atol=1e-15)
+                assert not V[d:].any()
+            V[:d, :K] = W.T
+            descend(V, x, r)
+            np.testing.assert_allclose(V[:d, :K].T, W - np.outer(r, X[0]), rtol=1e-13, atol=1e-15)
+            assert not V[d:].any()

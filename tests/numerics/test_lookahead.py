@@ -9,7 +9,7 @@ from banditlab.numerics import class_inverses as module
 from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
-from banditlab.numerics.lookahead import next_stretch
+from banditlab.numerics.lookahead import ahead, next_stretch
 
 
 @njit
@@ -180,3 +180,24 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
     assert np.isnan(packed.dense(models.P, d)[0]).any()
     assert_near(models._replace(P=models.P[1:], H=models.H[1:]), (packed.dense(alone.P, d)[1:], alone.H[1:, -d:]), d)
     assert np.isfinite(packed.dense(models.P, d)[1:]).all()
+
+
+def test_integers_and_room_of_what_is_looked_ahead():
+    known = ahead(3, 8, 32)
+    found = {name: tuple(np.asarray(bound).tolist() for bound in bounds) for name, bounds in known.limits().items()}
+    assert found == {"place": (0, [0, 0, 0, 1]), "rounds": (0, [0] + [31] * 32)}
+    for m, d, size in ((64, 8, 8 * 64), (16, 64, 2 * 8 * 64), (16, 8, 128)):
+        assert ahead(1, d, m).room.size == size
+
+
+def test_a_stretch_says_that_it_was_looked_at(monkeypatch):
+    X, e, *_ = story(2, 13, 17, seed=4)
+    models = made(monkeypatch, np.array([2.0, 5.0]), 13, 32)
+    models.H[:, -13:] = np.random.default_rng(0).standard_normal((2, 13))
+    for turn, n in enumerate((1, 17, 0)):
+        next_stretch(models.P, models.H, models.ahead, X[:n], e)
+        assert models.ahead.place.tolist() == [int(n > 0), 0, n, 1 - turn % 2]
+        G = models.ahead.G[:, :n, :n]
+        exact = np.einsum("ti,kij,uj->ktu", X[:n], packed.dense(models.P, 13), X[:n])
+        np.testing.assert_allclose(G, exact, atol=1e-12)
+        np.testing.assert_allclose(models.ahead.terms[:, 0, :n], models.H[:, -13:] @ X[:n].T, atol=1e-12)

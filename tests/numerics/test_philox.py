@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from banditlab.numerics.contexts import as_contexts
@@ -51,3 +52,32 @@ def test_digest_tells_contexts_apart():
     X = as_contexts(np.random.default_rng(0).standard_normal((500, 3)))
     assert len({int(digest(x)) for x in X}) == 500
     assert digest(X[0]) == digest(as_contexts(X[0].copy()))
+
+
+def test_digest_sees_every_entry_and_bit():
+    x = np.array([0.0, 1.0, -2.0, 3.0])
+    seen = {int(digest(as_contexts(x)))}
+    for j in range(4):
+        for bit in (0, 20, 51, 63):
+            y = x.copy()
+            y.view(np.uint64)[j] ^= np.uint64(1) << np.uint64(bit)
+            seen.add(int(digest(as_contexts(y))))
+    assert len(seen) == 17
+    assert len({int(digest(as_contexts(x[order]))) for order in ([0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 1, 0])}) == 3
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_normals_are_made_of_the_words_of_key_round_and_word(n):
+    """Counter (pair, round, word), each 64-bit number its lower half first; Box and Muller from 53 bits each."""
+    key, turn, word = 0x1122334455667788, 0xFEDCBA98, 0x99AABBCCDDEEFF01
+    low, out = 0xFFFFFFFF, np.full(n + 1, np.nan)
+    normals(key, turn, np.uint64(word), out[:n])
+    assert np.isnan(out[n])
+    expected = []
+    for i in range(0, n, 2):
+        words = philox(*map(np.uint64, (i, turn, word & low, word >> 32, key & low, key >> 32)))
+        a, b, c, d = map(int, words)
+        u, v = (((high >> 5) * 2**26 + (rest >> 6)) / 2**53 for high, rest in ((a, b), (c, d)))
+        radius = math.sqrt(-2.0 * math.log1p(-u))
+        expected += [radius * math.cos(2.0 * math.pi * v), radius * math.sin(2.0 * math.pi * v)]
+    np.testing.assert_allclose(out[:n], expected[:n], rtol=1e-12)

@@ -25,3 +25,17 @@ def test_a_shifted_softmax_is_added_to_the_sum(sign: float) -> None:
     total, v = np.array([1.0, 2.0, 3.0]), np.empty(3)
     add_softmax(z, n, sign, v, total)
     np.testing.assert_allclose(total, np.array([1.0, 2.0, 3.0]) + special.softmax(z + sign * n), rtol=1e-13)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5])
+def test_whichever_logit_is_the_largest_nothing_overflows(K: int) -> None:
+    for top in range(K):
+        z = np.where(np.arange(K) == top, 2000.0, np.linspace(-1.0, 1.0, K))
+        s, logs, total, v = np.empty(K), z.copy(), np.zeros(K), np.empty(K)
+        softmax_into(z, s)
+        log_softmax(logs)
+        add_softmax(np.zeros(K), z, 1.0, v, total)
+        expected = np.arange(K) == top
+        np.testing.assert_array_equal(s, expected)
+        np.testing.assert_array_equal(total, expected)
+        np.testing.assert_allclose(logs, z - 2000.0, atol=1e-12)

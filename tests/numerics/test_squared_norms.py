@@ -26,3 +26,9 @@ def test_every_entry_counts(d):
 def test_a_block_without_rows_or_with_small_numbers():
     assert first_beyond(as_contexts(np.zeros((0, 3))), 1.0) == 0
     assert first_beyond(as_contexts(np.full((2, 20), 1e-200)), 1e-200) == 2
+
+
+@pytest.mark.parametrize("d", [1, 8, 16, 17, 40])
+def test_a_row_on_the_sphere_is_within(d):
+    assert first_beyond(as_contexts(np.ones((3, d))), float(d)) == 3
+    assert first_beyond(as_contexts(np.ones((3, d))), np.nextafter(float(d), 0.0)) == 0

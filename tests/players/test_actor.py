@@ -7,10 +7,11 @@ import inspect
 import numpy as np
 import pytest
 
-from banditlab.agents import FastCB, SquareCB, Uniform
+from banditlab.agents import FastCB, Perceptron, SquareCB, Uniform
 from banditlab.agents.inverse_gap.inverse_gap_agent import SHARED
 from banditlab.errors import PlayerError, UsageError
-from banditlab.players.agent import Agent, RoundAgent, Trace
+from banditlab.players.agent import Agent, RoundAgent, Trace, checked
+from banditlab.players.inputs import as_context
 from banditlab.players.label_agent import RoundLabelAgent
 from banditlab.problem import Decision, Problem
 
@@ -151,3 +152,102 @@ def test_the_two_inverse_gap_agents_share_words_and_settings():
             "Duchi",
         ):
             assert part in words
+
+
+class Answers(OfBits):
+    """What it is told to answer."""
+
+    answer: Decision
+
+    def _decide(self, view, u):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("action", "p", "said"),
+    [
+        (True, [0.0, 1.0, 0.0], "action True is not an integer in 0 ... 2"),
+        (1.0, [0.0, 1.0, 0.0], "action 1.0 is not an integer in 0 ... 2"),
+        (-1, [0.0, 0.0, 1.0], "action -1 is not an integer in 0 ... 2"),
+        (3, [0.0, 0.0, 1.0], "action 3 is not an integer in 0 ... 2"),
+        (0, [0.0, 0.5, 0.5], "played class 0, to which it gave probability 0"),
+        (0, [0.5, 0.5], r"probabilities \[0.5 0.5\] are no distribution over 3 classes \(sum 1\)"),
+        (0, [0.5, 0.5, 0.0, 0.0], r"probabilities \[0.5 0.5 0.  0. \] are no distribution over 3 classes \(sum 1\)"),
+        (0, [0.5, 0.5, 0.5], r"probabilities \[0.5 0.5 0.5\] are no distribution over 3 classes \(sum 1.5\)"),
+    ],
+)
+def test_an_answer_is_checked(action, p, said):
+    with pytest.raises(PlayerError, match=f"^of-bits: {said}$"):
+        checked(Decision(action, np.array(p)), 3, OfBits(PROBLEM, np.random.default_rng(0)))
+    nameless = OfLabels(PROBLEM, np.random.default_rng(0))
+    with pytest.raises(PlayerError, match=r"^OfLabels: "):
+        checked(Decision(action, np.array(p)), 3, nameless)
+
+
+def test_a_checked_answer_is_plain_and_its_own():
+    agent = OfBits(PROBLEM, np.random.default_rng(0))
+    p = np.array([0.0, 0.25, 0.75])
+    for action in (1, 2, np.int32(2), np.uint8(1)):
+        for explored in (None, True, np.False_):
+            found = checked(Decision(action, p, explored), 3, agent)
+            assert type(found.action) is int
+            assert found.action == action
+            assert found.explored is (None if explored is None else bool(explored))
+            assert not np.shares_memory(found.probabilities, p)
+    long = np.full(13, 0.5)
+    with pytest.raises(PlayerError, match=r"probabilities \[0.5 0.5 0.5 \.\.\. 0.5 0.5 0.5\]"):
+        checked(Decision(0, long), 13, agent)
+    with pytest.raises(PlayerError) as refusal:
+        checked(Decision(0, long[:12] + 1e-9 * np.arange(12)), 12, agent)
+    assert "..." not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_actors_draw_and_explore_unless_they_say_otherwise():
+    assert Agent.explores is True
+    assert OfLabels.explores is False
+    with pytest.raises(UsageError, match="OfBits draws actions: rng must be a numpy Generator, got None"):
+        OfBits(PROBLEM, None)
+    answer = Decision(0, np.array([1.0, 0.0, 0.0]), None, np.zeros(2))
+    agent = Answers(PROBLEM, np.random.default_rng(0))
+    agent.answer = answer
+    seen = agent.act(np.zeros(2))
+    assert (seen.probabilities.flags.writeable, seen.payload.flags.writeable) == (False, False)
+    assert answer.probabilities.flags.writeable
+
+
+def test_a_compiled_answer_without_a_coin_did_not_explore():
+    """A kernel that answers an action alone: in a block and in single rounds nothing was explored."""
+
+    class Curious(Perceptron):
+        explores = True
+
+        def kernel_owner(self):  # the loop that is compiled already
+            return f"{Perceptron.__module__}.{Perceptron.__qualname__}"
+
+    assert not isinstance(Curious(PROBLEM, np.random.default_rng(0)), Agent)
+    X, y = stream(6)
+    block, single, quick = (Curious(PROBLEM, np.random.default_rng(5)) for _ in range(3))
+    trace = Trace.empty(6)
+    block.play_block(X, y, trace)
+    for t in range(6):
+        decision = single.act(X[t])
+        assert decision.explored is False
+        assert trace.explored[t] == decision.explored
+        again = quick.act_at(as_context(X[t], PROBLEM))
+        assert (again.action, again.explored) == (decision.action, False)
+        single.learn(X[t], decision, int(y[t]))
+        quick.learn_at(as_context(X[t], PROBLEM), again, int(y[t]))
+    assert single.rng.bit_generator.state == quick.rng.bit_generator.state == block.rng.bit_generator.state
+
+
+def test_a_trace_has_room_for_all_rounds_and_columns():
+    trace = Trace.empty(4)
+    assert trace.holds(4) is trace
+    for wrong in (
+        trace.part(slice(0, 3)),
+        trace._replace(p_true=np.empty(3)),
+        trace._replace(explored=np.empty((4, 1))),
+    ):
+        with pytest.raises(UsageError, match=r"the trace must have room for 4 rounds, Trace.empty\(4\), got columns"):
+            wrong.holds(4)

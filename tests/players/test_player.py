@@ -271,3 +271,127 @@ def test_a_deep_copy_of_the_state_is_a_snapshot() -> None:
     player.set_state(snapshot)
     assert not player.state.W.any()
     assert np.array_equal(player.rng.random(4), drawn)
+
+
+def test_what_a_class_says_of_itself_where_it_says_nothing() -> None:
+    assert (Player.version, Player.plays_blocks, Player.sparse, Player.state_order) == (1, False, False, (1, 1))
+    assert Counter.least_bytes(Problem(5, 3, 1.0), {}) == 4.0 * 3 * 5
+
+    class Cubic(Counter):
+        state_order = (2, 3)
+
+    assert Cubic.least_bytes(Problem(5, 3, 1.0), {}) == 4.0 * 9 * 125
+    for blocks, sparse, dense in (
+        (False, False, False),
+        (True, False, True),
+        (True, True, False),
+        (False, True, False),
+    ):
+        cls = type("Some", (Counter,), {"plays_blocks": blocks, "sparse": sparse})
+        assert cls.needs_dense(Problem(5, 3, 1.0), {}) is dense
+
+
+def test_a_wrapper_shows_and_answers_with_what_it_wraps(problem: Problem) -> None:
+    outer = Outer(problem, np.random.default_rng(2), **{"counter.rate": 0.9})
+    assert repr(outer) == "Outer('test-outer', K=2, d=3, inner=Counter('test-counter', K=2, d=3, rate=0.9))"
+    assert repr(Outer.__new__(Outer)) == "Outer('test-outer')"
+    outer._inner.diagnostics = lambda: {"seen": 3}  # type: ignore[method-assign]
+    assert outer.diagnostics() == {"seen": 3}
+    assert Counter(problem, None).diagnostics() == {}
+
+
+class Bounded(Counter):
+    """A player whose numbers have limits, and one that the settings make."""
+
+    id = "test-bounded"
+    state_constants = ("norm",)
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
+        super().__init__(problem, rng)
+        self.norm, self.listeners = 2.5, len
+
+    def limits(self) -> Any:
+        return {"rounds": (0, 10), "state.inner.counts": (0, 5)}
+
+
+def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem: Problem) -> None:
+    player = Bounded(problem, None)
+    state = copy.deepcopy(player.get_state())
+    assert "listeners" not in state
+    assert "problem" not in state
+    player.set_state(state | {"rounds": 10, "norm": 2.5 * (1 + 1e-12)})
+    assert player.rounds == 10
+    for change, said in (
+        ({"rounds": 11}, "state.rounds must lie in 0 ... 10, got 11"),
+        ({"rounds": -1}, "state.rounds must lie in 0 ... 10, got -1"),
+        ({"norm": 2.6}, "state.norm must be what the settings make it, 2.5"),
+        ({"odd": 1}, "the state of test-bounded has no 'odd'"),
+    ):
+        with pytest.raises(UsageError) as refusal:
+            player.set_state(state | change)
+        assert str(refusal.value).startswith(said)
+    counts = copy.deepcopy(state)
+    counts["state"].inner.counts[:] = 0, 0, 6
+    with pytest.raises(
+        UsageError, match=r"^state.state.inner.counts must lie in 0 ... 5, got an entry out of it: 0 ... 6"
+    ):
+        player.set_state(counts)
+    with pytest.raises(UsageError, match=r"^the state of test-bounded lacks 'state'$"):
+        player.set_state({name: value for name, value in state.items() if name != "state"})
+    assert player.rounds == 10
+    Bounded.id = ""
+    try:
+        with pytest.raises(UsageError, match=r"^the state of Bounded has no 'odd'$"):
+            player.set_state(state | {"odd": 1})
+    finally:
+        Bounded.id = "test-bounded"
+
+
+def test_headers_are_refused_by_what_is_wrong_in_them(problem: Problem, tmp_path: Any) -> None:
+    file = tmp_path / "player.npz"
+    make(problem).save(file)
+    with np.load(file) as members:
+        arrays = {name: members[name] for name in members.files}
+    head = json.loads(str(arrays.pop("header")))
+
+    def said(**change: Any) -> str:
+        np.savez(file, header=np.array(json.dumps(head | change)), **arrays)
+        with pytest.raises(UsageError) as refusal:
+            Counter.load(file)
+        return str(refusal.value).removeprefix(f"{file}: ")
+
+    none = "not a test-counter that was saved: "
+    state = head["state"]["dict"]
+    assert said(version=1.0).startswith("holds (id, version) ('test-counter', 1.0), expected")
+    assert said(version=True).startswith("holds (id, version)")
+    assert said(more=1) == f"{none}its header has the names 'format, id, version, problem, settin..."
+    assert said(settings=[]) == f"{none}its settings are no table"
+    assert said(state={"fields": state}) == f"{none}its state is no table, or there are arrays that belong to nothing"
+    assert said(state={"value": 3}) == f"{none}its state is no table, or there are arrays that belong to nothing"
+    assert said(problem=[]) == f"{none}its problem is none"
+    assert said(problem={"n_features": 3}) == f"{none}its problem is none"
+    for name, value, shown in (
+        ("n_features", True, "True"),
+        ("n_features", 3.0, "3"),
+        ("n_classes", 2**63, "9223372036854775808"),
+        ("radius", "x", "'x'"),
+        ("radius", 2**63, "9223372036854775808"),
+        ("horizon", 2.5, "2.5"),
+    ):
+        assert said(problem=head["problem"] | {name: value}) == f"{none}its problem has {name} = {shown}"
+    assert "call for" in said(problem=head["problem"] | {"n_classes": 2**63 - 1})
+    lacking = {name: value for name, value in state.items() if name != "rounds"}
+    assert said(state={"dict": lacking}) == f"{none}its state lacks 'rounds'"
+    np.savez(file, header=np.array(json.dumps(head | {"problem": head["problem"] | {"radius": 1e30}})), **arrays)
+    assert Counter.load(file).problem.radius == 1e30
+
+
+def test_errors_and_settings_are_shown_in_one_short_line() -> None:
+    one_line, short = player_module._one_line, player_module._short
+    assert one_line(ValueError("a\n  b")) == "a b"
+    assert one_line(ValueError()) == "ValueError"
+    assert one_line(ValueError("x" * 300)) == "x" * 300
+    assert one_line(ValueError("x" * 301)) == "x" * 297 + "..."
+    assert short(0.123456789) == "0.123457"
+    assert short("x" * 38) == repr("x" * 38)
+    assert short("x" * 39) == "'" + "x" * 36 + "..."

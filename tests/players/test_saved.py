@@ -8,7 +8,7 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.ogd import OGD
 from banditlab.numerics.limits import COUNT
 from banditlab.players.player import Player
-from banditlab.players.saved import decode, encode, fields_of, require, same
+from banditlab.players.saved import Fields, decode, encode, fields_of, read, require, restored, same, within
 from banditlab.problem import Problem
 from banditlab.registry import Registry
 
@@ -468,3 +468,297 @@ def test_a_small_file_makes_no_player_of_more_than_16_mib_and_four_times_its_siz
         else:
             with pytest.raises(UsageError, match=rf"settings call for 1\.68e\+07 bytes, the file has {len(data)}"):
                 OGD.from_bytes(data)
+
+
+# ------------------------------------------------------------------------------------------------ files, part by part
+
+
+def packed(members: dict[str, bytes]) -> bytearray:
+    """Return a zip of members stored as they are."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return bytearray(out.getvalue())
+
+
+def said_of(data: bytes) -> str:
+    """Return by which words a file is refused."""
+    with pytest.raises(ValueError) as caught:
+        read(io.BytesIO(bytes(data)), len(data))
+    return str(caught.value)
+
+
+HEADER = npy(np.array('{"a": 1}'))
+
+
+def test_what_a_file_consists_of_is_read() -> None:
+    big, none = np.arange(6.0).reshape(2, 3), np.zeros((0, 4))
+    second = io.BytesIO()
+    np.lib.format.write_array(second, big, version=(2, 0))
+    members = {"header.npy": HEADER, "a.b.npy": second.getvalue(), "none.npy": npy(none), "f.npy": npy(big.T)}
+    data = packed(members)
+    head, arrays = read(io.BytesIO(bytes(data)), len(data))
+    assert head == {"a": 1}
+    assert set(arrays) == {"a.b", "none", "f"}
+    np.testing.assert_array_equal(arrays["a.b"], big)
+    np.testing.assert_array_equal(arrays["f"], big.T)
+    assert arrays["none"].shape == (0, 4)
+    assert all(array.flags.writeable and array.flags.c_contiguous for array in arrays.values())
+
+
+def test_members_that_are_packed_or_locked_are_refused() -> None:
+    """Each by its own mark in the zip's directory: the lock's bit, the kind of packing, a size that differs."""
+    data = packed({"header.npy": HEADER})
+    place = data.index(b"PK\x01\x02")
+    for offset, value in ((8, 1), (10, 8), (20, data[place + 20] - 1)):
+        changed = bytearray(data)
+        changed[place + offset] = value
+        assert said_of(changed) == "the member 'header.npy' is packed: members are stored as they are"
+    changed = bytearray(data)
+    changed[place + 8] = 2  # another bit says nothing here
+    assert read(io.BytesIO(bytes(changed)), len(changed))[0] == {"a": 1}
+    large = bytearray(data)
+    for offset in (20, 24):
+        large[place + offset : place + offset + 4] = (len(data) + 1).to_bytes(4, "little")
+    assert said_of(large) == "its members claim to be larger than the file"
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (None, "it has no header"),
+        (np.array(['{"a": 1}']), "it has no header"),
+        (np.array(3.0), "it has no header"),
+        (np.array("[1]"), "its header is no table"),
+        (np.array('{"a": 1, "a": 2}'), "a name stands twice in its header"),
+    ],
+)
+def test_a_header_is_one_text_that_is_a_table(header: Any, said: str) -> None:
+    assert (
+        said_of(packed({"x.npy": npy(np.zeros(2))} | ({} if header is None else {"header.npy": npy(header)}))) == said
+    )
+
+
+def test_arrays_are_numbers_of_this_machine_in_their_full_size() -> None:
+    def refused_array(content: bytes) -> str:
+        return said_of(packed({"header.npy": HEADER, "x.npy": content}))
+
+    plain = npy(np.zeros((2, 3)))
+    assert refused_array(npy(np.zeros(2, ">f8"))) == "the member 'x.npy' is an array of >f8"
+    assert refused_array(npy(np.zeros(2, complex))) == "the member 'x.npy' is an array of complex128"
+    assert refused_array(npy(np.array("text"))) == "the member 'x.npy' is an array of <U4"
+    for shape in (b"(2, 2)", b"(2, 4)", b"(-2,-3)", b"(-1, 6)", b"(0, 6)"):
+        changed = plain.replace(*((b"(2, 3)", shape) if len(shape) == 6 else (b"(2, 3), ", shape + b",")))
+        assert changed != plain
+        assert "does not have the size of its shape" in refused_array(changed)
+    assert "does not have the size of its shape (2, 3)" in refused_array(plain + b"x")
+    third = bytearray(plain)
+    third[6] = 3
+    assert refused_array(bytes(third)) == "the member 'x.npy' is of the .npy format (3, 0)"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        5,
+        [],
+        {},
+        {"value": 1, "array": "state"},
+        {"array": "other"},
+        {"array": 3},
+        {"dict": [1]},
+        {"fields": 3},
+        {"items": {}},
+        {"items": 3},
+        {"value": []},
+        {"value": {}},
+        {"other": 3},
+        {"other": "state"},
+        {"array": "gone"},
+    ],
+)
+def test_what_is_no_encoded_value_is_refused(node: Any) -> None:
+    arrays = {"other": np.zeros(1), "state.x": np.zeros(1)}
+    with pytest.raises(ValueError, match=r"^state is no encoded value$"):
+        decode(node, "state", arrays)
+    assert set(arrays) == {"other", "state.x"}
+    with pytest.raises(ValueError, match=r"^gone is no encoded value$"):
+        decode({"array": "gone"}, "gone", arrays)
+
+
+def test_values_that_look_like_a_path_are_values() -> None:
+    arrays = {"state": np.zeros(1)}
+    assert decode({"value": "state"}, "state", arrays) == "state"
+    assert decode({"value": 3}, "state", arrays) == 3
+    assert list(arrays) == ["state"]
+    assert decode({"array": "state"}, "state", arrays).shape == (1,)
+    assert arrays == {}
+    fields, table = decode({"fields": {"a": {"value": 1}}}, "s", {}), decode({"dict": {"a": {"value": 1}}}, "s", {})
+    assert (type(fields), type(table)) == (Fields, dict)
+    assert encode((1, [2.5, None]), "s", {}) == {"items": [{"value": 1}, {"items": [{"value": 2.5}, {"value": None}]}]}
+    with pytest.raises(TypeError, match=r"^s: a dict cannot be saved"):
+        encode({1: 2}, "s", {})
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("state", "inc"), 4),
+        (("has_uint32",), True),
+        (("has_uint32",), None),
+        (("state",), 5),
+        (("state",), [1, 2]),
+        (("more",), 1),
+        (("state", "more"), 1),
+    ],
+)
+def test_a_generators_state_has_its_names_and_integers(place: tuple[str, ...], value: Any) -> None:
+    node = encode(np.random.default_rng(3), "rng", {})
+    inner = node["generator"]
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    with pytest.raises(ValueError, match=r"^rng holds no state of a PCG64$"):
+        decode(node, "rng", {})
+    words = encode(np.random.Generator(np.random.SFC64(3)), "rng", {})
+    words["generator"]["state"]["state"] = 5
+    with pytest.raises(ValueError, match=r"^rng holds no state of a SFC64$"):
+        decode(words, "rng", {})
+
+
+class Pair(NamedTuple):
+    """A named tuple as kernels have it: an array, a number that the settings make, something that may be None."""
+
+    a: Any
+    n: Any
+    rest: Any = None
+
+
+ARRAY, RNG = np.zeros(2), np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (ARRAY, 3.0, "an array float64 of shape"),
+        (ARRAY, [0.0, 0.0], "an array float64 of shape"),
+        (ARRAY, np.zeros(3), "an array float64 of shape"),
+        (ARRAY, np.zeros(2, np.float32), "an array float64 of shape"),
+        (RNG, 3, "a generator"),
+        (3, RNG, "a number"),
+        ({"a": 1}, [], "a table with the names 'a'"),
+        ({}, [], "a table with the names ''"),
+        ({"a": 1}, Fields(a=1), "a table with the names 'a'"),
+        ({"a": 1, "b": 2}, {"a": 1}, "a table with the names 'a, b'"),
+        ({"a": 1}, {"a": "x"}, "a number"),
+        ([1.0], ["x"], "a number"),
+        ([1, 2], Pair(1, 2), "a list of 2"),
+        ([ARRAY], [ARRAY, ARRAY], "a list of 1"),
+        ((1, 2), 3, "a list of 2"),
+        ([1], "ab", "a list of 1"),
+        (Pair(ARRAY, 2.0), Pair(ARRAY, 3.0), "2.0, as the settings have it"),
+        (Pair(ARRAY, 2.0), Pair(ARRAY, 2.0, ARRAY), "None, as the settings have it"),
+        (Pair(ARRAY, "x"), Pair(ARRAY, "y"), "'x', as the settings have it"),
+        (Pair(ARRAY, 2.0), Fields(a=ARRAY), "the fields a, n, rest"),
+        (Pair(ARRAY, 2.0), Fields(a=ARRAY, n=2.0, more=1), "the fields a, n, rest"),
+        (Pair(ARRAY, 2.0), (ARRAY, 2.0, None), "the fields a, n, rest"),
+        (None, Fields(a=1), "created in the constructor"),
+        (True, 1, "True or False"),
+        (1, True, "a number"),
+        (1.0, "1", "a number"),
+        ("a", 1, "a str"),
+    ],
+)
+def test_what_may_not_stand_in_the_place_of_what_the_constructor_put_there(old: Any, new: Any, said: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        require(old, new, "state.x")
+    assert f" must be {said}" in str(refusal.value)
+    assert str(refusal.value).startswith("state.x")
+
+
+def test_what_may_stand_there() -> None:
+    for old, new in (
+        ({}, {"more": 1}),
+        ({"a": 1}, {"a": 2.5, "b": None}),
+        ([], ["x", 3]),
+        ([None], [1, 2]),
+        ([1], [1, 2, 3]),
+        ((1, "a"), [2, "b"]),
+        (Pair(ARRAY, 2.0), Pair(np.ones(2), 2.0 * (1 + 1e-10))),
+        (Pair(ARRAY, 2.0), Fields(a=np.ones(2), n=2.0)),  # `rest` came later
+        (1, 1e300),
+        (1.0, -(2**63) + 1),
+        (np.float64(2.0), 3),
+        (np.True_, False),
+        (None, [1]),
+        (None, ARRAY),
+    ):
+        require(old, new, "state.x")
+
+
+def test_what_is_restored_keeps_its_type_and_its_arrays() -> None:
+    assert restored((1, 2), [3, 4]) == (3, 4)
+    assert restored([1, 2], (3, 4)) == [3, 4]
+    assert restored([1], [1, 2, 3]) == [1, 2, 3]
+    assert restored(None, [1]) == [1]
+    mine, theirs = [np.zeros(2), np.zeros(3)], [np.ones(2), np.ones(3)]
+    found = restored(mine, theirs)
+    assert [a is b for a, b in zip(found, mine, strict=True)] == [True, True]
+    assert mine[1].tolist() == [1.0] * 3
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    fresh = restored(fixed, theirs[0])
+    assert fresh.tolist() == [1.0, 1.0]
+    assert not np.shares_memory(fresh, theirs[0])
+    assert fixed.tolist() == [0.0, 0.0]
+    pair = Pair(np.zeros(2), 2.0)
+    found = restored(pair, Fields(a=np.ones(2), n=2.0))
+    assert (type(found), found.a is pair.a, found.rest) == (Pair, True, None)
+
+
+def test_lists_tables_and_arrays_are_the_same_only_as_a_whole() -> None:
+    assert same([1, (2.0, "a")], [1, [2.0 + 1e-12, "a"]])
+    assert same({"a": ARRAY}, {"a": ARRAY.copy()})
+    for old, new in (
+        ([1, 2], [1, 2, 3]),
+        ([1, 2], [1]),
+        ([1, 2], [1, 3]),
+        ([1], 1),
+        (ARRAY, [0.0, 0.0]),
+        (ARRAY, np.ones(2)),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({"a": 1}, [1]),
+        ("a", "b"),
+        (1, True),
+        (1.0, 1),
+    ):
+        assert not same(old, new), (old, new)
+
+
+def test_integers_lie_in_their_range_and_are_multiples_where_they_must() -> None:
+    for value, limits in (
+        (0, (0, 5)),
+        (5, (0, 5)),
+        ([0, 5], (0, 5)),
+        ([3, 6], (3, 6, 3)),
+        ([8, 3], (np.array([4, 1]), np.array([8, 3]), np.array([4, 1]))),
+        (0.5, (0, 1)),
+        ([], (0, 5)),
+    ):
+        within(np.array(value), "state.n", *limits)
+    for value, limits, said in (
+        (-1, (0, 5), "0 ... 5, got -1"),
+        (6, (0, 5), "0 ... 5, got 6"),
+        ([0, 6], (0, 5), "0 ... 5, got an entry out of it: 0 ... 6"),
+        ([-1, 3], (0, 5), "0 ... 5, got an entry out of it: -1 ... 3"),
+        ([3, 5], (3, 6, 3), "3 ... 6, multiples of 3, got an entry out of it: 3 ... 5"),
+        ([2, 3], (0, 6, 2), "0 ... 6, multiples of 2, got an entry out of it: 2 ... 3"),
+        ([7, 3], (0, 6, 1), "0 ... 6, got an entry out of it: 3 ... 7"),
+        ([6, 3], (0, 8, np.array([4, 1])), "0 ... 8, multiples of [4 1], got an entry out of it: 3 ... 6"),
+    ):
+        with pytest.raises(UsageError) as refusal:
+            within(np.array(value) if isinstance(value, list) else value, "state.n", *limits)
+        assert str(refusal.value) == f"state.n must lie in {said}"

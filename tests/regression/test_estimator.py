@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from banditlab.errors import UsageError
 from banditlab.regression.estimator import OnlineRegressor
+from banditlab.regression.gaf import GaussianRegression
 
 X, Y = load_diabetes(return_X_y=True)
 
@@ -61,3 +62,62 @@ def test_constant_targets_and_settings() -> None:
             OnlineRegressor(**settings).fit(X, Y)
     with pytest.raises(UsageError, match="y must lie within 1e100"):
         OnlineRegressor(scaling="none").fit(X, 1e200 * Y)
+
+
+def test_it_is_the_forecaster_itself_on_rows_as_they_are() -> None:
+    rows, targets = X[:60], Y[:60] - 150.0
+    model = OnlineRegressor(scaling="none", fit_intercept=False, shuffle=False, norm_bound=3.0).fit(rows, targets)
+    radius = float(np.linalg.norm(rows, axis=1).max())
+    player = GaussianRegression(10, radius, norm_bound=3.0, target_bound=float(np.abs(targets).max()))
+    for x, y in zip(rows, targets, strict=True):
+        player.update(x, float(y))
+    assert model.forecaster_.problem.radius == pytest.approx(radius)
+    np.testing.assert_allclose(model.predict(rows), player.predict_many(rows), rtol=1e-9)
+    # More rows than go at a time, and a number of features that is another one.
+    many = np.tile(rows, (70, 1))
+    np.testing.assert_allclose(model.predict(many), np.tile(model.predict(rows), 70), rtol=1e-12)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(rows[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("targets", "scaling", "middle", "half", "bound"),
+    [
+        ((-3.0, 0.0, 1.0), "standardize", -1.0, 2.0, 1.0),
+        ((-3.0, 0.0, 1.0), "radius", -1.0, 2.0, 1.0),
+        ((-3.0, 0.0, 1.0), "none", 0.0, 1.0, 3.0),
+        ((0.1, 0.2, 0.6), "standardize", 0.35, 0.25, 1.0),
+        ((0.1, 0.2, 0.6), "none", 0.0, 1.0, 0.6),
+        ((5.0, 5.0, 5.0), "standardize", 5.0, 1.0, 1.0),
+        ((0.0, 0.0, 0.0), "none", 0.0, 1.0, 1.0),
+        ((0.0, 0.0, 1e100), "none", 0.0, 1.0, 1e100),
+    ],
+)
+def test_targets_are_brought_to_the_unit_interval(
+    targets: tuple[float, ...], scaling: str, middle: float, half: float, bound: float
+) -> None:
+    model = OnlineRegressor(scaling=scaling, shuffle=False).fit(X[:3], np.array(targets))  # type: ignore[arg-type]
+    found = (model._middle, model._half, model.forecaster_.target_bound)
+    assert found == (pytest.approx(middle), pytest.approx(half), pytest.approx(bound))
+    assert model.n_rounds_ == 3
+
+
+def test_defaults_tags_and_targets_of_other_types() -> None:
+    assert OnlineRegressor().get_params() == {
+        "loss": "squared",
+        "norm_bound": 100.0,
+        "regularization": "theory",
+        "threshold": None,
+        "passes": 1,
+        "scaling": "standardize",
+        "fit_intercept": True,
+        "shuffle": True,
+        "random_state": None,
+    }
+    assert OnlineRegressor().__sklearn_tags__().input_tags.sparse
+    model = OnlineRegressor(random_state=0).fit(X[:30], np.array([str(y) for y in Y[:30]], dtype=object))
+    np.testing.assert_array_equal(
+        model.predict(X[:30]), OnlineRegressor(random_state=0).fit(X[:30], Y[:30]).predict(X[:30])
+    )
+    with pytest.raises(UsageError, match="y must lie within 1e100"):
+        OnlineRegressor(scaling="none").fit(X[:3], np.array([0.0, 0.0, 1.5e100]))

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from banditlab.bounds.gaf import gaf_theorem_1, vovk_azoury_warmuth
 from banditlab.errors import UsageError
-from banditlab.regression.gaf import GaussianRegression
+from banditlab.regression.gaf import BEYOND, GaussianRegression
 from banditlab.regression.losses import Huber, Squared
 
 
@@ -127,3 +127,38 @@ def test_settings_are_refused() -> None:
         GaussianRegression(2, loss="absolute")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="threshold is for"):
         GaussianRegression(2, threshold=3.0)
+
+
+def test_defaults_bounds_and_the_edges_of_what_is_taken() -> None:
+    player = GaussianRegression(2)
+    assert (player.problem.radius, player.norm_bound, player.target_bound, player.regularization) == (
+        1.0,
+        1.0,
+        1.0,
+        0.5,
+    )
+    with pytest.raises(UsageError, match="n_features must be at least 1"):
+        GaussianRegression(0)
+    assert GaussianRegression(1, radius=3.0, target_bound=7.0).predict(np.array([3.0])) == 0.0
+    player = GaussianRegression(3, 2.0, target_bound=5.0)
+    player.update(np.ones(3), 5.0 * BEYOND)
+    player.update(np.ones(3), -5.0 * BEYOND)
+    # R^2/lambda = 9/lambda, and 1e10 of it is too much for a certificate.
+    for lam, known in ((9.0e-10 * 1.001, True), (9.0e-10 * 0.999, False)):
+        assert math.isfinite(GaussianRegression(3, 3.0, regularization=lam).certificate()) is known
+    # lambda B^2 + Y^2 d ln(1 + n R^2/(d lambda)), and for Huber's half of it with half of n.
+    settings: dict[str, Any] = {"norm_bound": 2.0, "target_bound": 1.5, "regularization": 0.3}
+    bound = GaussianRegression(4, 3.0, **settings).bound(50)
+    assert bound == pytest.approx(0.3 * 4.0 + 2.25 * 4 * math.log1p(50 * 9.0 / (4 * 0.3)))
+    bound = GaussianRegression(4, 3.0, loss="huber", **settings).bound(50)
+    assert bound == pytest.approx(0.3 * 4.0 + 0.5 * 2.25 * 4 * math.log1p(25 * 9.0 / (4 * 0.3)))
+
+
+def test_a_context_without_a_direction_costs_nothing() -> None:
+    for loss in ("squared", "huber"):
+        player = GaussianRegression(2, loss=loss)  # type: ignore[arg-type]
+        player.update(np.array([0.5, 0.5]), 1.0)
+        before = player.spent
+        player.update(np.zeros(2), 0.3)
+        assert player.spent == before
+        assert player.rounds == 2

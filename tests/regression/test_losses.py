@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,9 @@ def test_huber_learns_from_its_expansion_at_the_implicit_step() -> None:
         np.testing.assert_allclose(player.b, b, rtol=1e-6)
     assert player.spent == pytest.approx(spent, rel=1e-6)
     assert player.certificate() == 0.05 * 1e-4 + player.spent
+
+
+def test_losses_are_settings_and_stay_as_they_are() -> None:
+    for loss in (Squared(1.5), Huber(1.5, 3.0)):
+        with pytest.raises(FrozenInstanceError):
+            loss.target_bound = 2.0  # type: ignore[misc]

@@ -61,19 +61,9 @@ class Uniforms:
 # ---------------------------------------------------------------------------------------------- what is asked of a class
 
 
-@pytest.mark.parametrize("cls", [AdaBoostOLM, BestSingle, OnlineMBBM])
-def test_memory_is_at_least_a_generator_for_each_learner(cls):
-    few, more, default = (
-        cls.least_bytes(PROBLEM, given) for given in ({"n_learners": 3}, {"n_learners": 7}, {"draws": 5})
-    )
-    assert more - few == 4 * 256.0
-    assert default - few == 97 * 256.0  # 100 learners where the settings do not say
-    assert few > 3 * 256.0
-    assert cls.needs_dense(PROBLEM, {})
-
-
-def test_exploration_needs_dense_contexts_too():
-    assert BoostedExploration.needs_dense(PROBLEM, {})
+def test_contexts_are_dense():
+    for cls in (AdaBoostOLM, BestSingle, OnlineMBBM, BoostedExploration):
+        assert cls.needs_dense(PROBLEM, {})
 
 
 def test_the_first_weak_learner_is_the_first():

@@ -116,8 +116,6 @@ def test_a_hessian_without_a_factor_gets_a_ridge_as_small_as_will_do() -> None:
     assert state.L[1, 1] ** -2 == pytest.approx(1.9e-13, rel=1e-2)
     ftrl.factor_hessian(state, np.eye(2), np.full((2, 2), np.nan), 1e-30)
     assert state.factored[0] == 3 + 12
-    ftrl.lead(state, np.eye(2), np.full((2, 2), np.nan), 1.0)
-    assert state.unsolved[0] == 1
 
 
 def test_what_is_a_factor_and_how_far_a_step_goes() -> None:
@@ -166,7 +164,7 @@ def test_ftrls_certificate_wherever_its_weights_are() -> None:
 def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
     """B = 2, step 4, one feature: what is left of v, and of its rounding, eight times; the projection's 1e-12."""
     state = ONS(Problem(1, 2, 3.0), None, norm_bound=2.0, step=4.0, regularization=7.0).state
-    state.g[:], state.v[:], state.doubt[:] = (3.0, 4.0), v, (0.25, 7.0, 1.0)
+    state.g[:], state.v[:], state.doubt[:] = (3.0, 4.0), v, (0.0, 7.0, 1.0)
     note_doubt(state, np.array([1.5]), 0.5)
     left = abs(v[0] + v[1])
     off = CANARY * 0.5 * (left + EPSILON * math.hypot(*v))
@@ -174,7 +172,7 @@ def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
     across = 2.0 * math.sqrt(2.0) * 2.0 * metric
     found = across * (off + 1e-12 * math.sqrt(2.0) * 2.0 / 4.0) + 0.5 * 4.0 * 5.0 * off
     assert state.doubt[1:].tolist() == [metric, 2.25]
-    assert state.doubt[0] - 0.25 == pytest.approx(found, rel=1e-4)
+    assert state.doubt[0] == pytest.approx(found, rel=1e-9)
     note_doubt(state, np.array([0.5]), 0.0)
     assert state.doubt[2] == 2.25  # the longest stays
 
@@ -199,7 +197,7 @@ def test_onss_step_is_cut_off_at_e_to_the_340() -> None:
     ],
 )
 def test_a_certificate_in_doubt(total: float, doubt: float, found: float) -> None:
-    np.testing.assert_equal(certified(total, doubt), found)
+    np.testing.assert_allclose(certified(total, doubt), found, rtol=1e-15)
 
 
 def test_kernel_aiolis_allowance_grows_with_the_rounds() -> None:
@@ -228,29 +226,41 @@ def test_a_residual_of_a_billionth_counts_as_solved(monkeypatch: pytest.MonkeyPa
 # ------------------------------------------------------------------------------------------------------ the running norm
 
 
-def test_rows_are_clipped_by_their_scales_and_small_scales_multiplied_in() -> None:
-    """Three rows of norms 3, 4 and 5 in V, a column each; B = 4: only what is longer is shortened."""
-    V = np.array([[3.0, 0.0, 3.0], [0.0, 4.0, 4.0]])
-    norms, s = np.tile([1.0, 0.0, 0.0, 0.0, math.inf], (3, 1)), np.array([9.0, 16.0, 25.0])
-    norms[:, SQUARE] = norms[:, LARGEST] = s
+def rows(*columns: tuple[float, float]) -> tuple[Any, Any, Any]:
+    """Return V, whose columns are these rows of W, their running norms at scale 1, and their squares."""
+    state = OGD(Problem(2, len(columns), 1.0), None).state
+    state.V[:2, : len(columns)] = np.transpose(columns)
+    state.s[: len(columns)] = state.norms[: len(columns), SQUARE] = (np.array(columns) ** 2).sum(axis=1)
+    state.norms[:, LARGEST] = state.norms[:, SQUARE]
+    return state.V, state.norms, state.s
+
+
+def test_rows_are_clipped_by_their_scales() -> None:
+    """Of norms 3, 4 and 5: B = 4 shortens what is longer, and touches no entry."""
+    V, norms, s = rows((3.0, 0.0), (0.0, 4.0), (3.0, 4.0))
     clip(V, 4.0, norms, s)
-    assert norms[:, SCALE].tolist() == [1.0, 1.0, 0.8]
-    assert V[:, 2].tolist() == [3.0, 4.0]
-    norms[:, SCALE], norms[:, UPDATES] = (1.0, 2.0, 0.5), 3.0
+    assert norms[:3, SCALE].tolist() == [1.0, 1.0, 0.8]
+    assert V[:2, 2].tolist() == [3.0, 4.0]
+
+
+def test_scales_are_multiplied_into_the_rows() -> None:
+    V, norms, s = rows((3.0, 0.0), (0.0, 4.0), (3.0, 4.0))
+    norms[:3, SCALE], norms[:, UPDATES] = (1.0, 2.0, 0.5), 3.0
     fold(V, norms, s)
-    assert V.tolist() == [[3.0, 0.0, 1.5], [0.0, 8.0, 2.0]]
-    assert norms[:, SCALE].tolist() == [1.0, 1.0, 1.0]
-    assert norms[:, SQUARE].tolist() == norms[:, LARGEST].tolist() == s.tolist() == [9.0, 64.0, 6.25]
-    assert norms[:, UPDATES].tolist() == [0.0, 0.0, 0.0]
-    for scale, folded in ((1.5e-9, False), (0.9e-9, True)):
-        V, norms = np.array([[3.0, 1.0], [4.0, 0.0]]), np.tile([1.0, 0.0, 0.0, 0.0, math.inf], (2, 1))
-        s = np.array([25.0, 1.0])
-        norms[:, SQUARE] = norms[:, LARGEST] = s
-        norms[1, SCALE] = 1e-12  # a row within the ball asks for nothing
-        clip(V, 5.0 * scale, norms, s)
-        assert norms[0, SCALE] == (1.0 if folded else pytest.approx(scale, rel=1e-12))
-        np.testing.assert_allclose(V[:, 0] * norms[0, SCALE], [3.0 * scale, 4.0 * scale], rtol=1e-12)
-        assert norms[1, SCALE] == (1.0 if folded else 1e-12)
+    assert V[:2, :3].tolist() == [[3.0, 0.0, 1.5], [0.0, 8.0, 2.0]]
+    assert norms[:3, SCALE].tolist() == [1.0, 1.0, 1.0]
+    assert norms[:3, SQUARE].tolist() == norms[:3, LARGEST].tolist() == s[:3].tolist() == [9.0, 64.0, 6.25]
+    assert norms[:3, UPDATES].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("scale", "folded"), [(1.5e-9, False), (0.9e-9, True)])
+def test_a_scale_of_a_billionth_is_multiplied_in(scale: float, folded: bool) -> None:
+    V, norms, s = rows((3.0, 4.0), (1.0, 0.0))
+    norms[1, SCALE] = 1e-12  # a row within the ball asks for nothing
+    clip(V, 5.0 * scale, norms, s)
+    assert norms[0, SCALE] == (1.0 if folded else pytest.approx(scale, rel=1e-12))
+    np.testing.assert_allclose(V[:2, 0] * norms[0, SCALE], [3.0 * scale, 4.0 * scale], rtol=1e-12)
+    assert norms[1, SCALE] == (1.0 if folded else 1e-12)
 
 
 def test_ogds_running_norms_after_a_long_stream_are_the_fresh_ones() -> None:
@@ -286,7 +296,7 @@ def test_when_the_dual_form_is_taken() -> None:
     ):
         assert begins_dual(form, most, problem) is dual
     assert not FOLKLORE(problem, None, form="primal", max_memory=size / 2**30).dual
-    with pytest.raises(UsageError, match="form = 'primal' takes 0.0 GiB at K = 3, d = 50, above max_memory"):
+    with pytest.raises(UsageError, match=r"form = 'primal' takes 0\.0 GiB at K = 3, d = 50, above max_memory"):
         FOLKLORE(problem, None, form="primal", max_memory=(size - 1) / 2**30)
     refuse_primal("it takes", 4.0 * 2**30, problem, "give less")
     with pytest.raises(IncompatibleError, match=r"^it takes 4\.1 GiB at K = 3, d = 50, above 4: give less$"):
@@ -326,11 +336,19 @@ def test_a_kernels_span_begins_with_16_places_and_doubles() -> None:
 @pytest.mark.parametrize(
     ("d", "settings", "said"),
     [
-        (20_000, {"member": "aioli"}, "its 9 members take 26.8 GiB at K = 2, d = 20,000, above 4: give size as 1 or less"),
-        (30_000, {"member": "aioli", "size": 1}, "its member takes 6.7 GiB at K = 2, d = 30,000, above 4: give fewer features"),
-        (9_000, {"size": 3}, "its 3 members take 5.4 GiB at K = 2, d = 9,000, above 4: give size as 2 or less, or take folklore"),
+        (
+            20_000,
+            {"member": "aioli"},
+            "its 9 members take 26.8 GiB at K = 2, d = 20,000, above 4: give size as 1 or less",
+        ),
+        (30_000, {"member": "aioli", "size": 1}, "its member takes 6.7 GiB at K = 2, d = 30,000, above 4: give fewer"),
+        (
+            7_500,
+            {"size": 3},
+            "its 3 members take 5.0 GiB at K = 2, d = 7,500, above 4: give size as 2 or less, or take",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_grid_that_is_too_large_says_what_fits(d: int, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(IncompatibleError, match=f"^b-grid: {said}"):
         BGrid(Problem(d, 2, 1.0), None, **settings)
@@ -378,7 +396,7 @@ def test_the_quadratures_certificate_is_what_convexity_leaves(nodes: int, B: flo
     low, high = np.maximum(place - 1, 0), np.minimum(place, nodes - 1)
     tangents = [losses[i] + slopes[i] * (at - theta[i]) for i in (low, high)]
     expected = min(suffered - np.maximum(*tangents).min(), player.bound(12))
-    assert player.certificate() == pytest.approx(expected, abs=2e-3)
+    assert player.certificate() == pytest.approx(expected, abs=5e-3)
 
 
 def test_where_the_quadrature_counts_as_exact() -> None:

@@ -61,6 +61,12 @@ class Uniforms:
 # ---------------------------------------------------------------------------------------------- what is asked of a class
 
 
+def test_the_room_has_a_door():
+    from banditlab.boosting import Oza as found
+
+    assert found is Oza
+
+
 def test_contexts_are_dense():
     for cls in (AdaBoostOLM, BestSingle, OnlineMBBM, BoostedExploration):
         assert cls.needs_dense(PROBLEM, {})

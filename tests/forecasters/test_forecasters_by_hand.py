@@ -473,6 +473,12 @@ def test_a_kernels_bound_is_in_the_dimensions_that_rounds_can_span(kernel: Any, 
     assert exact.bound(500) - theorem == pytest.approx(2.0 * 1.5 * 1e-7 * radius * 500, rel=1e-6)
 
 
+def test_the_room_has_a_door() -> None:
+    from banditlab.forecasters import GAF as found
+
+    assert found is GAF
+
+
 def test_features_come_in_pairs() -> None:
     rng = np.random.default_rng(0)
     for cls in (FourierAIOLI, FourierFOLKLORE):

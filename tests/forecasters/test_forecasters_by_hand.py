@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from banditlab.bounds.aggregating import (
     aggregating_fine_quadrature,
@@ -16,7 +17,7 @@ from banditlab.bounds.aggregating import (
 )
 from banditlab.bounds.aioli import aioli_theorem_4
 from banditlab.bounds.folklore import folklore_any_regularization
-from banditlab.bounds.gaf import gaf, gaf_sampling
+from banditlab.bounds.gaf import gaf, gaf_samples, gaf_sampling
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters import folklore_direct, ftrl
 from banditlab.forecasters.aggregating import Aggregating
@@ -28,6 +29,7 @@ from banditlab.forecasters.fourier_aioli import FourierAIOLI
 from banditlab.forecasters.fourier_folklore import FourierFOLKLORE
 from banditlab.forecasters.ftrl import FTRL
 from banditlab.forecasters.gaf import GAF
+from banditlab.forecasters.gaf_fresh import GAFFresh
 from banditlab.forecasters.grid import BGrid
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.kernel_folklore import KernelFOLKLORE
@@ -36,7 +38,10 @@ from banditlab.forecasters.ons import ONS, note_doubt
 from banditlab.forecasters.primal_dual import begins_dual, certified, refuse_primal
 from banditlab.forecasters.soft_labels import as_distribution
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.gram_coordinates import Span, Spanned
 from banditlab.numerics.joint_inverse import CANARY, EPSILON, Blocks
+from banditlab.numerics.joint_root import Root
+from banditlab.numerics.kernel_quadratic import Dual
 from banditlab.numerics.running_norm import LARGEST, SCALE, SQUARE, UPDATES
 from banditlab.problem import Problem
 
@@ -330,6 +335,9 @@ def test_a_kernels_span_begins_with_16_places_and_doubles() -> None:
         assert player.state.span.limits() == {"rank": (0, rooms[-1] - 1)}
         player.update(0.5 * rng.standard_normal(3), t % 2)
     assert player.state.span.rank[0] == 34
+    again = KernelFOLKLORE(Problem(3, 2, 1.0), None, bandwidth=0.3)
+    again.set_state(player.get_state())
+    assert again.state.learner.h.shape == (2, 64)
     assert [(rooms.index(room), room) for room in sorted(set(rooms))] == [(0, 16), (15, 32), (31, 64)]
 
 
@@ -493,3 +501,133 @@ def test_soft_labels_sum_to_1_to_a_billionth() -> None:
         for label in ([1.0, far, 0.0], [1.0 - far, 0.0, 0.0]):
             with pytest.raises(UsageError, match="sum to 1"):
                 as_distribution(label, 3)
+
+
+# -------------------------------------------------------------------------------------------------- the dual form's edges
+
+
+def span_of(d: int, **settings: Any) -> FOLKLORE:
+    """Return a learner of two classes in the dual form that may go over to the primal one."""
+    player = FOLKLORE(Problem(d, 2, 1.0), None, form="dual", norm_bound=1.5, **settings)
+    player.form = "auto"
+    return player
+
+
+@pytest.mark.parametrize(("d", "last"), [(40, 30), (64, 54)])
+def test_the_form_changes_where_the_next_room_exceeds_seven_eighths_of_the_space(d: int, last: int) -> None:
+    """Of d = 40 they are 35, and the rooms 16, 32, 40; of 64 they are 56, which the room 56 does not exceed."""
+    player, forms = span_of(d), []
+    for t, x in enumerate(as_contexts(np.eye(d))):
+        player.update(x, t % 2)
+        forms.append(player.dual)
+    assert forms.index(False) == last
+    assert not player.sparse
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_form_changes_where_the_primal_one_fits(missing: int) -> None:
+    d = 40
+    player = span_of(d, max_memory=(Blocks.size(2, d) - missing) / 2**30)
+    for t, x in enumerate(as_contexts(np.eye(d))[:31]):
+        player.update(x, t % 2)
+    assert player.dual == bool(missing)
+    if missing:
+        with pytest.raises(UsageError, match="has learnt 31 independent contexts"):
+            player.update(np.eye(d)[31], 0)
+
+
+def test_where_a_root_is_kept_and_takes_too_much() -> None:
+    for lam, rooted in ((0.5, False), (0.002, False), (0.00199, True)):  # R^2 / lambda = 2,000 at R = 2
+        assert FOLKLORE(Problem(3, 3, 2.0), None, regularization=lam).rooted is rooted
+    size = Root.size(3, 50)
+    for missing in (0, 1):
+        made = {"regularization": 1e-6, "max_memory": (size - missing) / 2**30}
+        assert FOLKLORE(Problem(50, 3, 1.0), None, **made).dual == bool(missing)
+
+
+def test_what_the_span_leaves_out_is_in_the_certificate() -> None:
+    """2 B times its length: B = 1.5."""
+    player = span_of(20)
+    price = player.regularization * 2 * 1.5**2
+    assert player.certificate() == pytest.approx(price)
+    player.state.span.lost[0] = 1e-6
+    assert player.certificate() - price == pytest.approx(3e-6, rel=1e-6)
+    assert float(player._primal().doubt[0]) == pytest.approx(3e-6, rel=1e-6)
+
+
+def test_places_for_sparse_contexts_are_those_of_the_fullest() -> None:
+    d = 30
+    X = csr_array(np.eye(d))
+    player = span_of(d)
+    player.predict_many(X[:2])
+    assert player.state.span.width == 1
+    player.predict_many(csr_array(np.eye(d) + np.eye(d, k=3))[:2])
+    assert player.state.span.width == 2
+    player.predict_many(np.eye(d)[:2])
+    player.update(0.4 * np.ones(d) / math.sqrt(d), 1)
+    assert player.state.span.width == d
+    size = Blocks.size(2, 16) + Span.size(16, d, 1)
+    span_of(d, max_memory=size / 2**30).predict_many(X)
+    with pytest.raises(UsageError, match="max_memory"):
+        span_of(d, max_memory=(size - 1) / 2**30).predict_many(X)
+
+
+def test_a_dual_state_is_taken_over_where_its_arrays_belong_together() -> None:
+    for d in (1, 10, 20):
+        player, other = span_of(d), span_of(d)
+        for t in range(d):
+            player.update(np.eye(d)[t] / 2.0, t % 2)
+            if player.dual:
+                other.set_state(player.get_state())
+                np.testing.assert_array_equal(other.predict_many(np.eye(d)), player.predict_many(np.eye(d)))
+    player = span_of(20)
+    given = player.get_state()
+    span, learner = given["state"]
+    blocks = learner.blocks
+    with pytest.raises(UsageError, match=r"of one room of 1 \.\.\. 10, got arrays of"):
+        span_of(10).set_state(given)
+    for wrong in (
+        Spanned(span._replace(L=np.zeros((16, 17))), learner),
+        Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((3, 16, 17))))),
+        Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((2, 16, 16))))),
+    ):
+        with pytest.raises(UsageError, match=r"of one room of 1 \.\.\. 20, got arrays of"):
+            player.set_state(given | {"state": wrong})
+    with pytest.raises(UsageError, match="state.state is in the dual form, but form = 'primal'"):
+        FOLKLORE(Problem(20, 2, 1.0), None, form="primal", norm_bound=1.5).set_state(given)
+
+
+def test_a_kernels_state_is_taken_over_with_the_room_it_has() -> None:
+    player, other = (KernelAIOLI(Problem(3, 2, 1.0), None, kernel="linear") for _ in range(2))
+    dual = player.state.dual
+    for room in (1, 5):
+        one = Dual.empty(3, dual.kernel, dual.parameter, dual.regularization, room)
+        player.state = player.state._replace(dual=one)
+        other.set_state(player.get_state())
+        assert len(other.state.dual.s) == room
+    for wrong in (
+        one._replace(s=np.zeros(0), L=np.zeros(0)),
+        one._replace(L=np.zeros(14)),
+        one._replace(L=np.zeros(25)),
+    ):
+        player.state = player.state._replace(dual=wrong)
+        with pytest.raises(UsageError, match="must hold the rows of a factor of order"):
+            other.set_state(player.get_state())
+    span = KernelFOLKLORE(Problem(3, 2, 1.0), None)
+    state = span.get_state()
+    small = state["state"]._replace(span=type(span.state.span).empty(15, 3))
+    with pytest.raises(UsageError, match=r"state\.state\.span\.L must have 16 rows or more, got 15"):
+        span.set_state(state | {"state": small})
+
+
+def test_a_grid_reaches_as_far_as_rounding_allows() -> None:
+    problem, last = Problem(3, 2, 1.0), 1.0 + 1e-12
+    assert BGrid(problem, None, norm_bound=64.0 * last).norm_bound > 64.0
+    assert BGrid(problem, None, norm_bound=4.0 * last).bound(100) == BGrid(problem, None, norm_bound=4.0).bound(100)
+
+
+def test_samples_of_the_theory_without_a_horizon_are_those_of_one_round() -> None:
+    problem = Problem(2, 3, 1.0)
+    asked, none = (GAFFresh.least_bytes(problem, {"samples": samples}) for samples in ("theory", 1))
+    assert asked - none == 4.0 * 3 * (gaf_samples(1.0, 0.05) - 1.0)
+    assert gaf_samples(1.0, 0.05) == 3.0  # ln 20, rounded up

@@ -527,13 +527,15 @@ def test_the_form_changes_where_the_next_room_exceeds_seven_eighths_of_the_space
 @pytest.mark.parametrize("missing", [0, 1])
 def test_the_form_changes_where_the_primal_one_fits(missing: int) -> None:
     d = 40
-    player = span_of(d, max_memory=(Blocks.size(2, d) - missing) / 2**30)
-    for t, x in enumerate(as_contexts(np.eye(d))[:31]):
+    player, X = span_of(d), as_contexts(np.eye(d))
+    for t, x in enumerate(X[:30]):
         player.update(x, t % 2)
+    player.max_memory = (Blocks.size(2, d) - missing) / 2**30
+    player.update(X[30], 0)
     assert player.dual == bool(missing)
     if missing:
         with pytest.raises(UsageError, match="has learnt 31 independent contexts"):
-            player.update(np.eye(d)[31], 0)
+            player.update(X[31], 0)
 
 
 def test_where_a_root_is_kept_and_takes_too_much() -> None:
@@ -593,7 +595,7 @@ def test_a_dual_state_is_taken_over_where_its_arrays_belong_together() -> None:
     ):
         with pytest.raises(UsageError, match=r"of one room of 1 \.\.\. 20, got arrays of"):
             player.set_state(given | {"state": wrong})
-    with pytest.raises(UsageError, match="state.state is in the dual form, but form = 'primal'"):
+    with pytest.raises(UsageError, match=r"state\.state is in the dual form, but form = 'primal'"):
         FOLKLORE(Problem(20, 2, 1.0), None, form="primal", norm_bound=1.5).set_state(given)
 
 

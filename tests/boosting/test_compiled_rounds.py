@@ -182,17 +182,24 @@ def test_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     same_state(one, other)
 
 
+def test_the_table_of_groups_of_trees():
+    booster = build("adaova", n_learners=4)
+    forest = booster._forest()
+    assert forest.trees.shape == (12, 7)
+    assert forest.draws.shape == (5, 2)
+    assert forest.scratch.shape == (SCRATCH, 2)
+    assert forest.both.shape == (2,)
+    tree = booster.learners[3].members[2]
+    assert forest.widths.tolist() == [array.shape[1] for array in tree.state[:3]]
+    assert forest.trees[11].tolist() == [*[array.ctypes.data for array in tree.state], 64, 4]
+    assert booster._forest() is forest
+
+
 def test_groups_of_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     """So a pass goes on at a tree within a learner's group."""
     X, y = stream(140, whole=False)
     settings = {"weight_scale": 80.0, "grace_period": 20, "tie_threshold": 0.9, "n_learners": 3}
     one, other = build("adaova", **settings), way(build("adaova", **settings))
-    forest = one._forest()
-    assert len(forest.trees) == 9
-    assert forest.draws.shape == (4, 2)
-    assert forest.scratch.shape == (SCRATCH, 2)
-    assert forest.both.shape == (2,)
-    assert forest.widths.tolist() == [array.shape[1] for array in one.learners[0].members[0].state[:3]]
     play(one, X, y)
     play(other, X, y)
     assert min(len(tree.state.seen) for learner in one.learners for tree in learner.members) > 4

@@ -16,7 +16,7 @@ from banditlab.bounds.aggregating import (
     quadrature_nodes,
 )
 from banditlab.bounds.aioli import aioli_theorem_4
-from banditlab.bounds.folklore import folklore_any_regularization
+from banditlab.bounds.folklore import folklore, folklore_any_regularization
 from banditlab.bounds.gaf import gaf, gaf_samples, gaf_sampling
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters import folklore_direct, ftrl
@@ -446,6 +446,27 @@ def test_aioli_direct_has_theorem_4_from_its_number_of_steps_on() -> None:
     )
     for lam, holds in ((4.004e-12, True), (3.996e-12, False)):  # R^2 / lambda = 1e12
         assert math.isfinite(AIOLIDirect(Problem(4, 2, 2.0), None, regularization=lam).certificate()) is holds
+
+
+def test_theorem_3_holds_up_to_a_curvature_that_its_matrix_covers() -> None:
+    """c R^2 <= lambda; its variant for the other lambda says more there."""
+    for cls in (FOLKLORE, FolkloreDirect):
+        for lam, theorem in ((0.1, folklore), (0.0999, folklore_any_regularization)):
+            player = cls(Problem(3, 3, 1.0), None, regularization=lam, curvature=0.1)
+            assert player.bound(50) == theorem(50, 3, 3, 1.0, 1.0, lam, 0.1)
+
+
+@pytest.mark.parametrize("cls", [FOLKLORE, GAF])
+@pytest.mark.parametrize("regularization", [0.5, 1e-6])
+def test_roots_that_are_not_reached_are_counted(cls: Any, regularization: float) -> None:
+    player = cls(Problem(3, 3, 1.0), np.random.default_rng(0), regularization=regularization)
+    for t in range(2):
+        player.update(np.array([0.6, 0.0, 0.8]), t)
+    assert player.diagnostics() == {"unsolved_roots": 0}
+    player.learner.h[0, 0] = np.nan
+    for unsolved in (1, 2):
+        player.update(np.array([0.6, 0.0, 0.8]), 0)
+        assert player.diagnostics() == {"unsolved_roots": unsolved}
 
 
 def test_no_accuracy_is_asked_of_newtons_method() -> None:

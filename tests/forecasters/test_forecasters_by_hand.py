@@ -444,7 +444,7 @@ def test_aioli_direct_has_theorem_4_from_its_number_of_steps_on() -> None:
     assert AIOLIDirect(Problem(4, 2, 1.0, 60), None, norm_bound=2.0, steps=player.steps - 1).bound(60) > player.bound(
         60
     )
-    for lam, holds in ((4.004e-12, True), (3.996e-12, False)):  # R^2 / lambda = 1e12
+    for lam, holds in ((4.004e-12, True), (4e-12, True), (3.996e-12, False)):  # R^2 / lambda = 1e12
         assert math.isfinite(AIOLIDirect(Problem(4, 2, 2.0), None, regularization=lam).certificate()) is holds
 
 

@@ -82,7 +82,7 @@ def test_a_context_beyond_the_radius_ends_the_certificate(cls: Any) -> None:
     ],
 )
 def test_the_least_regularization_that_leaves_digits(cls: Any, problem: Problem, last: float, promise: str) -> None:
-    for factor, holds in ((1.001, True), (0.999, False)):
+    for factor, holds in ((1.001, True), (1.0, True), (0.999, False)):
         assert math.isfinite(getattr(made(cls, problem, regularization=last * factor), promise)()) is holds
 
 

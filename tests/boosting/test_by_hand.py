@@ -160,21 +160,21 @@ def test_weights_of_boosting_by_majority_are_at_most_1():
     class Says:
         told_label, reads_costs = False, False
 
-        def __init__(self):
-            self.weights = []
+        def __init__(self, said):
+            self.said, self.weights = said, []
 
         def view(self, context):
             return context
 
         def predict(self, view, costs=None):
-            return 0
+            return self.said
 
         def update(self, view, label, weight):
             self.weights.append(weight)
 
     problem, settings = Problem(1, 2, 1.0), {"n_learners": 60, "weak_learner": "simulated", "draws": 1}
     booster = OnlineMBBM(problem, np.random.default_rng(0), potentials="monte-carlo", edge=0.02, **settings)
-    booster.learners = [Says() for _ in range(60)]
+    booster.learners = [Says(i % 2) for i in range(60)]
     assert booster.weight_bounds.shape == (60,)
     assert booster.weight_bounds[:50].max() < 1.0
     for label in (0, 1, 1):

@@ -118,7 +118,11 @@ def test_nothing_drawn_yet_is_seed_0():
     np.testing.assert_array_equal(fresh.costs(30, votes, 0), of(0, 60, 5, 0.2, 50).costs(30, votes, 0))
 
 
-# PINNED HERE
+def test_what_a_seed_draws_is_on_record():
+    """Of 400 draws so many lose, with nine classes: stored runs are of these draws."""
+    phi = of(seed=5, n_votes=60, k=9, draws=400)
+    found = [400 * phi(m, votes, label) for m, votes, label in states(60, 9, seed=1, count=14)]
+    assert found == [286, 0, 138, 90, 66, 87, 111, 301, 337, 400, 117, 10, 6, 341]
 
 
 def test_costs_count_the_vote_being_cast_among_those_to_come():

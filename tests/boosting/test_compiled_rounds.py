@@ -197,12 +197,14 @@ def test_the_table_of_groups_of_trees():
 
 def test_groups_of_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     """So a pass goes on at a tree within a learner's group."""
-    X, y = stream(140, whole=False)
-    settings = {"weight_scale": 80.0, "grace_period": 20, "tie_threshold": 0.9, "n_learners": 3}
+    X, y = stream(400, whole=False)
+    y = np.where(X[:, 4] > 0.5, (y + 1) % K, y)
+    settings = {"weight_scale": 80.0, "grace_period": 100, "tie_threshold": 0.9, "n_learners": 3}
     one, other = build("adaova", **settings), way(build("adaova", **settings))
     play(one, X, y)
     play(other, X, y)
-    assert min(len(tree.state.seen) for learner in one.learners for tree in learner.members) > 4
+    room = [len(tree.state.seen) for learner in one.learners for tree in learner.members]
+    assert sum(seats > 4 for seats in room[3:]) > 3
     same_state(one, other)
 
 

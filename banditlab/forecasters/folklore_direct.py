@@ -131,7 +131,7 @@ class FolkloreDirect(Forecaster):
             one_of('solver with linear_term = "after"', self.solver, ("newton",))
         self.accuracy = self._accuracy(accuracy)
         self._largest = 0.5 * R**2 / lam
-        self._steps = descent_steps(self._largest, self.accuracy)
+        self._steps = descent_steps(self._largest, self.accuracy) if self.solver == "gradient" else 0
         refuse_primal(
             f"{self.id}: its inverse takes", 8.0 * (K * d) ** 2, problem, "give fewer features, or take folklore"
         )

@@ -12,6 +12,7 @@ from banditlab.boosting.compiled_rounds import loops, parts
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import STEPS, AdaBoostOLM
 from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.trees.hoeffding_kernels import SCRATCH
 from banditlab.boosting.weak.weak_learner import ProbableLearner
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.jit import njit
@@ -179,6 +180,46 @@ def test_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     assert min(len(tree.state.nodes) for tree in one.learners) > 64
     assert min(len(tree.state.seen) for tree in one.learners) > 4
     same_state(one, other)
+
+
+def test_the_table_of_groups_of_trees():
+    booster = build("adaova", n_learners=4)
+    forest = booster._forest()
+    assert forest.trees.shape == (12, 7)
+    assert forest.draws.shape == (5, 2)
+    assert forest.scratch.shape == (SCRATCH, 2)
+    assert forest.both.shape == (2,)
+    tree = booster.learners[3].members[2]
+    assert forest.widths.tolist() == [array.shape[1] for array in tree.state[:3]]
+    assert forest.trees[11].tolist() == [*[array.ctypes.data for array in tree.state], 64, 4]
+    assert booster._forest() is forest
+
+
+def test_groups_of_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
+    """So a pass goes on at a tree within a learner's group."""
+    X, y = stream(400, whole=False)
+    y = np.where(X[:, 4] > 0.5, (y + 1) % K, y)
+    settings = {"weight_scale": 80.0, "grace_period": 100, "tie_threshold": 0.9, "n_learners": 3}
+    one, other = build("adaova", **settings), way(build("adaova", **settings))
+    play(one, X, y)
+    play(other, X, y)
+    room = [len(tree.state.seen) for learner in one.learners for tree in learner.members]
+    assert sum(seats > 4 for seats in room[3:]) > 3
+    same_state(one, other)
+
+
+def test_a_single_tree_is_a_booster_too(way):
+    X, y = stream(60)
+    one, other = build(n_learners=1, weight_scale="random"), way(build(n_learners=1, weight_scale="random"))
+    trace, taken = play(build(n_learners=1, weight_scale="random"), X, y), []
+    for x, label in zip(X, y):
+        left, right = one.act(x), other.act(x)
+        taken.append(left.action)
+        np.testing.assert_array_equal(left.payload, right.payload)
+        one.learn(x, left, int(label))
+        other.learn(x, right, int(label))
+    assert trace.action.tolist() == taken
+    assert len(set(taken)) == K
 
 
 @pytest.mark.parametrize(

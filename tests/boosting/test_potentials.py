@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from banditlab.boosting import potentials
-from banditlab.boosting.potentials import ExactPotentials, SampledPotentials
+from banditlab.boosting.potentials import ExactPotentials, SampledPotentials, count_kernel
 from banditlab.bounds.boosting_mbbm import mbbm_error_rate, mbbm_weight
 from banditlab.errors import UsageError
 
@@ -114,6 +114,34 @@ def test_no_votes_to_come_is_the_loss_itself():
         for votes in itertools.product(range(3), repeat=4):
             s = np.array(votes)
             assert [phi(0, s, r) for r in range(4)] == [float(lost(votes, r)) for r in range(4)]
+
+
+def test_a_sample_of_no_votes_to_come_has_the_costs_themselves():
+    exact, sampled = ExactPotentials(5, 3, 0.2), SampledPotentials(5, 3, 0.2, 4)
+    for votes in itertools.product(range(3), repeat=3):
+        for label in range(3):
+            s = np.array(votes)
+            loss = [float(lost(plus(s, l), label)) for l in range(3)]
+            expected = np.array(loss) - loss[label]
+            np.testing.assert_array_equal(sampled.costs(0, s, label), expected)
+            np.testing.assert_allclose(exact.costs(0, s, label), expected, atol=1e-15)
+
+
+def test_votes_to_come_are_counted_by_their_uniforms():
+    """The favoured class has [0, 1/2), the others a quarter each; the votes of m to come are the first m."""
+    top, counts = 1.0 - 2.0**-53, np.full((3, 4, 3), 7)
+    uniforms = np.array([[0.0, 0.49], [0.5, 0.5], [0.74, 0.75], [top, 0.76]])
+    count_kernel(uniforms, 0.5, counts)
+    assert counts[0].tolist() == [[0, 0, 0]] * 4
+    assert counts[1].tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert counts[2].tolist() == [[2, 0, 0], [0, 2, 0], [0, 1, 1], [0, 0, 2]]
+
+
+def test_nothing_drawn_yet_is_seed_0():
+    fresh, seeded, votes = SampledPotentials(20, 3, 0.1, 30), SampledPotentials(20, 3, 0.1, 30), np.array([2, 1, 1])
+    seeded.redraw(5)
+    seeded.redraw(0)
+    np.testing.assert_array_equal(fresh.costs(9, votes, 0), seeded.costs(9, votes, 0))
 
 
 def test_memory_changes_no_number_and_is_bounded(monkeypatch):

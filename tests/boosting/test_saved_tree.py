@@ -55,6 +55,11 @@ def test_trees_at_their_limits_are_trees() -> None:
     short = whole()
     short |= {"nodes": short["nodes"][:5], "values": short["values"][:5], "seen": short["seen"][:3]}
     require_tree(short, MADE, STARTS, 3)
+    first = whole()  # the first seat is the first that is free
+    first["nodes"][1, 2], first["seen"][0, 0], first["seen"][1, 0], first["sizes"][2] = 2, 1.0, -1.0, 0
+    require_tree(first, MADE, STARTS, 3)
+    least = {name: array.copy() for name, array in MADE._asdict().items()}
+    require_tree(least | {name: least[name][:1] for name in ("nodes", "values", "seen")}, MADE, STARTS, 3)
     require_tree({name: array.copy() for name, array in MADE._asdict().items()}, MADE, STARTS, 3)
     require_tree(chain(DEEPEST), MADE, STARTS, 3)
     with pytest.raises(UsageError, match=r"^a saved tree: it is deeper than 4000 splits$"):
@@ -80,9 +85,14 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"nodes": {(2, 3): 1, (0, 3): 3}}, "its nodes are no tree"),  # a parent below its child
         ({"nodes": {(2, 3): 5}}, "its nodes are no tree"),
         ({"nodes": {(2, 3): -1}}, "its nodes are no tree"),  # a node without parent
+        ({"nodes": {(0, 4): 3, (2, 3): 2}}, "its nodes are no tree"),  # its own parent
+        ({"nodes": {(2, 4): 0}}, "its nodes are no tree"),  # the root is nobody's child
+        ({"nodes": {(0, 3): 0}}, "its nodes are no tree"),
+        ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are no tree"),
         ({"nodes": {(1, 2): 3}}, "a leaf has a seat that there is not"),
         ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a seat that there is not"),
         ({"nodes": {(0, 2): 1}}, "a split has a seat"),
+        ({"nodes": {(0, 2): 0}}, "a split has a seat"),
         ({"nodes": {(3, 2): 0}}, "two leaves have one seat"),
         ({"sizes": {2: 0}}, "its free seats are no chain"),  # it is taken
         ({"sizes": {2: 2}}, "its free seats are no chain"),  # seat 1 is forgotten

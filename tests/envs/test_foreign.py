@@ -542,12 +542,12 @@ def test_what_reset_answers_and_how_many_actions_there_are() -> None:
         gymnasium.register(name, entry_point=cls)
     try:
         for cls in (_Pair, _Triple):
-            with pytest.raises(EnvironmentContractError, match="got [23] values"):
+            with pytest.raises(EnvironmentContractError, match=r"got [23] values"):
                 GymnasiumEnv(name=names[cls]).reset(seed=0)
         raising = GymnasiumEnv(name=names[_Raising])
-        with pytest.raises(ValueError, match="^out of memory$"):  # its own error, not ours
+        with pytest.raises(ValueError, match=r"^out of memory$"):  # its own error, not ours
             raising.reset(seed=0)
-        with pytest.raises(ValueError, match="^out of paper$"):
+        with pytest.raises(ValueError, match=r"^out of paper$"):
             raising._inside_step(0)
         with pytest.raises(UsageError, match="there is one action only; a bandit needs a choice of at least 2"):
             GymnasiumEnv(name=names[_One])

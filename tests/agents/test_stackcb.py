@@ -573,3 +573,11 @@ def test_least_bytes_by_hand(K, settings, least):
     What a setting that is none comes to is said by the constructor.
     """
     assert StackCB.least_bytes(Problem(120, K, 1.0), settings) == least
+
+
+def test_the_scale_of_one_context_is_that_of_none():
+    scale = unseen(2, 4)
+    measure(scale, np.array([[3.0, -1.0]] * 4), 2, 1)
+    assert scale.whole.tolist() == [1.0, 1.0, 1.0]
+    assert not scale.per_sd.any()
+    assert scale.mean.tolist() == [3.0, -1.0]

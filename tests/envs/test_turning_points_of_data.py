@@ -89,7 +89,10 @@ def test_defaults_of_recipes_and_surveys() -> None:
 def test_the_least_that_synthetic_environments_take() -> None:
     assert envs.Adversary(n_features=1, n_classes=2, n_cells=1).problem.n_features == 1
     assert envs.Logistic(n_features=1, n_classes=2).problem.n_classes == 2
-    assert envs.Sparse(n_features=2, n_classes=2, nonzeros=1).nonzeros == 1
+    env = envs.Sparse(n_features=2, n_classes=2, nonzeros=1)
+    env.reset(seed=0)
+    X, _ = next(env.blocks(8, 8))
+    np.testing.assert_allclose(X.toarray().sum(axis=1), 1.0, rtol=1e-11)
     assert envs.Sparse(n_features=40, n_classes=4, nonzeros=10).n_features == 40
     assert envs.LowerBound(n=2).norm_bound == math.log(2.0)
     # sqrt(1/4)/2 = 1/4: the class +1 never comes; and at epsilon = 1, n = 3 it would come with probability 1.37

@@ -23,6 +23,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from banditlab import Policy, Problem, make_agent
+from banditlab.agents.banditron import Banditron
+from banditlab.agents.uniform import Uniform
 from banditlab.errors import LogError, PlayerError, UsageError
 from banditlab.players import saved
 from banditlab.players.inputs import TOLERANCE
@@ -281,6 +283,21 @@ def test_classes_are_named_as_they_are_and_in_their_kind() -> None:
     for odd in (1, 1.0):
         with pytest.raises(UsageError, match="no class is called"):
             truths.place(odd)
+
+
+def test_a_foreign_agent_s_choice_is_overruled_where_it_keeps_no_numbers_of_it() -> None:
+    class Foreign(Banditron):
+        """Written elsewhere: what its payload is nobody knows."""
+
+    class Plain(Uniform):
+        """Written elsewhere, without a payload."""
+
+    generator = np.random.default_rng(0)
+    kept = Core(Foreign(Problem(2, 3, 1.0), generator, gamma=0.1), ["a", "b", "c"], generator)
+    with pytest.raises(UsageError, match="allowed: banditron keeps numbers of the class it chose"):
+        kept.mask(["a"])
+    free = Core(Plain(Problem(2, 3, 1.0), generator), ["a", "b", "c"], generator)
+    assert free.choose(np.zeros(2), free.mask(["b"])).action == 1
 
 
 def test_warming_teaches_nothing_in_one_feature_either() -> None:

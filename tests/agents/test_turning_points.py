@@ -514,3 +514,11 @@ def test_classes_of_a_memory_and_a_rate_at_their_limits():
     for rate, taken in ((1.0, True), (0.5, True), (0.0, True), (-0.5, False), (1.5, False)):
         reduction.rate = rate
         assert (taken_over(reduction) == "") == taken
+
+
+@pytest.mark.parametrize("cls", [FastCB, SquareCB])
+def test_what_two_docstrings_share_stands_in_both(cls):
+    for word in ("update", "cost", "parameters", "references"):
+        assert "{" + word + "}" not in cls.__doc__
+    for line in ("Update: only the played class learns", "Cost:", "sharpness", "Adaptive subgradient methods"):
+        assert line in cls.__doc__

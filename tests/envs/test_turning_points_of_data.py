@@ -236,6 +236,17 @@ def test_text_that_differs_in_each_of_three_rows_is_an_identifier_and_of_two_is_
     check_nominal(pd.Series(["u", "v", "w"], name="c"), 3, 3, 100, "t", asked=True)
 
 
+@pytest.mark.parametrize("rows", [3, 8])
+def test_dates_as_text_are_told_from_identifiers_and_from_many_categories(rows: int) -> None:
+    """Different in every row, or more of them than categories may be."""
+    text = pd.Series([f"2024-01-{1 + i // (rows // 3):02}" for i in range(rows)], name="c")
+    with pytest.raises(FaultError, match="s holds dates as text") as fault:
+        check_nominal(text, text.nunique(), rows, 3, "s")
+    assert fault.value.options == ("--role", "c=time")
+    few = pd.Series(["2024-01-01", "2024-01-02"] * 3, name="c")
+    check_nominal(few, 2, 6, 3, "s")
+
+
 @pytest.mark.parametrize(
     ("values", "dates"),
     [
@@ -511,6 +522,17 @@ def test_slips_in_a_column_of_decimal_commas_are_spelt_as_the_numbers_are(number
     words = ["x,y"] * 2 if len(numbers_) == 2 else ["x,y"]
     data = "k;c\n" + "".join(f"{value};1\n" for value in [*numbers_, *words])
     assert files.read_csv("t", data.encode(), ";", ",", [])["k"].iloc[-1] == kept
+
+
+def test_decimal_commas_are_a_fault_that_may_be_collected() -> None:
+    data, faults = b"k;c\n1,5;1\n2;2\n", []
+    found = files.read_csv("t", data, ";", ".", [], faults=faults)
+    assert found["k"].tolist() == [1.5, 2.0]
+    [fault] = faults
+    assert fault.options == ("--decimal", ",")
+    with pytest.raises(FaultError, match="column 'k' holds numbers with a decimal comma"):
+        files.read_csv("t", data, ";", ".", [])
+    assert files.read_csv("t", data, ";", ",", [])["k"].tolist() == [1.5, 2.0]
 
 
 class Large:

@@ -558,6 +558,9 @@ def test_what_reset_answers_and_how_many_actions_there_are() -> None:
 
 
 def test_who_made_an_environment_is_a_version_or_its_source(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = foreign.packages_distributions()  # a look at every installed package: once will do
+    monkeypatch.setattr(foreign, "packages_distributions", lambda: packages)
+
     def made_by(name: str) -> str:
         return str(GymnasiumEnv.identity({"name": name})["made_by"])
 

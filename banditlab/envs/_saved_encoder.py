@@ -23,7 +23,7 @@ Exponent = Annotated[int, Field(ge=-1074, le=1024)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class _SavedStep(_Part):

@@ -65,7 +65,7 @@ class LowerBound(StreamEnv):
         """The contexts of class 0 and of class 1."""
         self.p_positive = root / (2 * B) + self.chi * self.epsilon / B
         """Probability of class 0, the label +1."""
-        if not (0.0 <= self.p_positive <= 1.0 and all(0.0 <= x <= 1.0 for x in self.points)):
+        if not 0.0 <= self.p_positive <= 1.0:  # B >= ln 2: where it is a probability the points lie in [0, 1], too
             raise UsageError(
                 f"epsilon = {self.epsilon:g} is too large for n = {self.n}: probability {self.p_positive:g} and "
                 f"contexts {self.points[0]:g}, {self.points[1]:g} must all lie in [0, 1]"

@@ -13,8 +13,19 @@ from scipy.special import expit
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, learn_stack, reset, stack
-from banditlab.agents.stacked.stackcb import CHANGES, EPOCH, FLOOR, LINEAR, ROUNDS, THRESHOLD, WEAKER, StackCB
-from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, measure, see_views, unseen
+from banditlab.agents.stacked.stackcb import (
+    CHANGES,
+    EPOCH,
+    FLOOR,
+    LINEAR,
+    PLACE,
+    ROUNDS,
+    SINCE,
+    THRESHOLD,
+    WEAKER,
+    StackCB,
+)
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, frequencies, measure, see_views, unseen
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -466,3 +477,107 @@ def test_the_median_of_an_even_and_an_odd_number_of_pairs():
         V = np.clip((X - X.mean(axis=0)) / X.std(axis=0), -3, 3)
         median = np.median(np.linalg.norm(V[n - half :] - V[n - 2 * half : n - half], axis=1))
         assert scale.whole[1] == pytest.approx(1 / median)
+
+
+def test_views_of_contexts_far_outside_are_cut():
+    """Three deviations on either side; one range below the least, two above it."""
+    scale = unseen(1, 4)
+    measure(scale, np.array([[1.0], [3.0], [2.0], [2.0]]), 0, 4)
+    for x, cut in ((1e3, [3.0, 0.5, 2.0, 0.5]), (-1e3, [-3.0, 0.5, -1.0, 0.5])):
+        views = np.full(4, np.nan)
+        see_views(scale, np.zeros((0, 2, 1, 8)), np.zeros(0, bool), as_contexts(np.array([x])), views)
+        assert views.tolist() == cut
+
+
+@pytest.mark.parametrize(("d", "half"), [(1, 1), (2, 1), (3, 2), (5, 2), (7, 4)])
+def test_half_the_columns_are_one_at_least(d, half):
+    """To the nearest whole number, of two the even one."""
+    W = frequencies(np.random.default_rng(0), d, 8, 32)
+    read = [(abs(block).sum(axis=(0, 2)) > 0).sum() for block in W]
+    assert read == [d, d, d, d, half, half, half, half]
+
+
+def test_where_in_the_memory_a_run_begins_does_not_matter(stream):
+    """Its last three places, then on from the first."""
+    X, y = stream(3, 4, 40)
+    one, other = (make(3, 4, blocks=2, features=32) for _ in range(2))
+    other.state.counts[PLACE] = len(other.state.memory.X) - 3
+    traces = [Trace.empty(40), Trace.empty(40)]
+    for agent, trace in zip((one, other), traces, strict=True):
+        agent.play_block(X, y, trace)
+    assert np.array_equal(traces[0].p_true, traces[1].p_true)
+    assert np.array_equal(one.state.stack.theta, other.state.stack.theta)
+    assert (one.state.counts[PLACE], other.state.counts[PLACE]) == (40, 37)
+
+
+def test_the_last_scale_by_the_clock_is_that_of_512_rounds():
+    rng = np.random.default_rng(0)
+    X, y = as_contexts(rng.uniform(-1, 1, (1030, 1))), rng.integers(0, 2, 1030)
+    agent = make(2, 1, blocks=0, changes=False)
+    for start, stop, scales in ((0, 511, 8), (511, 512, 9), (512, 1030, 9)):
+        agent.play_block(X[start:stop], y[start:stop], Trace.empty(stop - start))
+        assert agent.state.counts[EPOCH] == scales
+
+
+@pytest.mark.parametrize(("since", "kept"), [(1998, 1999), (1999, 2000), (2500, 2000)])
+def test_of_the_rounds_before_an_alarm_2000_are_kept_at_most(since, kept):
+    agent = make(2, 1, blocks=0)
+    agent.state.counts[[ROUNDS, SINCE, PLACE]] = 3000, since, 952
+    agent.state.G[0] = 20.0
+    x = as_contexts(np.full(1, 0.5))
+    agent.learn(x, agent.act(x), True)
+    assert agent.state.counts[[ROUNDS, SINCE, PLACE, CHANGES]].tolist() == [kept, 0, 953, 1]
+    assert agent.state.G[0] == 0.0
+
+
+def test_the_alarm_is_beyond_14_and_not_at_it():
+    """A miss that was certain leaves the sum as it is."""
+    for sum_, changes in ((14.0, 0), (np.nextafter(14.0, 15.0), 1)):
+        agent, x = make(3, 1, blocks=0), as_contexts(np.full(1, 0.5))
+        for theta in (agent.state.stack.theta, agent.state.stack.thetas):
+            theta[...] = 0.0
+            theta[..., -1] = -1000.0  # the class played is right with probability 0
+        agent.state.G[0] = sum_
+        agent.learn(x, agent.act(x), False)
+        assert agent.state.counts[CHANGES] == changes
+
+
+def test_a_certain_forecast_that_is_wrong_costs_a_stack_ln_10000():
+    made = stack(3, PRIORS)
+    made.thetas[:, -1] = -1000.0
+    learn_stack(made, np.zeros(3), 1.0)
+    np.testing.assert_allclose(made.loss, math.log(1e4), rtol=1e-12)
+
+
+def test_the_numbers_behind_the_words_of_two_classes_and_of_three():
+    """Virtual weight, curvature, sharpness of the schedule, growth, alarm."""
+    assert make(2, 4).state.settings.tolist() == [2.0, 0.25, 1e9, 0.0, 14.0]
+    assert make(3, 4).state.settings.tolist() == [2.0, 0.25, 400.0, 0.25, 14.0]
+    assert make(3, 4, features=16).features == 16
+
+
+@pytest.mark.parametrize(
+    ("K", "settings", "least"),
+    [
+        (2, {}, 4.0 * (2 * 120**2 + 4 * 144**2) + 8.0 * 2048 * 120),
+        (2, {"complement": False}, 8.0 * (2 * 120**2 + 4 * 96**2) + 8.0 * 2048 * 120),
+        (3, {"blocks": 3, "features": 32}, 12.0 * (2 * 120**2 + 1.5 * 32**2) + 8.0 * 2048 * 120),
+        (3, {"blocks": "many"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
+        (3, {"features": "many"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
+        (3, {"blocks": -2}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
+    ],
+)
+def test_least_bytes_by_hand(K, settings, least):
+    """Half of each expert's matrix in single precision, one model of 144 features where two classes share it; the memory.
+
+    What a setting that is none comes to is said by the constructor.
+    """
+    assert StackCB.least_bytes(Problem(120, K, 1.0), settings) == least
+
+
+def test_the_scale_of_one_context_is_that_of_none():
+    scale = unseen(2, 4)
+    measure(scale, np.array([[3.0, -1.0]] * 4), 2, 1)
+    assert scale.whole.tolist() == [1.0, 1.0, 1.0]
+    assert not scale.per_sd.any()
+    assert scale.mean.tolist() == [3.0, -1.0]

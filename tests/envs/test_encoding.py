@@ -297,6 +297,69 @@ def test_crafted_bytes_are_one_error(path, value, message):
     assert len(str(caught.value)) < 400
 
 
+RECIPES = {
+    "standard": {"missing": "mean", "scaling": "standard"},
+    "none": {"missing": "indicator", "scaling": "none"},
+    "as given": {"missing": "zero", "scaling": "none", "normalize": False},
+    "rowwise": {"missing": "mean", "scaling": "rowwise"},
+    "bare": {"missing": "mean", "scaling": "maxabs", "intercept": False},
+}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "path", "value", "message"),
+    [
+        *[("standard", ["columns", 1, name], value, "'plan' is nominal and has numbers")
+          for name, value in (("shift", 1), ("fill", 1.0), ("center", 1.0), ("scale", 2.0), ("scale", 0.5))],
+        ("standard", ["columns", 0, "categories"], ["a"], "categories of column 'age'"),
+        ("standard", ["columns", 1, "categories"], [], "categories of column 'plan'"),
+        ("standard", ["columns", 0, "shares"], [0.5], "shares of column 'age'"),
+        ("none", ["columns", 1, "shares"], [0.5, 0.25, 0.25], "shares of column 'plan'"),
+        ("none", ["columns", 0, "constant"], True, "'age' is constant without a scaling"),
+        ("rowwise", ["columns", 0, "constant"], True, "'age' is constant without a scaling"),
+        *[(name, ["norm", "rowwise"], name != "rowwise", "norm and recipe differ") for name in RECIPES],
+        *[(name, ["norm", "normalize"], name == "as given", "norm and recipe differ") for name in RECIPES],
+        *[(name, ["norm", "intercept"], name == "bare", "norm and recipe differ") for name in RECIPES],
+        ("none", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
+        ("rowwise", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
+        ("bare", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
+        ("none", ["norm", "radius"], 2.0, "rows are divided by their norm"),
+        ("rowwise", ["norm", "radius"], 2.0, "rows are divided by their norm"),
+        ("as given", ["norm", "radius"], 1.0, "norm.radius is not the largest norm"),
+        ("as given", ["norm", "exponent"], 1, "norm.radius is not the largest norm"),
+        ("none", ["norm", "divisor"], 1.0, "norm.divisor is not the largest norm"),
+        ("none", ["norm", "reach"], 1.0, "norm.divisor is not the largest norm"),
+        ("standard", ["norm", "reach"], 1.0, "norm.divisor is not the largest norm"),
+        ("bare", ["norm", "divisor"], 1.0, "norm.divisor is not the largest norm"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_the_rest_of_a_saved_encoder(recipe, path, value, message):
+    data = Encoder.fit(table(), **RECIPES[recipe]).to_bytes()
+    Encoder.from_bytes(data)
+    plain = at = json.loads(data)
+    for key in path[:-1]:
+        at = at[key]
+    assert at[path[-1]] != value
+    at[path[-1]] = value
+    with pytest.raises(UsageError) as refusal:
+        Encoder.from_bytes(json.dumps(plain).encode())
+    assert message in str(refusal.value)
+
+
+def test_how_many_features_a_saved_encoder_may_have_and_how_long_a_place_is_told(monkeypatch):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "n": ["u", "v"]})
+    data = Encoder.fit(frame).to_bytes()
+    monkeypatch.setenv("BANDITLAB_MAX_FEATURES", "4")  # a number, two categories, and one more a column
+    assert Encoder.from_bytes(data).d == 4
+    monkeypatch.setenv("BANDITLAB_MAX_FEATURES", "3")
+    with pytest.raises(UsageError, match="the number of features"):
+        Encoder.from_bytes(data)
+    monkeypatch.delenv("BANDITLAB_MAX_FEATURES")
+    with pytest.raises(UsageError) as refusal:
+        Encoder.from_bytes(json.dumps(json.loads(data) | {"x" * 100: 1}).encode())
+    assert "(" + "x" * 80 + ": " in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     "data",
     [

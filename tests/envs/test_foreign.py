@@ -14,7 +14,7 @@ from gymnasium import spaces
 from banditlab import Sweep, load, make_agent, make_spec, play
 from banditlab.checks import check_gymnasium, run_checks
 from banditlab.cli.checking import print_checks
-from banditlab.envs import GymnasiumEnv
+from banditlab.envs import GymnasiumEnv, foreign
 from banditlab.errors import EnvironmentContractError, IncompatibleError, UsageError
 
 HERE = __name__
@@ -375,3 +375,208 @@ def test_what_is_no_environment_of_gymnasium_is_told_what_one_answers(cls: Any, 
     finally:
         del gymnasium.registry[name]
     assert failed.reason.endswith(message)
+
+
+# ------------------------------------------------------------------------------------------------- edges of the translation
+
+
+def box(low: Any, high: Any, shape: tuple[int, ...] = (1,)) -> Any:
+    return spaces.Box(low, high, shape, np.float64)
+
+
+@pytest.mark.parametrize(
+    ("space", "scale"),
+    [
+        (box(-4.0, 2.0), 4.0),
+        (box(-0.5, 0.25), 0.5),
+        (box(0.0, 0.0), 1.0),
+        (box(-0.9e30, 0.0), 0.9e30),
+        (box(-1e30, 0.0), math.inf),
+        (box(0.0, 1.5e30), math.inf),
+    ],
+)
+def test_what_observations_are_divided_by(space: Any, scale: float) -> None:
+    assert foreign._scale(space).tolist() == [scale]
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "shown"),
+    [
+        (box(-2.0, 2.0), 1.0, 0.5),
+        (box(-2.0, 2.0), 2.0 * (1.0 + 0.5e-6), 1.0),  # outside by rounding
+        (box(-2.0, 2.0), -2.0 * (1.0 + 0.5e-6), -1.0),
+        (box(-2.0, 2.0), 2.0 * (1.0 + 1.5e-6), None),
+        (box(-np.inf, np.inf), 3.0, 0.75),
+        (box(-np.inf, np.inf), -1.0, -0.5),
+        (box(-2.0, 2.0), math.nan, "not finite"),
+    ],
+)
+def test_observations_at_the_edges_of_their_space(space: Any, observation: float, shown: Any) -> None:
+    env = signs(options={"space": space})
+    assert env.problem.radius == 1.0
+    x = np.array([observation])
+    if isinstance(shown, float):
+        np.testing.assert_allclose(env._shown(x), [shown / math.sqrt(2.0), 1.0 / math.sqrt(2.0)], rtol=1e-15)
+        return
+    with pytest.raises(EnvironmentContractError, match=shown or "lies outside its observation space"):
+        env._shown(x)
+
+
+def test_one_of_several_and_the_constant_have_norm_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = signs(options={"space": spaces.Discrete(4)})
+    np.testing.assert_allclose(env._shown(2), np.array([0.0, 0.0, 1.0, 0.0, 1.0]) / math.sqrt(2.0))
+    pair = signs(options={"space": spaces.MultiDiscrete([2, 3])})
+    np.testing.assert_allclose(np.linalg.norm(pair._shown(np.array([1, 2]))), 1.0)
+
+
+def test_an_episode_from_its_first_round_to_its_last() -> None:
+    env = signs(horizon=2, label_key="answer")
+    with pytest.raises(UsageError, match="there is no episode yet, call reset first"):
+        env.step(0)
+    env.reset(seed=1)
+    for action in (-1, 3):
+        with pytest.raises(UsageError, match=r"action must lie in 0 \.\.\. 2"):
+            env.step(action)
+    x, _, *ends = env.step(0)
+    assert (ends, bool(x.any())) == ([False, False, {}], True)
+    assert env.label() in (0, 1, 2)
+    x, bit, *ends = env.step(2)
+    assert (ends, bool(x.any())) == ([True, False, {}], False)
+    assert bit == float(env.label() == 2)
+    assert len(env.labels()) == 2
+    with pytest.raises(UsageError, match="the episode has ended, call reset first"):
+        env.step(0)
+    env.reset(seed=1)
+    with pytest.raises(UsageError, match="no round of this episode is finished"):
+        env.label()
+    assert signs(horizon=1).problem.horizon == 1
+
+
+def test_what_is_inside_is_seeded_from_the_streams_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that NumPy draws: an episode of a seed stays what it is. Inside, episodes end of themselves or are cut."""
+    env, seeds = signs(), []
+    reset = env.inside.reset
+    monkeypatch.setattr(env.inside, "reset", lambda *, seed: seeds.append(seed) or reset(seed=seed))
+    env.reset(seed=3)
+    entropy = int(np.random.default_rng(3).integers(2**63))
+    contexts, _, noise = (np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(i,))) for i in range(3))
+    drawn = np.random.MT19937(int(noise.integers(2**32)))
+    assert np.array_equal(env._draws._numpy.state["state"]["key"], drawn.state["state"]["key"])
+    for _ in range(50):
+        env.step(0)
+    assert seeds == [int(contexts.integers(2**31)) for _ in range(3)]  # the answer after the 20th step ends an episode
+    gymnasium.register("tests/Cut-v0", entry_point=Signs, max_episode_steps=5)
+    try:
+        cut, count = signs(name="tests/Cut-v0"), []
+        inside = cut.inside.reset
+        monkeypatch.setattr(cut.inside, "reset", lambda *, seed: count.append(seed) or inside(seed=seed))
+        cut.reset(seed=3)
+        for _ in range(12):
+            cut.step(0)
+        assert len(count) == 3
+        count.clear()
+        cut.peek(12, seed=3)
+        assert len(count) == 3
+    finally:
+        del gymnasium.registry["tests/Cut-v0"]
+
+
+def test_a_peek_tells_answers_from_zero_on() -> None:
+    env = signs(options={"start": 5})
+    found = env.peek(40, seed=2)
+    assert {numbers["answer"] for _, _, numbers in found} == {0.0, 1.0, 2.0}
+    assert {reward for _, reward, _ in found} == {0.0, 1.0}
+    assert all((reward == 1.0) == (action == numbers["answer"]) for action, reward, numbers in found)
+
+
+def test_a_reward_at_the_number_is_not_above_it() -> None:
+    plain, halves = signs(), signs(options={"reward": (0.5, 0.75)}, right_above=0.5)
+    for env in (plain, halves):
+        env.reset(seed=4)
+    bits = [(plain.step(t % 3)[1], halves.step(t % 3)[1]) for t in range(40)]
+    assert all(one == other for one, other in bits)
+    assert {one for one, _ in bits} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(("answer", "right"), [(5, True), (7, False), (4, None), (8, None), (5.5, None), ("5", None)])
+def test_labels_are_whole_numbers_among_the_actions(answer: Any, right: bool | None) -> None:
+    env = signs(options={"start": 5}, label_key="answer")
+    env.reset(seed=1)
+    env._labels = np.zeros(300, np.int64)
+    if right is None:
+        with pytest.raises(EnvironmentContractError, match="which is none of the 3 actions"):
+            env._right(0, 0.0, {"answer": answer})
+    else:
+        assert env._right(0, 0.0, {"answer": answer}) is right
+
+
+class _Pair(_Largest):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return super().reset(seed=seed)[0], None
+
+
+class _Triple(_Largest):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return (*super().reset(seed=seed), {})
+
+
+class _Raising(_Largest):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        raise ValueError("out of memory")
+
+    def step(self, action: Any) -> Any:
+        raise ValueError("out of paper")
+
+
+class _One(_Largest):
+    action_space = spaces.Discrete(1)
+
+
+class _Two(_Largest):
+    action_space = spaces.Discrete(2)
+
+
+def test_what_reset_answers_and_how_many_actions_there_are() -> None:
+    names = {cls: f"tests/{cls.__name__[1:]}-v0" for cls in (_Pair, _Triple, _Raising, _One, _Two)}
+    for cls, name in names.items():
+        gymnasium.register(name, entry_point=cls)
+    try:
+        for cls in (_Pair, _Triple):
+            with pytest.raises(EnvironmentContractError, match=r"got [23] values"):
+                GymnasiumEnv(name=names[cls]).reset(seed=0)
+        raising = GymnasiumEnv(name=names[_Raising])
+        with pytest.raises(ValueError, match=r"^out of memory$"):  # its own error, not ours
+            raising.reset(seed=0)
+        with pytest.raises(ValueError, match=r"^out of paper$"):
+            raising._inside_step(0)
+        with pytest.raises(UsageError, match="there is one action only; a bandit needs a choice of at least 2"):
+            GymnasiumEnv(name=names[_One])
+        assert GymnasiumEnv(name=names[_Two]).problem.n_classes == 2
+    finally:
+        for name in names.values():
+            del gymnasium.registry[name]
+
+
+def test_who_made_an_environment_is_a_version_or_its_source(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = foreign.packages_distributions()  # a look at every installed package: once will do
+    monkeypatch.setattr(foreign, "packages_distributions", lambda: packages)
+
+    def made_by(name: str) -> str:
+        return str(GymnasiumEnv.identity({"name": name})["made_by"])
+
+    assert made_by("numpy.random:X-v0") == f"numpy {np.__version__}"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "a_single_module.py").write_text("x = 1\n")
+    (tmp_path / "beside.py").write_text("y = 1\n")
+    package = tmp_path / "a_whole_package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "inner" / "part.py").write_text("z = 1\n")
+    one, whole = made_by("a_single_module:X-v0"), made_by("a_whole_package:X-v0")
+    assert [len(told.rpartition(" ")[2]) for told in (one, whole)] == [16, 16]
+    (tmp_path / "beside.py").write_text("y = 2\n")
+    assert made_by("a_single_module:X-v0") == one
+    (tmp_path / "a_single_module.py").write_text("x = 2\n")
+    (package / "inner" / "part.py").write_text("z = 2\n")
+    assert made_by("a_single_module:X-v0") != one
+    assert made_by("a_whole_package:X-v0") != whole

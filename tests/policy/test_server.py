@@ -232,3 +232,96 @@ def test_curl_asks_and_sigterm_stops(policy_file: Path, tmp_path: Path) -> None:
     with Policy.open(policy_file, log) as policy:
         policy.feedback(choice["id"], True)
         assert policy._kept == 1
+
+
+# -------------------------------------------------------------------------------------------------------- edges and numbers
+
+
+def test_bodies_and_batches_up_to_their_limits(
+    policy_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BANDITLAB_MAX_BATCH", "3")
+    monkeypatch.setenv("BANDITLAB_MAX_BODY_BYTES", "400")
+    with Client(make_app(Policy.open(policy_file, tmp_path / "l.db"))) as client:
+        kind = {"Content-Type": "application/json; charset=utf-8"}
+        assert client.post("/decide", json={"rows": [ROW] * 3}).status_code == 200
+        assert client.post("/decide", json={"rows": [ROW] * 4}).status_code == 413
+        body = json.dumps({"row": ROW})
+        for length, status in ((400, 200), (401, 413)):
+            assert client.post("/decide", content=body.ljust(length), headers=kind).status_code == status
+        assert client.post("/decide", content=b"x" * 400, headers=kind).status_code == 400
+        assert client.post("/decide", content="[]", headers=kind).json() == {"error": "the body must be a JSON object"}
+        told = client.post("/feedback", json={"feedback": [{"id": "x", "correct": True, "more": 1}]})
+        assert (told.status_code, told.json()["error"]) == (400, 'an answer is an object with "id" and "correct"')
+
+
+def test_the_page_is_open_to_all_and_a_token_s_kind_is_written_in_any_way(policy: Policy) -> None:
+    with Client(make_app(policy, token=TOKEN)) as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/policy").status_code == 401
+        for kind in ("bearer", "BEARER"):
+            given = {"Authorization": f"{kind} {TOKEN} "}
+            assert client.get("/policy", headers=given).status_code == 200
+        assert client.get("/openapi.json", headers=given).json()["security"] == [{"token": []}]
+
+
+def test_seconds_and_requests_are_counted(client: Client) -> None:
+    client.post("/decide", json={"row": ROW})
+    client.get("/nothing")
+    numbers = dict(line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[0] != "#")
+    assert float(numbers['banditlab_requests_total{path="/decide",status="200"}']) == 1.0
+    for sum_ in ('banditlab_request_seconds_sum{path="/decide"}', "banditlab_commit_seconds_sum"):
+        assert 0.0 < float(numbers[sum_]) < 60.0
+    edges = [
+        line.split('le="')[1].split('"')[0] for line in numbers if line.startswith("banditlab_commit_seconds_bucket")
+    ]
+    assert [float(edge) for edge in edges] == [
+        *(0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, float("inf"))
+    ]
+
+
+def test_requests_to_other_paths_are_counted_as_one() -> None:
+    from banditlab.policy.metrics import Metrics
+
+    metrics = Metrics()
+    metrics.request("/policy", 200, 0.25)
+    metrics.request("/a", 200, 0.25)
+    metrics.request("/b", 200, 0.25)
+    text = metrics.text().decode()
+    assert 'banditlab_requests_total{path="/policy",status="200"} 1.0' in text
+    assert 'banditlab_requests_total{path="other",status="200"} 2.0' in text
+    assert 'banditlab_request_seconds_sum{path="other"} 0.5' in text
+
+
+def test_what_an_error_is_answered_with() -> None:
+    from banditlab.errors import LogError, UnknownDecisionError
+
+    for error, status, text in (
+        (UnknownDecisionError("it has its feedback already"), 409, "it has its feedback already"),
+        (UnknownDecisionError("no decision"), 404, "no decision"),
+        (UsageError("a  b\nc"), 400, "a b c"),
+        (LogError("full"), 503, "full"),
+        (RuntimeError("odd"), 500, "odd"),
+        (RuntimeError(), 500, "RuntimeError"),
+    ):
+        found = server.refusal(error)
+        assert (found.status, str(found)) == (status, text)
+    assert [host_of(h) for h in ("[2001:db8::1]:80", "[::1]", "Name:8080")] == ["2001:db8::1", "::1", "name"]
+
+
+@pytest.mark.parametrize(
+    ("token", "taken"), [("x" * 16, True), ("x" * 15, False), ("é" * 16, False), ("x" * 16 + "\n", False)]
+)
+def test_tokens_of_sixteen_printable_characters(policy_file: Path, token: str, taken: bool) -> None:
+    with pytest.raises(UsageError, match="--port" if taken else "16 printable characters"):
+        serve(Policy.load(policy_file), host="203.0.113.7", port=9, token=token)
+
+
+def test_the_limits_of_the_server_in_numbers() -> None:
+    import inspect
+
+    from banditlab.policy import punctual
+
+    assert (server.SLOWEST, punctual.HEAD, server.MOST_TOGETHER) == (30.0, 30.0, 512)
+    assert inspect.signature(serve).parameters["port"].default == 8080
+    assert inspect.signature(serve).parameters["host"].default == "127.0.0.1"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import banditlab.agents.peers
+from banditlab.agents.peers.adapter import BatchPeerAgent, internal_seed, one_hot
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.registry import classes_of, load_file, registry
@@ -141,3 +142,75 @@ def test_a_saved_number_at_its_limits(id_, name, largest):
     for beyond in (type(largest)(-1), largest * 1.01 if isinstance(largest, float) else largest + 1):
         with pytest.raises(UsageError, match=rf"^state\.{name} must "):
             agent.set_state(state | {name: beyond})
+
+
+def test_a_library_s_seed_is_the_child_s_first_number_below_2_31():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        child = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(0,))))
+        assert internal_seed(rng) == child.integers(0, 2**31 - 2, endpoint=True)
+        assert rng.bit_generator.seed_seq.n_children_spawned == 1
+    assert one_hot(1, 3).tolist() == [0.0, 1.0, 0.0]
+
+
+class Collecting(BatchPeerAgent):
+    """A library that keeps what it is handed."""
+
+    id = "collecting"
+
+    def __init__(self, problem, rng, *, batch=1):
+        super().__init__(problem, rng, batch=batch)
+        self.handed = []
+
+    def _distribution(self, x):
+        return one_hot(2, 3)
+
+    def _hand_over(self, contexts, actions, rewards):
+        self.handed.append((contexts.copy(), actions.tolist(), rewards.tolist()))
+
+
+def test_rounds_are_handed_over_when_a_batch_is_full():
+    agent = Collecting(PROBLEM, np.random.default_rng(0), batch=3)
+    X = np.arange(28.0).reshape(7, 4) / 200
+    for t, x in enumerate(X):
+        decision = agent.act(x)
+        assert (decision.action, decision.explored, np.size(decision.payload)) == (2, None, 0)
+        agent.learn(x, decision, t % 2 == 0)
+        assert len(agent.handed) == (t + 1) // 3
+    assert [actions for _, actions, _ in agent.handed] == [[2, 2, 2]] * 2
+    assert [rewards for *_, rewards in agent.handed] == [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    np.testing.assert_array_equal(np.vstack([contexts for contexts, *_ in agent.handed]), X[:6])
+    assert agent._get_waiting()["rounds"] == 1
+    assert Collecting(PROBLEM, np.random.default_rng(0), batch=1).batch == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("rounds", 0, True),
+        ("rounds", 2, True),
+        ("rounds", 3, False),
+        ("rounds", -1, False),
+        ("actions", [0, 2, 1], True),
+        ("actions", [0, 3, 1], False),
+        ("actions", [-1, 2, 1], False),
+    ],
+)
+def test_rounds_that_wait_at_their_limits(name, value, taken):
+    agent = Collecting(PROBLEM, np.random.default_rng(0), batch=3)
+    waiting = agent._get_waiting() | {name: value if name == "rounds" else np.array(value)}
+    if taken:
+        agent._set_waiting(waiting)
+        assert np.array_equal(agent._get_waiting()[name], value)
+        return
+    with pytest.raises(UsageError, match=rf"^state\.waiting\.{name} must lie in 0 \.\.\. 2"):
+        agent._set_waiting(waiting)
+
+
+@pytest.mark.parametrize("id_", sorted(ADAPTERS))
+def test_what_a_block_says_of_an_adapter(id_):
+    """Through blocks all the same; which coin a library tosses inside is known of one only."""
+    cls = registry().load("agents", id_)
+    assert cls.plays_blocks
+    assert cls.explores == (id_ == "river-logistic")
+    assert not cls.sparse

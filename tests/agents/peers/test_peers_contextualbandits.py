@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from banditlab.agents.peers.contextualbandits_adapter import SEEDS
 from banditlab.agents.peers.contextualbandits_lints import ContextualBanditsLinTS
 from banditlab.agents.peers.contextualbandits_linucb import ContextualBanditsLinUCB
 from banditlab.agents.peers.contextualbandits_sgd import ContextualBanditsSGD
+from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
 pytest.importorskip("contextualbandits", reason='contextualbandits is missing: pip install "banditlab[peers]"')
@@ -162,3 +164,37 @@ def test_draws_come_from_our_generator_alone(stream, play, cls):
 def test_learns(stream, play, cls, settings, least):
     X, y = stream(3, 8, 600, noise=0.0)
     assert play(make(cls, 3, 8, **settings), X, y).correct[-300:].mean() > least
+
+
+def test_seeds_and_probabilities_of_a_state_at_their_limits():
+    agent = make(ContextualBanditsSGD, 3, 4)
+    state = agent.get_state()
+    for name, taken, refused in (
+        ("seed", (0, 1, SEEDS[1] >> 1), (-1, 2**63)),
+        ("explore_prob", (0.0, 0.4, 1.0), (-0.1, 1.1, 1.9)),
+    ):
+        for value in taken:
+            agent.set_state(state | {name: value})
+            assert agent.get_state()[name] == value
+        for value in refused:
+            with pytest.raises(UsageError, match=rf"^state\.{name} must"):
+                agent.set_state(state | {name: value})
+    assert make(ContextualBanditsLinUCB, 3, 4).get_state()["explore_prob"] == 0.0
+
+
+def test_models_of_a_state_belong_to_classes(stream):
+    X, y = stream(3, 4, 60)
+    agent = make(ContextualBanditsLinUCB, 3, 4)
+    for x, label in zip(X, y):
+        decision = agent.act(x)
+        agent.learn(x, decision, decision.action == label)
+    state = agent.get_state()
+    assert set(state["fitted"]["models"]) == {"0", "1", "2"}  # every class: the largest set there may be
+    other = make(ContextualBanditsLinUCB, 3, 4)
+    other.set_state(state)
+    assert set(other.get_state()["fitted"]["models"]) == {"0", "1", "2"}
+    models = state["fitted"]["models"]
+    with pytest.raises(UsageError, match=r"^state\.fitted\.models must be of the classes 0 \.\.\. 2$"):
+        make(ContextualBanditsLinUCB, 3, 4).set_state(
+            state | {"fitted": state["fitted"] | {"models": models | {"3": models["0"]}}}
+        )

@@ -90,3 +90,21 @@ def test_ties_are_settled_by_a_generator_seeded_from_ours():
 def test_learns(stream, play, make, floor):
     X, y = stream(3, 8, 2000, noise=0.0)
     assert play(make(3, 8), X, y).correct[-1000:].mean() > floor
+
+
+def test_logistic_tosses_its_coin_below_gamma_and_not_at_it():
+    agent, x = logistic(3, 2, gamma=0.25), np.array([0.5, 0.5])
+    greedy = agent._decide(x, np.array([0.25, 0.99]))
+    assert (greedy.explored, greedy.action) == (False, 0)
+    explored = agent._decide(x, np.array([np.nextafter(0.25, 0.0), 0.99]))
+    assert (explored.explored, explored.action) == (True, 2)
+
+
+def test_a_model_that_learnt_nothing_is_saved_as_zeros():
+    agent = logistic(3, 2)
+    x = np.array([0.5, -0.5])
+    agent.learn(x, agent.act(x)._replace(action=1), True)
+    state = agent.get_state()
+    assert state["weights"][[0, 2]].tolist() == [[0.0, 0.0]] * 2
+    assert state["weights"][1, 0] == -state["weights"][1, 1] > 0.0
+    assert state["steps"].tolist() == [0, 1, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.peers.vw import EXACT, VW
+from banditlab.agents.peers.vw import EXACT, VW, _known
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
@@ -172,3 +172,73 @@ def test_bag_s_bootstrap_is_seeded_from_the_generator(stream, play):
 
     assert np.array_equal(p_true(1), p_true(1))
     assert not np.array_equal(p_true(1), p_true(2))
+
+
+@pytest.mark.parametrize(
+    ("K", "d", "settings", "bits"),
+    [
+        (4, 6, {}, 10),
+        (4, 63, {}, 10),  # (63 + 1) 8 2 = 2^10
+        (4, 64, {}, 11),
+        (5, 63, {}, 10),
+        (7, 127, {}, 11),
+        (8, 63, {}, 11),
+        (4, 63, {"exploration": "cover", "policies": 3}, 13),  # (63 + 1) 8 4 (3 + 1)
+        (4, 63, {"exploration": "cover", "policies": 4}, 14),
+        (4, 63, {"exploration": "bag", "policies": 1}, 12),
+        (4, 63, {"exploration": "squarecb"}, 10),
+    ],
+)
+def test_the_table_is_the_least_power_of_two_that_has_room_for_every_weight(K, d, settings, bits):
+    arguments = make(K, d, **settings).arguments()
+    assert arguments[arguments.index("--bit_precision") + 1] == str(bits)
+
+
+HEAD = b"\x07\x00\x00\x009.10.0\x00version\x00"[:17]
+OWN = HEAD + b"costsxxx" + (4).to_bytes(4, "little") + b" --cb_explore 3 -b 4\x00zzzz"
+"""A model file as vw writes it, in small: costs seen at the places 17 to 25, bits of the table behind them, 4 here."""
+
+
+def weight(place: int) -> bytes:
+    """One weight of a model file: its place and three numbers."""
+    return place.to_bytes(4, "little") + bytes(12)
+
+
+@pytest.mark.parametrize(
+    ("model", "taken"),
+    [
+        (OWN, True),
+        (OWN + weight(0) + weight(15), True),
+        (OWN + weight(16), False),  # 2^4 places
+        (OWN + weight(3) + b"1", False),
+        (OWN + weight(3)[:-1], False),
+        (OWN[:17] + b"COSTSYYY" + OWN[25:], True),
+        (OWN[:16] + b"X" + OWN[17:], False),
+        (OWN[:25] + b"\x05" + OWN[26:], False),
+        (OWN[:-5] + b"!" + OWN[-4:], False),
+        (OWN[:-1] + b"!", False),
+        (OWN[:-1], False),
+        (b"", False),
+    ],
+)
+def test_a_model_file_differs_from_our_own_in_costs_and_weights_only(model, taken):
+    if taken:
+        assert _known(OWN, model) == model
+        return
+    with pytest.raises(UsageError, match=r"^state\.model is no model file of vw at these settings$"):
+        _known(OWN, model)
+
+
+@pytest.mark.parametrize("own", [b"\x08" + OWN[1:], OWN[:28]])
+def test_a_version_whose_files_are_laid_out_otherwise_is_said_to_be_so(own):
+    with pytest.raises(
+        UsageError, match="this version of Vowpal Wabbit writes model files that banditlab cannot check"
+    ):
+        _known(own, OWN)
+
+
+@pytest.mark.parametrize("model", [b"bytes", np.zeros(3), np.zeros((3, 1), np.uint8), np.zeros(3, np.int8)])
+def test_a_model_that_is_no_row_of_bytes_is_refused(model):
+    agent = make(3, 5)
+    with pytest.raises(UsageError, match=r"^state\.model must be the bytes of a model file$"):
+        agent.set_state(agent.get_state() | {"model": model})

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import rich.console
 import typer
-from rich.cells import cell_len
 
 from banditlab.analysis.statistics import Interval
 from banditlab.checks import CheckResult
@@ -738,7 +737,8 @@ def test_results_are_read_a_tenth_of_the_time_at_most(monkeypatch: pytest.Monkey
     monkeypatch.setattr("banditlab.analysis.tables.load", load)
     monkeypatch.setattr("banditlab.analysis.live.ranking_so_far", lambda results, planned: "r")
     page = Page()
-    for took, until in ((0.05, 101.05), (0.5, 105.55)):
+    for seconds, until in ((0.05, 101.05), (0.5, 105.55)):
+        took = seconds
         page._read()
         assert page._next == pytest.approx(until)
     assert page._progress_words() == ("starting", (0, 1))

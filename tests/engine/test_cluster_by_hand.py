@@ -235,7 +235,8 @@ def test_where_all_workers_are_refused_it_ends_at_once_and_says_why(
 
 
 def test_workers_that_differ_are_told_of_once(started: Any, wire: Wire, clock: Clock) -> None:
-    wire.says |= dict.fromkeys("ab", {"package": freight.package_digest(), "facts": facts() | {"python": "3.0"}})
+    odd = {"package": freight.package_digest(), "facts": facts() | {"python": "3.0"}}
+    wire.says |= {"a": odd, "b": odd}
     made = started(a=1, b=1)
     assert made.state().workers == 2
     assert len(made.notices) == 1
@@ -528,7 +529,9 @@ def test_what_was_done_is_told_and_the_rest_goes_back(started: Any, tasks: list[
     ids = [task.id_of(run) for run in task.runs]
     answer = {
         "worker": "a",
-        "outcomes": [(ids[0], 300, 1.5, ""), (ids[1], 300, 0.0, "it failed"), (ids[2], 300, 1.0, ""), ("of nobody", 1, 1.0, "")],
+        "outcomes": [
+            (ids[0], 300, 1.5, ""), (ids[1], 300, 0.0, "it failed"), (ids[2], 300, 1.0, ""), ("of nobody", 1, 1.0, ""),
+        ],
         "files": {ids[0]: b"", ids[3]: b"", "of nobody": b""},
         "refused": "",
     }  # fmt: skip

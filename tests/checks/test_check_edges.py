@@ -267,6 +267,21 @@ def test_every_seventh_round_s_label_is_changed() -> None:
     assert agent_outcome(PeeksAtSeven, "told_the_label") == ("failed", message)
 
 
+class PeeksOfTwo(PeeksAtSeven):
+    """The same, with two classes only."""
+
+    def __init__(self, problem: Problem, rng: Any) -> None:
+        if problem.n_classes > 2:
+            raise IncompatibleError("only two classes")
+        super().__init__(problem, rng)
+
+
+def test_of_two_classes_the_other_label_is_tried() -> None:
+    assert agent_outcome(PeeksOfTwo, "told_the_label")[0] == "failed"
+    [check] = [check for check in check_forecaster(ForecastsOfTwo) if check.name == "learns"]
+    assert check.result().status == "passed"
+
+
 # -------------------------------------------------------------------------------------------------------------- the probe
 
 
@@ -452,6 +467,27 @@ class Forecasts(Forecaster):
     def forecast_block(self, X: Any, y: Any, logits: Any) -> None:
         self.lengths.append(len(y))
         logits[:] = self.z + self.block
+
+
+class ForecastsOfTwo(Forecaster):
+    """Forecasts the class it has seen more often, of two."""
+
+    id = "test-of-two"
+    group = "practice"
+    summary = "the class seen more often"
+    reference = "made here"
+
+    def __init__(self, problem: Problem, rng: Any) -> None:
+        if problem.n_classes > 2:
+            raise IncompatibleError("only two classes")
+        super().__init__(problem, rng)
+        self.seen = np.zeros(2)
+
+    def predict(self, context: Any) -> Any:
+        return np.array([self.seen[0] - self.seen[1], 0.0])
+
+    def update(self, context: Any, label: int) -> None:
+        self.seen[label] += 0.1
 
 
 BIG = np.array([1.0, -10.0, 0.0])

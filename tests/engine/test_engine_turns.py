@@ -280,10 +280,10 @@ def test_what_is_told_comes_before_a_workers_death(tasks: list[Task], monkeypatc
             future.set_result(["told"])
 
     monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, timeout, env: Pool(answer))
-    told = []
+    told: list[Any] = []
+    loop = pool._parallel(deque(tasks[:3]), {}, 2)
     with pytest.raises(RuntimeError, match="a worker is gone"):
-        for outcomes, _ in pool._parallel(deque(tasks[:3]), {}, 2):
-            told.append(outcomes)
+        told.extend(outcomes for outcomes, _ in loop)
     assert told == [["told"]] * 2
 
 

@@ -276,6 +276,24 @@ def test_mistakes_far_from_what_probabilities_promise() -> None:
     assert (told(99.0, math.nan), told(99.0, 3.0, at=10)) == (0, 0)
 
 
+def test_players_are_named_in_the_order_of_the_spec() -> None:
+    two = pd.DataFrame({"round": 1000, "kind": "bit", "mistakes_variance": 0.0, "mistakes": 200.0, "expected_mistakes": 100.0,
+                        "environment": "e", "label": ["b", "a", "b"]})  # fmt: skip
+    said = sentences._off_expectation(results(runs=two))
+    assert [line.partition(" on ")[0] for line in said] == ["Do not trust b", "Do not trust a"]
+    assert "in 2 runs its mistakes (200.0 in the mean)" in said[0]
+    assert said[0].endswith("reports promise (100.0).")
+    runs = pd.DataFrame({"label": ["b", "a", "c"], "settings": "", "gamma": math.nan, "norm_bound": math.nan})
+    assert sentences._axes(runs) == "b, a and c at their default settings."
+    runs = pd.DataFrame({"label": ["b", "b", "a", "d", "d"], "settings": ["x", "y", "", "u", "v"], "gamma": [0.1, 0.3, 0.1, 0.2, 0.2],
+                         "norm_bound": math.nan, "setting.gamma": ["0.1", "0.3", "0.1", None, None]})  # fmt: skip
+    assert sentences._axes(runs) == "b over γ in {0.1, 0.3}; a in one setting; d in 2 settings."
+    runs = pd.DataFrame(
+        {"label": ["a(b)", "a(b)"], "settings": "", "gamma": math.nan, "norm_bound": math.nan, "setting.inner": "b"}
+    )
+    assert sentences._axes(runs) == "a(b) at its default settings."
+
+
 def test_whose_blocks_held_labels() -> None:
     def told(*verified: str) -> list[str]:
         runs = pd.DataFrame({"label": list("abc")[: len(verified)], "verified": verified})

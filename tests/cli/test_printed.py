@@ -687,6 +687,17 @@ def test_a_sweep_goes_where_it_is_asked_to(
     assert asked == [(jobs or 5, Path("results") / name), (Path("o"), True, None, options)]
 
 
+@pytest.mark.parametrize(("width", "below"), [(40, False), (41, True)])
+def test_a_list_has_headings_and_columns_where_there_is_room(width: int, below: bool) -> None:
+    out, file = terminal(80)
+    listing._print_sections(out, {"One": [("a" * width, "sum", "me")], "Two": [("b", "more", "you")]})
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    assert (lines[0], lines.index("Two") > 1, lines[lines.index("Two") - 1]) == ("One", True, "")
+    assert (lines[1] == "a" * width) == below
+    assert ("    sum (me)" in lines) == below
+    assert below or lines[-1].split() == ["b", "more", "you"]
+
+
 # ------------------------------------------------------------------------------------------------------------- notebooks
 
 

@@ -698,6 +698,52 @@ def test_a_list_has_headings_and_columns_where_there_is_room(width: int, below: 
     assert below or lines[-1].split() == ["b", "more", "you"]
 
 
+# ------------------------------------------------------------------------------------------------------------- policies
+
+
+def test_a_token_is_the_first_line_of_a_file_or_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BANDITLAB_TOKEN", raising=False)
+    assert policies._token(None) == ""
+    monkeypatch.setenv("BANDITLAB_TOKEN", "of the environment")
+    assert policies._token(None) == "of the environment"
+    file = tmp_path / "token"
+    for text, token in (("secret", "secret"), (" secret \nmore\n", "secret"), ("a\n\n", "a")):
+        file.write_text(text)
+        assert policies._token(file) == token
+    for text in ("", "\n", " \nsecret\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="its first line is empty"):
+            policies._token(file)
+    file.write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"cannot be read \(no text\)"):
+        policies._token(file)
+
+
+@pytest.mark.parametrize("log", ["", "events.db"])
+def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    import contextlib
+    import warnings
+
+    seen: list[Any] = []
+    there = {"starlette", "uvicorn", "prometheus_client"}
+    monkeypatch.setattr(policies, "find_spec", lambda name: name if name in there else None)
+    monkeypatch.setattr("banditlab.policy.policy.Policy.open", lambda *asked: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.policy.Policy.load", lambda asked: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.server.serve", lambda opened, **keys: seen.append(keys))
+    with warnings.catch_warnings():
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None)
+        policies._notice("two\nlines")
+    assert seen == [{"host": "127.0.0.1", "port": 80, "token": os.environ.get("BANDITLAB_TOKEN", "")}]
+    told = capsys.readouterr()
+    assert ("without --log decisions and answers are gone" in told.err) == (not log)
+    assert (told.out, told.err.splitlines()[-1]) == ("", "notice: two lines")
+    there.discard("uvicorn")
+    with pytest.raises(UsageError, match=r"serve needs the extra serve \(uvicorn\)"):
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None)
+
+
 # ------------------------------------------------------------------------------------------------------------- notebooks
 
 

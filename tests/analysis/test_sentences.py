@@ -286,7 +286,8 @@ def test_players_are_named_in_the_order_of_the_spec() -> None:
     runs = pd.DataFrame({"label": ["b", "a", "c"], "settings": "", "gamma": math.nan, "norm_bound": math.nan})
     assert sentences._axes(runs) == "b, a and c at their default settings."
     runs = pd.DataFrame({"label": ["b", "b", "a", "d", "d"], "settings": ["x", "y", "", "u", "v"],
-                         "gamma": [0.1, 0.3, 0.1, 0.2, 0.2], "norm_bound": math.nan, "setting.gamma": ["0.1", "0.3", "0.1", None, None]})  # fmt: skip
+                         "gamma": [0.1, 0.3, 0.1, 0.2, 0.2], "norm_bound": math.nan,
+                         "setting.gamma": ["0.1", "0.3", "0.1", None, None]})  # fmt: skip
     assert sentences._axes(runs) == "b over γ in {0.1, 0.3}; a in one setting; d in 2 settings."
     runs = pd.DataFrame(
         {"label": ["a(b)", "a(b)"], "settings": "", "gamma": math.nan, "norm_bound": math.nan, "setting.inner": "b"}

@@ -726,6 +726,8 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
     import contextlib
     import warnings
 
+    for module in ("starlette", "uvicorn", "prometheus_client"):
+        pytest.importorskip(module, reason="the extra `serve` brings it")
     seen: list[Any] = []
     there = {"starlette", "uvicorn", "prometheus_client"}
     monkeypatch.setattr(policies, "find_spec", lambda name: name if name in there else None)

@@ -32,6 +32,7 @@ from banditlab.engine import (
 )
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine.describe import _is_described
+from banditlab.engine.executors.executor import Executor
 from banditlab.engine.plan import Seen
 from banditlab.engine.progress import Kind
 from banditlab.engine.runner import Played, play_together
@@ -233,6 +234,110 @@ def test_the_system_counts_whom_it_kills_for_memory(text: Any, kills: Any, monke
 
     monkeypatch.setattr(Path, "read_text", read)
     assert crew.memory_kills() == kills
+
+
+# ------------------------------------------------------------------------------------------------------------- a sweep's round
+
+
+class Hands(Executor):
+    """Does every task at once: what is compiled took two seconds, and so did every run."""
+
+    def __init__(self, jobs: int, *, remote: bool = False) -> None:
+        super().__init__(jobs)
+        self.remote = remote  # type: ignore[misc]
+        self.taken: list[Task] = []
+        self.left: deque[Task] = deque()
+
+    def _take(self, task: Task) -> None:
+        self.taken.append(task)
+        self.left.append(task)
+
+    def _done(self) -> Any:
+        while self.left:
+            task = self.left.popleft()
+            rounds = 0 if task.warming else 300
+            yield [Outcome(task.id_of(run), rounds, 2.0) for run in task.runs], task
+
+
+@pytest.fixture
+def rounds(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that plays a small sweep with such hands; which players are cold and streams long is made up."""
+
+    def go(jobs: int, cold: str, *, long: bool = False, remote: bool = False) -> Any:
+        sweep, hands, stages = small(), Hands(jobs, remote=remote), []
+        warm: list[str] = []
+
+        def warm_up(runs: Any, progress: Any, tell: Any) -> dict[str, float]:
+            warm.extend(run.label for run in runs)
+            return {kind_of_run(run): 0.5 for run in runs}
+
+        monkeypatch.setattr(sweep_module, "is_cold", lambda run: run.label in cold.split())
+        monkeypatch.setattr(sweep_module, "long_streams", lambda runs: {"a stream"} if long else set())
+        monkeypatch.setattr(sweep_module, "warm_up", warm_up)
+        stand = Progress(runs=6, streams=2)
+        made = sweep_module._Round(sweep, hands, Store(tmp_path), stand, lambda progress: stages.append(progress.stage))
+        made.play(sweep.plan.runs, list(sweep.plan.streams().values()))
+        assert (stand.runs_done, stand.streams_done, stand.rounds_done, stand.failed) == (6, 2, 1800, 0)
+        assert {kind.done - kind.runs for kind in stand.kinds.values()} == {0}
+        assert stand.jobs == hands.jobs
+        assert stand.playing_since is not None
+        played = [run.label for task in hands.taken for run in task.runs if not task.warming and not task.comparators]
+        assert sorted(played) == sorted(run.label for run in sweep.plan.runs)
+        return made, hands, stages, warm
+
+    return go
+
+
+def what(task: Task) -> str:
+    kind = "compile" if task.warming else "compare" if task.comparators else "play"
+    return f"{kind} {' '.join(dict.fromkeys(run.label for run in task.runs))}"
+
+
+def test_who_is_compiled_already_plays_while_others_are_compiled(rounds: Any) -> None:
+    made, hands, stages, warm = rounds(99, "banditron")
+    assert set(warm) == {"uniform"}
+    assert what(hands.taken[0]) == "compile banditron"
+    before = [what(task) for task in hands.taken[1:] if what(task) != "play banditron"]
+    assert "play uniform" in before
+    assert what(hands.taken[-1]) == "play banditron"
+    assert stages[0] == "compiling banditron"
+    assert stages[-1] == "playing"
+    assert hands.jobs == 8  # as many as there are runs and streams: more tasks are to come
+    costs = {run.label: made.costs[kind] for kind, run in made.first.items()}
+    assert costs == {"banditron": 2.0, "uniform": 0.5}
+
+
+def test_one_process_compiles_for_itself(rounds: Any) -> None:
+    _, hands, stages, warm = rounds(1, "banditron uniform")
+    assert set(warm) == {"banditron", "uniform"}
+    assert not any(task.warming for task in hands.taken)
+    assert (set(stages), hands.jobs) == ({"playing"}, 1)
+
+
+def test_no_more_processes_than_tasks(rounds: Any) -> None:
+    _, hands, _, _ = rounds(99, "")
+    assert hands.jobs == len(hands.taken)
+
+
+def test_players_of_a_long_stream_wait_for_each_other(rounds: Any) -> None:
+    for long in (True, False):
+        _, hands, _, warm = rounds(2, "banditron uniform", long=long)
+        assert warm == []
+        order = [what(task).split()[0] for task in hands.taken]
+        compiled = [i for i, word in enumerate(order) if word == "compile"]
+        assert len(compiled) == 2
+        assert order.index("play") > max(compiled)
+        assert not any(task.together for task in hands.taken)
+    made, hands, stages, _ = rounds(2, "banditron", long=True)
+    assert made.together
+    assert stages[0] == "compiling banditron"
+
+
+def test_a_clusters_workers_compile_everything(rounds: Any) -> None:
+    _, hands, stages, warm = rounds(50, "", remote=True)
+    assert (warm, hands.jobs) == ([], 50)
+    assert {what(task) for task in hands.taken if task.warming} == {"compile banditron", "compile uniform"}
+    assert stages[0] == "compiling banditron, uniform"
 
 
 # -------------------------------------------------------------------------------------------------------------------- pool

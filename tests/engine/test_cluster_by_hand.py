@@ -352,6 +352,7 @@ def test_whatever_is_left_must_move_within_a_minute(left: str, started: Any, clo
         made.flying["k"] = _Flight(tasks[0], None)
     elif left != "nothing":
         getattr(made, left).append(tasks[0])
+    made.heartbeats.clear()  # nobody is frozen
     made.moved = clock.now
     clock.now += 59.0
     made._watch({})

@@ -134,9 +134,9 @@ def test_colours_between_anchors() -> None:
 
 def test_players_keep_their_looks_and_references_are_grey() -> None:
     """A player's seat depends on its name, and on who was seated there before."""
-    one = look.styles(["fastcb", "uniform", "mine"], [])
-    two = look.styles(["mine", "uniform"], ["uniform"])
-    assert one["mine"] == two["mine"]
+    one = look.styles(["fastcb", "uniform", "yours"], [])
+    two = look.styles(["yours", "uniform"], ["uniform"])
+    assert one["yours"] == two["yours"]
     assert two["uniform"] == look.Style(look.FAINT, look.DASHES[1], look.MARKERS[0])
     greys = look.styles(list("abcdefghi"), list("abcdefghi"))
     assert [greys[c].dash for c in "abcd"] == [look.DASHES[1], look.DASHES[2], look.DASHES[3], look.DASHES[1]]

@@ -214,19 +214,20 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
         assert [defaults[name].default for name in names] == [1, 10][-len(names) :]
 
 
-@pytest.mark.parametrize(("more", "bounds"), [(0, [10.0]), (-1, [])])
+@pytest.mark.parametrize(("d", "sparse", "bounds"), [(8192, True, [10.0]), (8193, True, []), (8193, False, [10.0])])
 def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
-    more: int, bounds: list[float], table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    env = SimpleNamespace(unwrapped=SimpleNamespace(problem=Problem(d, 3, 1.0, 1), n_rows=12, sparse=sparse))
+    monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
+    assert comparison(table, "kind", agents="uniform").norm_bounds == bounds
+
+
+def test_a_libsvm_file_has_no_columns_to_be_surveyed(tmp_path: Path) -> None:
     file = tmp_path / "t.svm"
     file.write_text("\n".join(f"{i % 3} {1 + i % 4}:1 9:2" for i in range(12)) + "\n")
-    d = prepared(file, "", agents="uniform")
-    assert d.survey is None
-    features = 9 + 1  # and the constant
-    monkeypatch.setattr(_sweep, "MOST_DENSE", features + more)
-    assert comparison(file, "", agents="uniform").norm_bounds == bounds
-    monkeypatch.setattr(_sweep, "MOST_DENSE", 0)
-    assert comparison(table, "kind", agents="uniform").norm_bounds == [10.0]  # dense, however long
+    made = prepared(file, "", agents="uniform")
+    assert (made.survey, made.sentences, made.spec.name) == (None, [], "t")
 
 
 @pytest.mark.parametrize(

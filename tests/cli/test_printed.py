@@ -409,6 +409,71 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     ]
 
 
+def test_a_table_is_whole_where_a_line_has_no_room_for_its_numbers() -> None:
+    out, file = terminal(12)
+    print_ranking(out, [standing(label="a")])
+    lines = [line for line in file.getvalue().splitlines() if line]
+    assert lines[1:] == [
+        f"   player    {'mistakes % (95 %)':>19}",
+        "     settin",
+        "     g",
+        "─" * 32,
+        f"1  {'a':8}  5.00 (4.00 to 6.00)",
+    ]
+
+
+@pytest.mark.parametrize("what", ["sweep", "merge", "status", "list", "describe", "check"])
+def test_numbers_have_no_colours_and_names_no_smileys(
+    what: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "300")
+    name = "a:key:b 'x' 1,234 /a/path"
+    entry = SimpleNamespace(
+        id=name, kind="agents", origin="./lab", load=lambda: SimpleNamespace(summary="12 'y'", group="")
+    )
+    if what == "sweep":
+        console.Console().out.print(name)
+    elif what == "merge":
+        merged = {
+            "runs": 1,
+            "wanted": 2,
+            "damaged": [name],
+            "unfinished": {},
+            "missing_shards": [],
+            "of": 3,
+            "failed": 0,
+        }
+        monkeypatch.setattr("banditlab.results.merge.merge", lambda parts, folder: SimpleNamespace(**merged))
+        console.print_merge([], tmp_path)
+    elif what == "status":
+        (tmp_path / "runs.json").touch()
+        plan = {"runs": ["a"], "streams": [], "skipped": []}
+        monkeypatch.setattr(console, "read_plan", lambda folder: plan)
+        monkeypatch.setattr(console, "damaged_files", lambda folder: [name])
+        monkeypatch.setattr(console, "finished_runs", lambda folder: {"a"})
+        console.print_status(tmp_path)
+        console.watch_status(tmp_path / "a:key:b", 1.0)
+    elif what == "list":
+        monkeypatch.setattr(listing, "registry", lambda: SimpleNamespace(entries=lambda kind: [entry]))
+        listing.print_list("forecasters")
+    elif what == "describe":
+        monkeypatch.setattr(listing, "_describe_entry", lambda out, entry: out.print(name))
+        listing.print_description("uniform")
+    else:
+        result = CheckResult(name, "one", "passed")
+        monkeypatch.setattr(checking, "_results", lambda subject, settings: iter([result]))
+        checking.print_checks("me", settings=[])
+    told = capsys.readouterr().out
+    if what == "check":  # names of checks hold no colons
+        assert "\x1b" not in told
+    else:
+        assert "a:key:b" in told
+        assert "\x1b[36m" not in told
+        assert "\x1b[1;36m" not in told
+        assert "\x1b[32m" not in told
+
+
 @pytest.mark.parametrize(
     ("keys", "word"),
     [

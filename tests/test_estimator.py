@@ -548,3 +548,43 @@ def test_a_random_state_of_numpys_old_kind_stands_for_its_next_32_bits() -> None
     old = np.random.RandomState(7)
     seed = np.random.RandomState(7).randint(2**32, dtype=np.uint32)
     assert generator_of(old).random() == np.random.default_rng(seed).random()
+
+
+def test_what_is_left_out_and_how_many_rounds_a_call_may_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = {
+        "norm_bound": 100.0,
+        "passes": 1,
+        "samples": 1,
+        "fit_intercept": True,
+        "shuffle": True,
+        "average": "last",
+    }
+    assert {name: OnlineClassifier().get_params()[name] for name in left_out} == left_out
+    monkeypatch.setattr(banditlab.estimator, "MOST_PLAYS", 5)
+    X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
+    assert len(played(X, y, [2.0, 3.0], coins)[1]) == 5
+    with pytest.raises(UsageError, match="asks for 6 rounds"):
+        played(X, y, [3.0, 3.0], coins)
+
+
+def test_a_fraction_of_a_round_is_tossed_for_by_a_generator_of_its_own() -> None:
+    weights = np.full(len(Y), 1.3)
+    coins = np.random.default_rng(5).spawn(3)[1]
+    rounds = len(Y) + int((coins.spawn(1)[0].random(len(Y)) < 0.3).sum())
+    fitted = OnlineClassifier("ogd", random_state=5).fit(X, Y, sample_weight=weights)
+    streamed = OnlineClassifier("ogd", random_state=5).partial_fit(X, Y, classes=[0, 1, 2], sample_weight=weights)
+    assert fitted.n_rounds_ == streamed.n_rounds_ == rounds
+
+
+def test_a_model_of_before_exponents_were_kept_answers_as_it_did() -> None:
+    model = OnlineClassifier("ogd", scaling="none", random_state=0).fit(X, Y)
+    before = model.predict_proba(X)
+    del model._exponent
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_entries_of_zero_that_are_written_out_are_zeros() -> None:
+    rows = sparse.csr_matrix((np.zeros(2), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 2))
+    assert rows.nnz == 2
+    assert largest_norm(rows) == 1.0
+    np.testing.assert_array_equal(within(rows, 1.0).toarray(), np.zeros((2, 2)))

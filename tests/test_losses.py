@@ -77,3 +77,15 @@ def test_arrays_are_not_changed_and_bits_are_nats_over_ln_2():
     softmax(z), log_sum_exp(z), logistic_loss(z, np.array([1])), hessian_action(z, z)
     np.testing.assert_array_equal(z, before)
     assert logistic_loss(np.zeros((1, 2)), np.array([0]))[0] / LN2 == pytest.approx(1.0, abs=1e-15)
+
+
+def test_the_last_axis_is_the_classes_however_many_come_before():
+    z = np.random.default_rng(2).normal(size=(2, 3, 4))
+    labels = np.arange(6).reshape(2, 3) % 4
+    for flat in (z[0, 0], z):
+        assert log_sum_exp(flat) == pytest.approx(scipy_logsumexp(flat, axis=-1))
+        np.testing.assert_allclose(softmax(flat), scipy_softmax(flat, axis=-1))
+        s = scipy_softmax(flat, axis=-1)
+        np.testing.assert_allclose(hessian_action(flat, flat), s * (flat - (s * flat).sum(axis=-1, keepdims=True)))
+    own = np.take_along_axis(scipy_log_softmax(z, axis=-1), labels[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(logistic_loss(z, labels), -own)

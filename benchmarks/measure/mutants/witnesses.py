@@ -11,6 +11,9 @@ from pathlib import Path
 ALSO = {
     "analysis": ["tests/cli"],
     "boosting": [],
+    "checks": ["tests/envs/test_foreign.py"],
+    "cli": ["tests/analysis/test_live.py"],
+    "comparison": ["tests/cli/test_new_users_tables.py", "tests/cli/test_cli.py"],
     "engine": ["tests/lab", "tests/cli"],
     "players": ["tests/checks", "tests/engine/test_play.py", "tests/lab"],
     "results": ["tests/engine/test_sweep.py", "tests/engine/test_stale_inputs.py"],

@@ -1,0 +1,247 @@
+"""What a comparison is made of: the agents that play, all faults of a table with the command that mends them, the spec."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from banditlab.comparison import FaultyTableError, _sweep, chosen_agents, compare, comparison, default_folder, prepared
+from banditlab.comparison._faults import _mended, command, refuse_faults
+from banditlab.comparison._sweep import _about_file
+from banditlab.errors import FaultError, UsageError
+from banditlab.problem import Problem
+
+# ------------------------------------------------------------------------------------------------------------------ agents
+
+
+def ids(blocks: list[dict[str, Any]]) -> list[str]:
+    return [block["id"] for block in blocks]
+
+
+PRACTICE = ["fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct"]
+
+
+def test_agents_of_practice_one_of_theory_and_uniform_play_unasked() -> None:
+    two, left_two = chosen_agents(None, Problem(5, 2, 1.0))
+    three, left_three = chosen_agents(None, Problem(5, 3, 1.0))
+    assert ids(two) == [*PRACTICE, "exploration", "gaptron", "uniform"]
+    assert ids(three) == [*PRACTICE, "gaptron", "uniform"]
+    assert two[5] == {"id": "exploration", "forecaster": "fourier-aioli", "grid": {"gamma": [0.03, 0.1, 0.3]}}
+    assert two[4] == {"id": "epsilon-greedy-direct", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}}
+    assert two[6] == {"id": "gaptron", "step": "wide", "norm_bound": 10.0}
+    assert left_two[:-1] == ["boosted-exploration: its trees take milliseconds a round"]
+    assert left_three[:-1] == ["exploration(fourier-aioli), non-linear: for two classes only", *left_two[:-1]]
+    others, _, why = left_two[-1].partition(": ")
+    assert why == "a theorem's settings, older, or another library's"
+    listed = others.split(", ")
+    assert "banditron" in listed
+    assert not {"exploration", "boosted-exploration", "perceptron", "uniform", *PRACTICE} & set(listed)
+
+
+@pytest.mark.parametrize(("d", "large"), [(2048, False), (2049, True)])
+def test_matrices_of_more_than_sixteen_million_numbers_are_left_out(d: int, large: bool) -> None:
+    """4 x 2048 x 2048 is 2^24."""
+    played, left_out = chosen_agents(None, Problem(d, 4, 1.0))
+    slow = [line for line in left_out if "numbers a round are slow" in line]
+    if not large:
+        assert (ids(played), slow) == ([*PRACTICE, "gaptron", "uniform"], [])
+        return
+    assert ids(played) == ["epsilon-greedy-direct", "soba-diag", "gaptron", "uniform"]
+    assert slow == [f"{name}: K d^2 = 16,793,604 numbers a round are slow" for name in PRACTICE[:4]]
+
+
+def test_agents_are_asked_for_by_name() -> None:
+    problem = Problem(5, 3, 1.0)
+    blocks, left_out = chosen_agents(" fastcb, exploration( ftrl ) ,banditron,,", problem)
+    assert (blocks, left_out) == (
+        [
+            {"id": "fastcb"},
+            {"id": "exploration", "forecaster": "ftrl"},
+            {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}},
+        ],
+        [],
+    )
+    assert chosen_agents(["uniform"], problem)[0] == [{"id": "uniform"}]
+    for asked, message in (
+        (" , ", "must name at least one"),
+        ([], "must name at least one"),
+        ("uniform,fastcb,uniform", "names 'uniform' twice"),
+        ("perceptron", "perceptron is told the label of every round"),
+        ("uniform(ftrl)", r"uniform is built around no other player, so 'uniform\(ftrl\)' means nothing"),
+        ("bandtron", "did you mean 'banditron'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            chosen_agents(asked, problem)
+
+
+# ------------------------------------------------------------------------------------------------------------------ faults
+
+
+def test_one_fault_is_told_alone_and_several_are_counted() -> None:
+    assert str(FaultyTableError(["a"], "mend")) == "a"
+    assert str(FaultyTableError(["a", "b"], "mend")) == "2 faults: a; b; corrected: mend"
+    assert str(FaultyTableError(["a", "b"], "")) == "2 faults: a; b"
+    assert (FaultyTableError(("a",), "mend").faults, FaultyTableError(["a"], "mend").command) == (["a"], "mend")
+
+
+def looking(*rounds: list[FaultError]) -> Any:
+    """Return a function that finds these faults one time after the other, then none; it notes what it is asked."""
+    left = list(rounds)
+
+    def look(label: str, settings: dict[str, Any]) -> Any:
+        look.asked.append((label, dict(settings)))  # type: ignore[attr-defined]
+        return SimpleNamespace(faults=left.pop(0) if left else [])
+
+    look.asked = []  # type: ignore[attr-defined]
+    return look
+
+
+def refused(look: Any) -> FaultyTableError:
+    with pytest.raises(FaultyTableError) as caught:
+        refuse_faults(look, "t.csv", "y", {"missing": None, "scaling": "none"})
+    return caught.value
+
+
+def test_a_table_without_faults_is_as_it_was_found() -> None:
+    look = looking([])
+    assert refuse_faults(look, "t.csv", "y", {"missing": None}).faults == []
+    assert look.asked == [("y", {"missing": None})]
+
+
+def test_faults_are_mended_round_after_round_and_told_once() -> None:
+    first, second = FaultError("one", "--label", "z"), FaultError("two", "--drop-row", "3")
+    look = looking([first], [second, first])
+    error = refused(look)
+    assert error.faults == ["one", "two"]
+    assert error.command == "banditlab compare t.csv --label z --drop-row 3 --scaling none"
+    assert look.asked[1:] == [("z", {"scaling": "none"}), ("z", {"scaling": "none", "drop_rows": [3]})]
+
+
+def test_a_fault_that_nothing_mends_leaves_no_command() -> None:
+    for rounds in (
+        [[FaultError("one"), FaultError("two", "--label", "z")]],
+        [[FaultError("one", "--label", "z")], [FaultError("two")]],
+    ):
+        error = refused(looking(*rounds))
+        assert (error.faults, error.command) == (["one", "two"], "")
+
+
+def test_four_rounds_are_enough() -> None:
+    look = looking(*([FaultError(f"fault {i}", "--label", f"z{i}")] for i in range(9)))
+    error = refused(look)
+    assert (error.faults, error.command) == ([f"fault {i}" for i in range(5)], "")
+    assert len(look.asked) == 5
+    look = looking(*([FaultError(f"fault {i}", "--label", f"z{i}")] for i in range(4)))
+    assert refused(look).command == "banditlab compare t.csv --label z3 --scaling none"
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "expected"),
+    [
+        ({}, ("--drop-row", "7", "--drop-row", "3"), {"drop_rows": [3, 7]}),
+        ({"drop_rows": [9, 3]}, ("--drop-row", "3"), {"drop_rows": [3, 9]}),
+        ({"drop_columns": ["b"]}, ("--drop-column", "a", "--drop-column", "b"), {"drop_columns": ["b", "a"]}),
+        ({}, ("--role", "a=b=time"), {"roles": {"a=b": "time"}}),
+        ({"roles": {"a": "time"}}, ("--role", "b=nominal"), {"roles": {"a": "time", "b": "nominal"}}),
+        ({"roles": {"a": "time", "b": "time"}}, ("--drop-column", "a"), {"roles": {"b": "time"}, "drop_columns": ["a"]}),
+        ({}, ("--missing", "mean"), {"missing": "mean"}),
+        ({"missing": "mean"}, ("--missing", "drop_rows"), {"missing": "drop_rows"}),
+        ({"missing": "drop_rows"}, ("--missing", "mean"), {"missing": "drop_rows"}),
+        ({}, ("--decimal", ","), {"decimal": ","}),
+        ({"scaling": "none"}, (), {"scaling": "none"}),
+    ],
+)  # fmt: skip
+def test_an_option_mends_a_setting(
+    settings: dict[str, Any], options: tuple[str, ...], expected: dict[str, Any]
+) -> None:
+    assert _mended("y", settings, [FaultError("x", *options)]) == ("y", expected)
+
+
+def test_a_label_mends_the_label() -> None:
+    assert _mended("y", {"a": 1}, [FaultError("x", "--label", "z")]) == ("z", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("label", "settings", "words"),
+    [
+        ("", {}, ""),
+        ("my y", {"missing": None, "drop_rows": [], "roles": {}}, " --label 'my y'"),
+        ("y", {"header": "yes"}, " --label y --header"),
+        ("y", {"header": "no"}, " --label y --no-header"),
+        ("y", {"header": "auto"}, " --label y"),
+        ("y", {"roles": {"a": "time", "b c": "nominal"}}, " --label y --role a=time --role 'b c=nominal'"),
+        ("y", {"drop_rows": [3, 4], "max_categories": 5}, " --label y --drop-row 3 --drop-row 4 --max-categories 5"),
+    ],
+)
+def test_the_command_with_these_settings(label: str, settings: dict[str, Any], words: str) -> None:
+    found = command("t.csv", label, settings)
+    assert sorted(found.split(" --")) == sorted(f"banditlab compare t.csv{words}".split(" --"))
+
+
+# -------------------------------------------------------------------------------------------------------------------- spec
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "my table.csv"
+    file.write_text("a,b,kind\n" + "\n".join(f"{i},{i * i % 7},{'xyz'[i % 3]}" for i in range(12)) + "\n")
+    return file
+
+
+def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(table: Path) -> None:
+    asked: list[tuple[dict[str, Any], int]] = [({}, 12), ({"passes": 1}, 12), ({"passes": 3}, 36), ({"rounds": 7}, 7)]
+    for keys, rounds in asked:
+        spec = comparison(table, "kind", agents="uniform", **keys)
+        assert (spec.name, spec.rounds, spec.repetitions, spec.norm_bounds) == ("my-table", rounds, 10, [10.0])
+    assert comparison(table, "kind", agents="uniform", repetitions=2).repetitions == 2
+    with pytest.raises(UsageError, match="--passes is --rounds in multiples of the rows"):
+        prepared(table, "kind", passes=1, rounds=12)
+    with pytest.raises(UsageError, match="passes"):
+        prepared(table, "kind", passes=0)
+    made = prepared(table, "kind", agents="uniform", missing=None, drop_columns=["b"])
+    assert made.survey is not None
+    assert made.spec.environment[0].model_extra == {"path": str(table), "label": "kind", "drop_columns": ["b"]}
+    for function, names in (
+        (compare, ("jobs", "repetitions")),
+        (comparison, ("repetitions",)),
+        (prepared, ("repetitions",)),
+    ):
+        defaults = inspect.signature(function).parameters
+        assert [defaults[name].default for name in names] == [1, 10][-len(names) :]
+
+
+@pytest.mark.parametrize(("d", "sparse", "bounds"), [(8192, True, [10.0]), (8193, True, []), (8193, False, [10.0])])
+def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
+    d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = SimpleNamespace(unwrapped=SimpleNamespace(problem=Problem(d, 3, 1.0, 1), n_rows=12, sparse=sparse))
+    monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
+    assert comparison(table, "kind", agents="uniform").norm_bounds == bounds
+
+
+def test_a_libsvm_file_has_no_columns_to_be_surveyed(tmp_path: Path) -> None:
+    file = tmp_path / "t.svm"
+    file.write_text("\n".join(f"{i % 3} {1 + i % 4}:1 9:2" for i in range(12)) + "\n")
+    made = prepared(file, "", agents="uniform")
+    assert (made.survey, made.sentences, made.spec.name) == (None, [], "t")
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "said"),
+    [("no", None, True), ("no", "auto", True), ("no", "no", False), ("yes", None, False), ("yes", "auto", False)],
+)
+def test_a_first_line_taken_for_a_row_is_said(header: str, asked: str | None, said: bool) -> None:
+    settings = {} if asked is None else {"header": asked}
+    found = _about_file(SimpleNamespace(header=header), settings)  # type: ignore[arg-type]
+    assert [line[:14] for line in found] == ["the first line"] * said
+
+
+def test_results_go_to_the_lab_or_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert default_folder("a") == Path("results/a")
+    (tmp_path / "runs").mkdir()
+    assert default_folder("a") == Path("runs/results/a")

@@ -1,0 +1,597 @@
+"""What the engine does at its turns: a crew's words, a pool's tasks, environments of others, and what is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import os
+import signal
+from collections import deque
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditlab.agents.banditron import Banditron
+from banditlab.engine import (
+    Progress,
+    Sweep,
+    crew,
+    make_forecaster,
+    make_spec,
+    plan,
+    play,
+    pool,
+    processes,
+    runner,
+    work,
+)
+from banditlab.engine import sweep as sweep_module
+from banditlab.engine.describe import _is_described
+from banditlab.engine.executors.executor import Executor
+from banditlab.engine.plan import Seen
+from banditlab.engine.progress import Kind
+from banditlab.engine.runner import Played, play_together
+from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
+from banditlab.engine.work import Outcome, Task
+from banditlab.envs import Logistic
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.results.store import Store
+
+# -------------------------------------------------------------------------------------------------------------------- crew
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Hand:
+    """A worker that answers at once with the words of a script."""
+
+    def __init__(self, made: Any, script: Any = None, *, fresh: bool = False, code: int | None = None) -> None:
+        self.crew, self.script, self.fresh = made, script, fresh
+        self.task: Task | None = None
+        self.left: dict[str, Any] = {}
+        self.running: list[str] = []
+        self.since, self.late, self.ended = 0.0, False, 0
+        self.sent: list[Task] = []
+        self.signals: list[int] = []
+        self.waits: list[float] = []
+        self.process = SimpleNamespace(
+            poll=lambda: code,
+            send_signal=self.signals.append,
+            wait=lambda seconds: self.waits.append(round(seconds, 9)),
+        )
+
+    def rest(self, task: Task | None) -> None:
+        self.task, self.running = task, []
+        self.left = {} if task is None else {task.id_of(run): run for run in task.runs}
+
+    def send(self, name: str, task: Task) -> None:
+        assert name == "task"
+        self.sent.append(task)
+        for word in self.script(task) if self.script else ():
+            self.crew.mail.put((self, word))
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(crew, "time", made)
+    return made
+
+
+@pytest.fixture
+def tasks(small: Any, tmp_path: Path) -> list[Task]:
+    """Return six tasks of a run each."""
+    return [Task(str(tmp_path / "out"), (), (run,)) for run in small(norm_bounds=[]).plan.runs]
+
+
+@pytest.fixture
+def hired(tasks: list[Task], clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that makes a crew of so many, which hires workers with a script; it lists who was hired."""
+
+    def make(jobs: int, some: list[Task], script: Any = None) -> tuple[Any, list[Hand]]:
+        made = crew._Crew(some or tasks[:1], jobs, Store(tmp_path / "out"))
+        if not some:
+            made.queue.clear()
+        hands: list[Hand] = []
+
+        def engaged(key: Any, mail: Any, *, fresh: bool = False) -> Hand:
+            assert key == made.key
+            assert mail is made.mail
+            hands.append(Hand(made, script, fresh=fresh))
+            return hands[-1]
+
+        monkeypatch.setattr(crew, "engaged", engaged)
+        return made, hands
+
+    return make
+
+
+def plays(task: Task) -> list[dict[str, Any]]:
+    ids = [task.id_of(run) for run in task.runs]
+    outcomes = [[id_, 300, 1.0, ""] for id_ in [*ids, "of another"]]
+    return [{"began": ids[:1]}, {"outcomes": outcomes}, {"done": True}]
+
+
+def test_a_worker_has_one_task_after_the_other_and_says_what_came_of_it(
+    hired: Any, tasks: list[Task], clock: Clock
+) -> None:
+    made, hands = hired(1, tasks[:3], plays)
+    made.starts[False] = 3
+    made.mail.put((Hand(made), {"refused": [0, "of a worker that is gone"]}))
+    told = list(made.work())
+    assert told == [([Outcome(task.runs[0].run_id, 300, 1.0)], task) for task in tasks[:3]]
+    [hand] = hands
+    assert (hand.sent, hand.fresh, hand.task, hand.since) == (tasks[:3], False, None, 100.0)
+    assert not made.starts
+    made, hands = hired(2, tasks[:3], plays)
+    assert len(list(made.work())) == 3
+    assert len(hands) == 2
+    made, hands = hired(2, tasks[:3], plays)
+    assert list(made.work(lambda: True)) == []
+    assert hands == []
+
+
+def test_what_a_worker_leaves_out_is_done_by_the_next(hired: Any, tasks: list[Task]) -> None:
+    both = dataclasses.replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
+    made, hands = hired(
+        1,
+        [both],
+        lambda task: [each for each in plays(task) if "outcomes" not in each] if task is both else plays(task),
+    )
+    told = list(made.work())
+    assert [len(outcomes) for outcomes, _ in told] == [2]
+    assert [len(task.runs) for task in hands[0].sent] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "text"),
+    [([28, "No space left"], OSError, "No space left"), ([0, "not so"], UsageError, "not so")],
+)
+def test_a_worker_that_refuses_ends_the_work(word: Any, error: Any, text: str, hired: Any, tasks: list[Task]) -> None:
+    made, _ = hired(1, tasks[:1], lambda task: [{"refused": word}])
+    with pytest.raises(error, match=text) as caught:
+        list(made.work())
+    if error is OSError:
+        assert caught.value.errno == 28
+
+
+def test_what_is_tried_alone_goes_to_a_fresh_process(hired: Any, tasks: list[Task]) -> None:
+    made, hands = hired(2, tasks[:2])
+    used, new = Hand(made), Hand(made, fresh=True)
+    made.workers = [used, new]
+    made.alone.append(tasks[5])
+    made._give()
+    assert (used.ended, new.sent) == (1, [tasks[5]])
+    [hand] = hands
+    assert (hand.fresh, hand.sent) == (False, [tasks[0]])
+    assert made.workers == [new, hand]
+    made, hands = hired(1, [])
+    made.alone.append(tasks[5])
+    made._give()
+    assert (hands[0].fresh, hands[0].sent) == (True, [tasks[5]])
+    made, hands = hired(2, [])
+    idle = Hand(made)
+    made.workers = [idle]
+    made._give()
+    assert (idle.ended, idle.sent, hands) == (0, [], [])
+    made.queue.extend(tasks[:3])
+    made._give()
+    assert (idle.sent, hands[0].sent, list(made.queue)) == ([tasks[0]], [tasks[1]], tasks[2:3])
+
+
+def test_a_crew_that_leaves_lets_idle_workers_wait_and_interrupts_the_others(
+    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = hired(4, tasks)
+    waiting: list[Any] = []
+    monkeypatch.setattr(crew, "dismissed", lambda key, worker: waiting.append((key, worker)))
+    idle, dead, busy, late = Hand(made), Hand(made, code=0), Hand(made), Hand(made)
+    busy.rest(tasks[0])
+    late.rest(tasks[1])
+    slow = busy.process.wait
+
+    def wait(seconds: float) -> None:
+        slow(seconds)
+        clock.now += 9.0
+
+    busy.process.wait = wait
+    made.workers = [idle, dead, busy, late]
+    made.leave()
+    assert waiting == [(made.key, idle)]
+    assert [hand.ended for hand in (idle, dead, busy, late)] == [0, 1, 1, 1]
+    assert (busy.signals, busy.waits, late.signals, late.waits) == ([signal.SIGINT], [5.0], [signal.SIGINT], [0.0])
+    assert made.workers == []
+
+
+def test_so_many_workers_may_be_killed_from_outside_before_they_begin(hired: Any, tasks: list[Task]) -> None:
+    made, _ = hired(1, tasks)
+    for _ in range(50):
+        made._count_start("SIGKILL")
+    with pytest.raises(UsageError, match=r"end before they begin a run \(SIGKILL\)"):
+        made._count_start("SIGKILL")
+
+
+@pytest.mark.parametrize(("text", "kills"), [("a 1\noom_kill 7\noom_kill_x 9\n", 7), ("a 1\n", None), (None, None)])
+def test_the_system_counts_whom_it_kills_for_memory(text: Any, kills: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: Any) -> str:
+        if text is None:
+            raise FileNotFoundError
+        return str(text)
+
+    monkeypatch.setattr(Path, "read_text", read)
+    assert crew.memory_kills() == kills
+
+
+# ------------------------------------------------------------------------------------------------------------- a sweep's round
+
+
+class Hands(Executor):
+    """Does every task at once: what is compiled took two seconds, and so did every run."""
+
+    def __init__(self, jobs: int, *, remote: bool = False) -> None:
+        super().__init__(jobs)
+        self.remote = remote  # type: ignore[misc]
+        self.taken: list[Task] = []
+        self.left: deque[Task] = deque()
+        self.stands: list[int] = []
+        """How many tasks had been taken when each was done."""
+
+    def _take(self, task: Task) -> None:
+        self.taken.append(task)
+        self.left.append(task)
+
+    def _done(self) -> Any:
+        while self.left:
+            task = self.left.popleft()
+            rounds = 0 if task.warming else 300
+            self.stands.append(len(self.taken))
+            yield [Outcome(task.id_of(run), rounds, 2.0) for run in task.runs], task
+
+
+@pytest.fixture
+def rounds(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that plays a small sweep with such hands; which players are cold and streams long is made up."""
+
+    def go(jobs: int, cold: str, *, long: bool = False, remote: bool = False) -> Any:
+        sweep, hands, stages = small(), Hands(jobs, remote=remote), []
+        warm: list[str] = []
+
+        def warm_up(runs: Any, progress: Any, tell: Any) -> dict[str, float]:
+            warm.extend(run.label for run in runs)
+            return {kind_of_run(run): 0.5 for run in runs}
+
+        monkeypatch.setattr(sweep_module, "is_cold", lambda run: run.label in cold.split())
+        monkeypatch.setattr(sweep_module, "long_streams", lambda runs: {"a stream"} if long else set())
+        monkeypatch.setattr(sweep_module, "warm_up", warm_up)
+        stand = Progress(runs=6, streams=2)
+        made = sweep_module._Round(sweep, hands, Store(tmp_path), stand, lambda progress: stages.append(progress.stage))
+        made.play(sweep.plan.runs, list(sweep.plan.streams().values()))
+        assert (stand.runs_done, stand.streams_done, stand.rounds_done, stand.failed) == (6, 2, 1800, 0)
+        assert {kind.done - kind.runs for kind in stand.kinds.values()} == {0}
+        assert stand.jobs == hands.jobs
+        assert stand.playing_since is not None
+        played = [run.label for task in hands.taken for run in task.runs if not task.warming and not task.comparators]
+        assert sorted(played) == sorted(run.label for run in sweep.plan.runs)
+        return made, hands, stages, warm
+
+    return go
+
+
+def what(task: Task) -> str:
+    kind = "compile" if task.warming else "compare" if task.comparators else "play"
+    return f"{kind} {' '.join(dict.fromkeys(run.label for run in task.runs))}"
+
+
+def test_who_is_compiled_already_plays_while_others_are_compiled(rounds: Any) -> None:
+    made, hands, stages, warm = rounds(99, "banditron")
+    assert set(warm) == {"uniform"}
+    assert what(hands.taken[0]) == "compile banditron"
+    before = [what(task) for task in hands.taken[1:] if what(task) != "play banditron"]
+    assert "play uniform" in before
+    assert what(hands.taken[-1]) == "play banditron"
+    assert stages[0] == "compiling banditron"
+    assert stages[-1] == "playing"
+    assert hands.jobs == 8  # as many as there are runs and streams: more tasks are to come
+    costs = {run.label: made.costs[kind] for kind, run in made.first.items()}
+    assert costs == {"banditron": 2.0, "uniform": 0.5}
+
+
+def test_one_process_compiles_for_itself(rounds: Any) -> None:
+    _, hands, stages, warm = rounds(1, "banditron uniform")
+    assert set(warm) == {"banditron", "uniform"}
+    assert not any(task.warming for task in hands.taken)
+    assert (set(stages), hands.jobs) == ({"playing"}, 1)
+
+
+def test_no_more_processes_than_tasks(rounds: Any) -> None:
+    _, hands, _, _ = rounds(99, "")
+    assert hands.jobs == len(hands.taken)
+
+
+def test_players_of_a_long_stream_wait_for_each_other(rounds: Any) -> None:
+    for long in (True, False):
+        _, hands, _, warm = rounds(2, "banditron uniform", long=long)
+        assert warm == []
+        assert [what(task).split()[0] for task in hands.taken[:2]] == ["compile"] * 2
+        assert (hands.stands[1] == hands.stands[0]) == long  # nothing follows from the first alone
+        assert not any(task.together for task in hands.taken)
+    made, hands, stages, _ = rounds(2, "banditron", long=True)
+    assert made.together
+    assert stages[0] == "compiling banditron"
+
+
+def test_a_clusters_workers_compile_everything(rounds: Any) -> None:
+    _, hands, stages, warm = rounds(50, "", remote=True)
+    assert (warm, hands.jobs) == ([], 50)
+    assert {what(task) for task in hands.taken if task.warming} == {"compile banditron", "compile uniform"}
+    assert stages[0] == "compiling banditron, uniform"
+
+
+# -------------------------------------------------------------------------------------------------------------------- pool
+
+
+class Pool:
+    """Does nothing by itself; futures are done when a test says so, here at once."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer, self.sent, self.ended = answer, 0, []  # type: ignore[var-annotated]
+
+    def submit(self, function: Any, task: Task, parent: int) -> Future[Any]:
+        assert parent == os.getpid()
+        self.sent += 1
+        future: Future[Any] = Future()
+        self.answer(future, task)
+        return future
+
+    def terminate(self, kill_workers: bool) -> None:
+        self.ended.append(kill_workers)
+
+
+def test_a_pool_has_two_tasks_a_worker_and_is_ended_where_it_is_left(
+    tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Pool(lambda future, task: future.set_result([task.runs[0].run_id]))
+    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, timeout, env: made)
+    flying: dict[Any, Task] = {}
+    loop = pool._parallel(deque(tasks), flying, 2)
+    outcomes, task = next(loop)
+    assert (made.sent, outcomes) == (4, [task.runs[0].run_id])
+    rest = list(loop)
+    assert (made.sent, len(rest), made.ended, flying) == (6, 5, [], {})
+    loop = pool._parallel(deque(tasks), flying, 1)
+    next(loop)
+    loop.close()
+    assert made.ended == [True]
+
+
+def test_what_is_told_comes_before_a_workers_death(tasks: list[Task], monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(future: Any, task: Task) -> None:
+        if task is tasks[0]:
+            future.set_exception(RuntimeError("a worker is gone"))
+        else:
+            future.set_result(["told"])
+
+    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, timeout, env: Pool(answer))
+    told: list[Any] = []
+    loop = pool._parallel(deque(tasks[:3]), {}, 2)
+    with pytest.raises(RuntimeError, match="a worker is gone"):
+        told.extend(outcomes for outcomes, _ in loop)
+    assert told == [["told"]] * 2
+
+
+def test_what_a_folder_says_of_a_run_nobody_told_of(tasks: list[Task]) -> None:
+    [run] = tasks[0].runs
+    compared = dataclasses.replace(tasks[0], comparators=True)
+    warming = dataclasses.replace(tasks[0], warming=True)
+    assert pool._known(tasks[0], run, {run.run_id}, set()) == Outcome(run.run_id, 300, 0.0)
+    assert pool._known(tasks[0], run, set(), {run.run_id}) == Outcome(run.run_id, 300, 0.0, "recorded as failed")
+    assert pool._known(tasks[0], run, set(), set()) is None
+    assert pool._known(compared, run, {run.run_id}, set()) is None
+    assert pool._known(compared, run, set(), {run.stream_id}) == Outcome(run.stream_id, 300, 0.0, "recorded as failed")
+    assert pool._known(warming, run, {run.run_id}, {warming.id_of(run)}) is None
+
+
+# ----------------------------------------------------------------------------------------------------- environments, content
+
+
+@pytest.mark.parametrize(
+    ("used", "found", "planned", "same"),
+    [
+        ("old", {"content": "new"}, {"content": "old"}, True),  # replaced after it was read
+        ("old", {"content": "new"}, {"content": "new"}, False),
+        (None, {"content": "new"}, {"content": "new"}, True),
+        (None, {"content": "new"}, {"content": "old"}, False),
+        ("old", {"a": 1}, {"a": 1}, True),
+        ("old", {"a": 1}, {"a": 2}, False),
+    ],
+)
+def test_an_environment_is_of_the_content_it_read(used: Any, found: Any, planned: Any, same: bool) -> None:
+    env = SimpleNamespace(unwrapped=SimpleNamespace(content=used))
+    assert _is_described(SimpleNamespace(identity=lambda settings: found), env, {}, planned) is same
+    assert _is_described(SimpleNamespace(), env, {}, {"whatever": 1}) is True
+
+
+def bare(**more: Any) -> Any:
+    env = SimpleNamespace(problem=Problem(2, 3, 1.0, 10), **more)
+    env.unwrapped = env
+    return env
+
+
+def test_what_is_seen_of_an_environment_that_says_nothing() -> None:
+    assert Seen.of(bare()) == Seen(Problem(2, 3, 1.0, 10), False, True, {}, "", True)
+    table = bare(blocks=None, rows_per_pass=40, class_shares=[0.2, 0.5, 0.3], sparse=True, labelled=False)
+    data = {"rows": 40, "features": 2, "classes": 3, "largest": 0.5}
+    assert Seen.of(table) == Seen(Problem(2, 3, 1.0, 10), True, False, data, "no labels to be computed from", False)
+    assert Seen.of(bare(rows_per_pass=40)).data == {"rows": 40, "features": 2, "classes": 3}
+    assert Seen(Problem(2, 3, 1.0, 10), False, True, {}, "").labelled is True
+
+
+@pytest.mark.parametrize("limit", [None, 7.0])
+def test_an_environment_of_others_is_looked_at_elsewhere(limit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Seen.of(bare())
+    asked: list[Any] = []
+
+    def ask(question: str, arguments: Any, seconds: float) -> Any:
+        asked.append((question, arguments, seconds))
+        return dataclasses.asdict(seen)
+
+    monkeypatch.setattr(plan, "ask", ask)
+    monkeypatch.setattr(plan, "is_foreign", lambda description: True)
+    spec: Any = SimpleNamespace(rounds=10, run_timeout=limit)
+    assert plan._seen({"id": "x"}, spec, "where") == seen
+    assert asked == [("environment", ({"id": "x"}, 10), limit or 300.0)]
+
+
+@pytest.mark.parametrize("limit", [None, 7.0])
+def test_players_are_asked_within_a_runs_limit(limit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(plan, "_why_not", lambda probe, env, shown, seconds: asked.append(seconds) or "no")
+    keys: dict[str, Any] = {"name": "s", "rounds": 1, "environment": [{"id": "banditlab/Logistic-v0"}]}
+    spec = make_spec(keys | {"agent": [{"id": "uniform"}], "run_timeout": limit}, "test")
+    made = plan.make_plan(spec)
+    assert asked == [limit or processes.ASK_SECONDS] == [limit or 300.0]
+    assert made.skipped == [{"environment": "banditlab/Logistic-v0", "player": "uniform", "reason": "no"}]
+
+
+def test_a_file_is_called_by_its_name() -> None:
+    names = [plan._file_name({"path": path}) for path in ("a/b/c.csv", "a\\b\\c.csv", "c.csv")]
+    assert names == [{"path": "c.csv"}] * 3
+    assert plan._file_name({"label": "y"}) == {}
+
+
+# --------------------------------------------------------------------------------------------------------------- one run
+
+
+def test_numbers_among_diagnostics_are_rows_and_late_ones_are_nan_before() -> None:
+    score = object.__new__(runner._Score)
+    score.played = Played()
+    for at, found in (
+        (1, {"a": 1, "b": np.float32(0.5), "c": "text", "d": True}),
+        (2, {}),
+        (3, {"e": np.int64(3), "a": 2.0}),
+    ):
+        score.played.rounds.append(at)
+        score._note(found)
+    nan = math.nan
+    expected = {"a": [1.0, nan, 2.0], "b": [0.5, nan, nan], "d": [1.0, nan, nan], "e": [nan, nan, 3.0]}
+    assert set(score.played.diagnostics) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(score.played.diagnostics[name], values)
+
+
+class Tuned(Banditron):
+    """A plug-in's loop of its own."""
+
+    def play_block(self, X: Any, y: Any, trace: Any) -> None:
+        super().play_block(X, y, trace)
+
+
+@pytest.mark.parametrize(
+    ("classes", "finite"), [((Banditron, Banditron), False), ((Banditron, Tuned), True), ((Tuned,), True)]
+)
+def test_contexts_are_looked_at_where_a_player_does_not(
+    classes: Any, finite: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def checked(blocks: Any, problem: Problem, rounds: int, *, finite: bool = True) -> Any:
+        asked.append((rounds, finite))
+        return iter([])
+
+    monkeypatch.setattr(runner, "checked_blocks", checked)
+    env = Logistic(horizon=20)
+    players = [cls(env.problem, np.random.default_rng(0), gamma=0.1) for cls in classes]
+    play_together(env, players, seed=0, checkpoints=[5, 20])
+    assert asked == [(20, finite)]
+    play(env, players[-1], seed=0, checkpoints=[5])
+    assert asked[1] == (20, classes[-1] is Tuned)
+
+
+def test_a_cell_of_a_table_is_a_number_a_text_or_nothing() -> None:
+    found = [work._cell(value) for value in (True, 3, 0.5, np.float64(0.25), "x", None, [1])]
+    assert found == ["True", 3.0, 0.5, 0.25, "x", None, "[1]"]
+    assert type(found[1]) is float
+
+
+def test_facts_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert work.facts()["threads"] == 1
+    monkeypatch.setattr(Path, "exists", lambda self: True)
+    monkeypatch.setattr(Path, "read_text", lambda self, encoding: "cores : 2\nmodel name\t: A: 3.5 GHz \n")
+    assert work.processor() == "A: 3.5 GHz"
+    monkeypatch.setattr(Path, "exists", lambda self: False)
+    for name, machine, found in (("chip", "m", "chip"), ("", "m", "m")):
+        monkeypatch.setattr("platform.processor", lambda name=name: name)
+        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+        assert work.processor() == found
+
+
+# -------------------------------------------------------------------------------------------------------------- what is left
+
+
+def test_comparators_that_a_sweep_lacks(small: Any, tmp_path: Path) -> None:
+    """A run of an adaptive environment brings its own along."""
+    store = Store(tmp_path)
+    oblivious = small()
+    every = list(oblivious.plan.streams().values())
+    ids = {run.run_id for run in oblivious.plan.runs}
+    assert oblivious._streams_to_compare(oblivious.plan, store, ids) == every
+    adaptive = small(environment=[{"id": "banditlab/Adversary-v0"}], rounds=60)
+    runs = list(adaptive.plan.streams().values())
+    assert len(runs) == 6
+    assert adaptive._streams_to_compare(adaptive.plan, store, {runs[0].run_id}) == runs[1:]
+    assert small(norm_bounds=[])._streams_to_compare(oblivious.plan, store, set()) == []
+    assert math.isnan(adaptive.estimate_comparators())
+    assert (
+        small(environment=[{"id": "banditlab/Adversary-v0"}], rounds=60, norm_bounds=[]).estimate_comparators() == 0.0
+    )
+
+
+def test_what_a_warm_up_learns(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = small().plan.runs
+    seconds = iter([2.0, None])
+    told: list[str] = []
+
+    def warmed(run: Any, *, uncompiled: bool) -> Any:
+        assert uncompiled is False
+        answer = next(seconds, ValueError)
+        if answer is ValueError:
+            raise ValueError
+        return answer
+
+    monkeypatch.setattr(sweep_module, "warmed_seconds", warmed)
+    stand = Progress(runs=1, streams=0)
+    costs = sweep_module.warm_up(runs, stand, lambda progress: told.append(progress.stage))
+    kinds = list(dict.fromkeys(kind_of_run(run) for run in runs))
+    assert [costs[kind] for kind in kinds][:2] == [2.0, unknown_seconds(runs[0])]
+    assert told[0] == f"compiling {runs[0].label} (1 of {len(kinds)})"
+
+
+def test_what_a_call_leaves_out() -> None:
+    def default(function: Any, name: str) -> Any:
+        return inspect.signature(function).parameters[name].default
+
+    assert default(Sweep.run, "jobs") == 1
+    assert default(crew.dispatch, "stopped")() is default(crew._Crew.work, "stopped")() is False
+    assert default(processes.engaged, "fresh") is default(sweep_module.warm_up, "uncompiled") is False
+    assert default(play, "keep_trace") is False
+    assert default(warmed_seconds, "uncompiled") is default(runner._Score.__init__, "labelled") is True
+    assert default(make_forecaster, "seed") == 0
+    assert Task("", (), ()) == Task("", (), (), (), False, False, False, 0.0, False)
+    assert Kind(1.0, 2) == Kind(1.0, 2, done=0, seconds=0.0)
+    stand = Progress(runs=1, streams=2)
+    counts = (stand.runs_done, stand.streams_done, stand.rounds_done, stand.failed, stand.jobs, stand.stream_seconds)
+    assert counts == (0, 0, 0, 0, 1, 0.0)

@@ -1,0 +1,301 @@
+"""Columns, tables and seals of the store by hand: what a value becomes, what belongs to whom, what is refused."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from banditlab.errors import UsageError
+from banditlab.results.files import (
+    array_of,
+    bytes_of,
+    concatenate,
+    merged,
+    parquet_of,
+    parsed,
+    read_if_whole,
+    refuse_unless_cut,
+    stacked,
+    table_of,
+    write_bytes,
+    write_parquet,
+)
+from banditlab.results.incoming import DamagedError, take
+from banditlab.results.merge import _without_seal
+from banditlab.results.reading import read_runs
+from banditlab.results.schema import Finished, type_of
+from banditlab.results.seal import BLANK, KEY, MARK, is_whole, sealed
+from banditlab.results.store import Store, _sealed_json, read_weights, weights_file
+
+# ----------------------------------------------------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("run_id", ["a"], pa.string()),
+        ("mistakes", [1], pa.int64()),
+        ("constant_mistakes", [None], pa.int64()),
+        ("first_sight_rounds", [1], pa.int64()),
+        ("first_sight_mistakes", [1], pa.int64()),
+        ("first_sight_constant_mistakes", [1], pa.int64()),
+        ("first_sight_expected_mistakes", [1.0], pa.float64()),
+        ("mistakes_variance", [1.0], pa.float64()),
+        ("row_losses", [b"a"], pa.binary()),
+        ("diagnostic.x", ["a"], pa.float64()),
+        ("param.a", [1, 2.5, None], pa.float64()),
+        ("param.a", [None], pa.float64()),
+        ("param.a", [True], pa.string()),
+        ("param.a", [1.0, "auto"], pa.string()),
+        ("setting.a", [1.0], pa.string()),
+    ],
+)
+def test_the_type_of_a_column(name: str, values: list[Any], kind: pa.DataType) -> None:
+    assert type_of(name, values) == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "", None, "ä"], pa.string()),
+        ([None] * 9 + ["b"], pa.string()),
+        ([b"a", None, b"\0\xff"], pa.binary()),
+        ([1, None, -3], pa.int64()),
+        ([1.5, None, 2.0] * 5, pa.float64()),
+        ([], pa.string()),
+        ([1, 2], pa.int64()),
+    ],
+)
+def test_an_array_is_what_arrow_makes_of_it(values: list[Any], kind: pa.DataType) -> None:
+    assert array_of(values, kind).equals(pa.array(values, kind))
+
+
+def test_runs_are_stacked_and_text_in_one_is_text_in_all() -> None:
+    table = stacked(
+        [
+            {"run_id": ["a", "a"], "round": [1, 2], "param.x": [1.0, 2.5], "diagnostic.d": [0.5, 1.5]},
+            {"run_id": ["b"], "round": [1], "param.x": ["auto"]},
+            {"run_id": ["c"], "round": [1], "param.x": [None], "diagnostic.d": [2.0]},
+        ]
+    )
+    assert table.schema.names == ["run_id", "round", "diagnostic.d", "param.x"]
+    assert table.sort_by("run_id").to_pydict() == {
+        "run_id": ["a", "a", "b", "c"],
+        "round": [1, 2, 1, 1],
+        "diagnostic.d": [0.5, 1.5, None, 2.0],
+        "param.x": ["1", "2.5", "auto", None],
+    }
+
+
+def test_a_run_is_its_first_tables_and_all_are_sorted() -> None:
+    one = table_of({"run_id": ["b", "b"], "round": [2, 1], "mistakes": [1, 2]})
+    two = table_of({"run_id": ["b", "a", "c"], "round": [1, 1, 1], "mistakes": [9, 3, 4]})
+    three = table_of({"run_id": ["c", "b"], "round": [1, 3], "mistakes": [8, 8]})
+    assert merged([one, two, three], ["run_id", "round"]).to_pydict() == {
+        "run_id": ["a", "b", "b", "c"],
+        "round": [1, 1, 2, 1],
+        "mistakes": [3, 2, 1, 4],
+    }
+    assert concatenate([one]).to_pydict() == one.to_pydict()
+
+
+# ------------------------------------------------------------------------------------------------------------------- files
+
+
+def plain(table: pa.Table) -> bytes:
+    """Return the bytes of a Parquet file without a seal, as earlier versions wrote them."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, write_page_checksum=True, compression="none")
+    return bytes(sink.getvalue().to_pybytes())
+
+
+TABLE = table_of({"run_id": [f"r{i}" for i in range(50)], "round": list(range(50))})
+
+
+@pytest.mark.parametrize("make", [parquet_of, plain])
+def test_columns_are_read_of_files_with_and_without_a_seal(make: Any, tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    assert read_if_whole(file) is bytes_of(file) is None
+    file.write_bytes(make(TABLE))
+    assert is_whole(file.read_bytes()) == (True if make is parquet_of else None)
+    assert read_if_whole(file).to_pydict() == TABLE.to_pydict()  # type: ignore[union-attr]
+    assert read_if_whole(file, ["round"]).to_pydict() == {"round": list(range(50))}  # type: ignore[union-attr]
+    assert parsed(file, file.read_bytes()[:-5]) is None
+
+
+def test_a_spoilt_file_of_before_is_seen_by_its_pages_checksums(tmp_path: Path) -> None:
+    data = plain(TABLE)
+    at = data.index(np.arange(20, 22, dtype="<i8").tobytes())  # in the numbers themselves
+    assert parsed(tmp_path / "t", data[:at] + b"\7" + data[at + 1 :]) is None
+    assert parsed(tmp_path / "t", data) is not None
+
+
+def test_pages_of_a_sealed_file_have_checksums_for_other_programs() -> None:
+    data = parquet_of(TABLE)
+    with pq.ParquetFile(pa.BufferReader(data)) as opened:
+        column = opened.metadata.row_group(0).column(1)
+    seen = []
+    for at in range(
+        column.dictionary_page_offset or column.data_page_offset, column.data_page_offset + column.total_compressed_size
+    ):
+        spoilt = data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+        try:
+            with pq.ParquetFile(pa.BufferReader(spoilt), page_checksum_verification=True) as opened:
+                opened.read()
+        except (OSError, pa.ArrowException) as error:
+            seen.append(str(error))
+    assert any("CRC" in text or "checksum" in text for text in seen)
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (PermissionError(errno.EACCES, "no"), True),
+        (OSError(errno.EIO, "no"), True),
+        (FileNotFoundError(errno.ENOENT, "no"), False),
+        (NotADirectoryError(errno.ENOTDIR, "no"), False),
+        (OSError("a parser's"), False),
+        (ValueError("no"), False),
+    ],
+)
+def test_what_the_system_refuses_may_be_whole(error: Exception, refused: bool) -> None:
+    if refused:
+        with pytest.raises(UsageError, match="f: cannot be read"):
+            refuse_unless_cut(Path("f"), error)
+    else:
+        refuse_unless_cut(Path("f"), error)
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "deep" / "er" / "f"
+    for data in (b"one", b"two"):
+        write_bytes(file, data)
+        assert file.read_bytes() == data
+
+    def refused(name: str, _: Path) -> None:
+        os.unlink(name)
+        raise OSError("no room")
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(OSError, match="no room"):
+        write_bytes(file, b"three")
+    assert [each.name for each in file.parent.iterdir()] == ["f"]
+    assert file.read_bytes() == b"two"
+
+
+def test_a_seal_is_the_hash_of_the_file_with_zeros_in_its_place() -> None:
+    data = b'{"a": "' + BLANK.encode() + b'", "b": 1}'
+    assert BLANK == MARK + "0" * 64
+    expected = data.replace(b"0" * 64, hashlib.sha256(data).hexdigest().encode())
+    assert sealed(data) == expected
+    assert (is_whole(expected), is_whole(MARK.encode()), is_whole(b""), is_whole(KEY.encode())) == (
+        True,
+        False,
+        None,
+        False,
+    )
+    assert sealed(BLANK.encode()).startswith(MARK.encode())  # at the very beginning
+    assert is_whole(sealed(BLANK.encode())) is True
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("a = 1\n\n# banditlab.seal = x\n", "a = 1"),
+        ("a = 1\nb = 2\n", "a = 1\nb = 2"),
+        ("# banditlab.seal = x\na = 1\nb = 2", "# banditlab.seal = x\na = 1\nb = 2"),
+    ],
+)
+def test_a_spec_without_its_seal(spec: str, text: str) -> None:
+    assert _without_seal(spec.encode()) == text
+
+
+# ------------------------------------------------------------------------------------------------------------------- store
+
+
+def finished(run_id: str) -> Finished:
+    rows: dict[str, list[Any]] = {"run_id": [run_id] * 2, "round": [1, 2], "mistakes": [0, ord(run_id[0])]}
+    return Finished(run_id, rows, {"z": run_id, "a": 1})
+
+
+def test_where_and_how_runs_are_stored(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "out")
+    assert store.shard("abcdef") == store.folder / "shards" / "ab" / "abcdef.parquet"
+    assert store.shard("abcdef", "g").name.startswith("abcdef-")
+    assert store.shard("abcdef", "g") != store.shard("abcdef", "h")
+    assert [each.name for each in store.comparator_files("s")] == ["s.parquet", "s.npz"]
+    store.write_runs([finished("aa"), finished("bb")])
+    [shard] = store.folder.glob("shards/*/*.parquet")
+    held = json.loads(pq.read_metadata(shard).metadata[b"banditlab.runs"])
+    assert held == {name: f'{{"a": 1, "z": "{name}"}}' for name in ("aa", "bb")}
+    assert json.loads(_sealed_json({"a": 1}, 2))["a"] == 1
+    data = weights_file("s", {"W": np.eye(2)})
+    (tmp_path / "s.npz").write_bytes(data)
+    assert read_weights(tmp_path / "s.npz", "s")["W"].tolist() == np.eye(2).tolist()
+    np.savez(tmp_path / "old.npz", W=np.eye(2))  # without a seal, as earlier versions wrote them
+    assert list(read_weights(tmp_path / "old.npz", "s")) == ["W"]
+    np.savez(tmp_path / "objects.npz", W=np.array([{}], dtype=object))
+    assert read_weights(tmp_path / "objects.npz", "s") == {}
+    assert read_weights(tmp_path / "none.npz", "s") == {}
+
+
+def test_what_has_come_is_no_failure_any_more(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for run_id in ("aa", "bb", "ss"):
+        store.write_failure(run_id, {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
+    store.write_runs([finished("aa"), finished("cc")])
+    assert store.failed() == {"bb", "ss"}
+    store.write_comparators("ss", {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}, {"W": np.eye(2)})
+    store.write_comparators("tt", {"stream_id": ["tt"], "round": [2], "norm_bound": [1.0]}, {"W": np.eye(2)})
+    assert store.failed() == {"bb"}
+
+
+def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
+    made, out = Store(tmp_path / "made"), Store(tmp_path / "out")
+    made.write_runs([finished("aa"), finished("bb")])
+    rows = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}
+    made.write_comparators("ss", rows, {"W": np.eye(2)})
+    for run_id in ("ff", "gg"):
+        made.write_failure(run_id, {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
+    files = {
+        file.relative_to(made.folder).as_posix(): file.read_bytes()
+        for pattern in ("shards/*/*", "comparators/*", "failed/*")
+        for file in made.folder.glob(pattern)
+    }
+    out.write_failure("aa", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
+    out.write_failure("hh", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
+    assert take(out, files, {"nobody"}) == set()
+    assert take(out, files, {"aa", "ff"}) == {"aa"}
+    assert out.failed() == {"ff", "hh"}
+    assert take(out, files, {"bb", "ss", "aa"}) == {"aa", "bb", "ss"}
+    assert out.failed() == {"ff", "hh"}
+    table = read_runs(out.folder, ["aa", "bb"]).table
+    assert table is not None
+    assert sorted(set(table["run_id"].to_pylist())) == ["aa", "bb"]
+    assert list(read_weights(out.comparator_files("ss")[1], "ss")) == ["W"]
+    comparators = {name: files[name] for name in files if name.startswith("comparators/")}
+    unsealed = json.dumps({"run_id": "ff"}).encode()
+    for spoilt, wanted in (
+        ({"failed/ff.json": unsealed}, "ff"),
+        ({"failed/gg.json": files["failed/ff.json"]}, "gg"),
+        ({"comparators/ss.parquet": comparators["comparators/ss.parquet"]}, "ss"),  # without the other file
+        (comparators | {"comparators/ss.npz": weights_file("tt", {"W": np.eye(2)})}, "ss"),
+        ({"shards/aa/x.parquet": parquet_of(TABLE)}, "r1"),  # no shard: it does not say what its runs are
+    ):
+        with pytest.raises(DamagedError):
+            take(Store(tmp_path / "other"), spoilt, {wanted})
+    assert not (tmp_path / "other" / "failed" / "gg.json").exists()
+
+
+def test_a_part_of_a_table_is_written_with_its_seal(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "t.parquet", TABLE)
+    assert is_whole((tmp_path / "t.parquet").read_bytes()) is True

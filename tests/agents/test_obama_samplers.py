@@ -140,7 +140,7 @@ def test_chains_move_the_same_whatever_the_units_of_the_contexts(unit):
     assert other.diagnostics()["acceptance"] > 0.2
 
 
-@pytest.mark.parametrize(("K", "d"), [(3, 1), (2, 2)])
+@pytest.mark.parametrize(("K", "d"), [(3, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_the_plane_grid_equals_gauss_hermite(K, d):
     """Two coordinates: the prior's own rule on all Kd of them, where the posterior is still wide."""
     points, weights = np.polynomial.hermite_e.hermegauss(20)

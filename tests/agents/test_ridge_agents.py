@@ -292,6 +292,7 @@ class IndependentDraws:
         self.f[j, decision.action] += correct
 
 
+@pytest.mark.slow
 def test_lints_draws_are_independent_while_feedback_is_late():
     """A context that comes again within a batch meets another draw: as many rounds are wrong as with a generator's draws."""
     shares = {"lints": [], "independent": []}

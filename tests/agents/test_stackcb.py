@@ -193,6 +193,7 @@ def test_equals_full_matrices(stream, K, d, chosen):
     np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
     X, y = stream(4, 3, 260)
     agent = make(4, 3, blocks=2, features=32)

@@ -76,10 +76,11 @@ def test_a_sample_is_the_seeds_own_and_of_the_rooms_asked_for() -> None:
     assert some != drawn(ROOT, 30, 4, ("bounds", "results"))
     assert len(set(some)) == 30
     assert {each.room for each in some} == {"bounds", "results"}
-    for each in drawn(ROOT, 200, 5):
+    for each in drawn(ROOT, 40, 5):
         ast.parse(each.applied((ROOT / each.path).read_bytes()))
 
 
+@pytest.mark.slow
 def test_every_module_has_tests_that_are_meant_to_see_it() -> None:
     for path in sorted((ROOT / "banditlab").rglob("*.py")):
         groups = witnesses(ROOT, path.relative_to(ROOT).as_posix())

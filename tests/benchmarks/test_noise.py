@@ -9,6 +9,7 @@ from benchmarks.commands import noise
 
 
 @pytest.mark.xdist_group("comparison")
+@pytest.mark.slow
 def test_nothing_is_ahead_of_uniform_on_noise(tmp_path, monkeypatch):
     monkeypatch.setattr(noise, "SHAPES", [(150, 3, 5), (100, 3, 2)])
     found = noise.over_noise(tmp_path, 4, 4)

@@ -118,6 +118,7 @@ def test_what_other_parts_keep_stands_in_the_head(tmp_path: Path, monkeypatch: p
     assert kept.cells("| a | 1,000 |  |\n") == ["a", "1,000", ""]
 
 
+@pytest.mark.slow
 def test_page_tables_and_figure_are_written(tmp_path: Path) -> None:
     speed.publish(rows(), RATES, tmp_path)
     names = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.*")}

@@ -49,6 +49,7 @@ def test_rounds_that_are_not_played_one_by_one_in_a_kernel_are_not_divided(id_: 
     assert (split.deciding(made) is None) == (id_ != "uniform")
 
 
+@pytest.mark.slow
 def test_the_cell_at_which_rounds_are_divided_says_so_in_its_row() -> None:
     player = of("banditron")
     one_player.warm(player)

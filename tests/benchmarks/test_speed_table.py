@@ -233,6 +233,7 @@ def test_the_vehicle_data_that_cannot_be_had_are_one_line(
     assert refused(["estimator"]).startswith("python -m benchmarks estimator: vehicle (OpenML 54) is not in the cache")
 
 
+@pytest.mark.slow
 def test_every_part_has_a_main_with_settings() -> None:
     code = "import benchmarks.__main__ as m, importlib\nfor name in m.PARTS:\n"
     code += "    m.options(name, importlib.import_module(f'benchmarks.commands.{name}').main).format_help()\n"

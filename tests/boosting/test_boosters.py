@@ -41,7 +41,10 @@ def build(id_, seed=0, problem=PROBLEM, **settings):
     return registry().load("boosters", id_)(problem, np.random.default_rng(seed), **given)
 
 
-@pytest.mark.parametrize("id_", IDS)
+LONG = ("adaova", "adaboost-ol-ova")  # as many boosters as classes
+
+
+@pytest.mark.parametrize("id_", [pytest.param(i, marks=pytest.mark.slow if i in LONG else ()) for i in IDS])
 def test_every_booster_passes_the_checks(id_):
     results = check_id(id_, n_learners=2, weak_learner="forecaster", forecaster="ogd")
     assert [str(r) for r in results if r.status == "failed"] == []
@@ -49,6 +52,7 @@ def test_every_booster_passes_the_checks(id_):
     assert sum(r.status == "passed" for r in results) >= 14
 
 
+@pytest.mark.slow
 def test_trees_pass_but_for_saving_and_memory():
     pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
     results = run_checks(BestSingle, n_learners=2)

@@ -158,7 +158,9 @@ def test_random_scales_are_the_papers_range():
 
 
 @pytest.mark.parametrize("weight_bound", ["lemma-10", "trivial"])
-@pytest.mark.parametrize(("k", "N", "edge", "T"), [(2, 9, 0.2, 500), (3, 10, 0.3, 500), (5, 6, 0.4, 400)])
+@pytest.mark.parametrize(
+    ("k", "N", "edge", "T"), [(2, 9, 0.2, 500), pytest.param(3, 10, 0.3, 500, marks=pytest.mark.slow), (5, 6, 0.4, 400)]
+)
 def test_adversarial_learners_bring_it_to_the_bound_and_not_above(k, N, edge, T, weight_bound):
     """They meet the condition with certainty: so does the theorem. And they leave nothing: it is tight within 3 S sum w."""
     for seed in range(2):
@@ -226,6 +228,7 @@ def test_settings_out_of_range(bad, line):
 
 
 @pytest.mark.parametrize("potentials", ["exact", "monte-carlo", "remembered"])
+@pytest.mark.slow
 def test_conforms(potentials):
     results = run_checks(OnlineMBBM, n_learners=3, weak_learner="forecaster", potentials=potentials)
     assert [str(result) for result in results if result.status != "passed"] == []

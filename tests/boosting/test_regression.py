@@ -132,7 +132,7 @@ def regret(copy_, rounds, i=0):
 
 
 @pytest.mark.parametrize("forecaster", ["folklore", "aioli"])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.1, 0.5, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_the_regret_is_within_the_bound(forecaster, share):
     rng, T, K = np.random.default_rng(int(10 * share)), 200, 4
     rounds = [(s, l, l if rng.random() < share else y) for s, l, y in random_rounds(rng, T, K, size=3.0)]

@@ -110,7 +110,9 @@ def test_ftrl(R: float, lam: float) -> None:
     assert (player.diagnostics()["unsolved_leaders"] > 0) == (R > 1.0)
 
 
-@pytest.mark.parametrize(("B", "eps"), [(0.3, "theory"), (1.0, "theory"), (1.0, 1e-4)])
+@pytest.mark.parametrize(
+    ("B", "eps"), [(0.3, "theory"), (1.0, "theory"), pytest.param(1.0, 1e-4, marks=pytest.mark.slow)]
+)
 def test_ons(B: float, eps: Any) -> None:
     K, d, n = 3, 2, 6
     player = ONS(Problem(d, K, 1.0), None, norm_bound=B, regularization=eps)

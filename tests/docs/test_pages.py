@@ -147,6 +147,7 @@ def test_outputs_are_compared(expected: str, printed: str, same: bool) -> None:
     assert agrees(expected, printed) is same
 
 
+@pytest.mark.slow
 def test_a_block_that_fails_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="page, line 1"):
         run_shell(Block("page", 1, "sh", "banditlab list nothing\n"), tmp_path, "page, line 1")

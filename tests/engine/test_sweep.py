@@ -438,6 +438,7 @@ def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh
     assert (retried.present, len(retried.failures)) == (1, 5)
 
 
+@pytest.mark.slow
 def test_an_edited_lab_agent_is_run_anew(small, tmp_path, lab):
     from banditlab import registry as registry_module
     from banditlab.registry import Registry
@@ -457,6 +458,7 @@ def test_an_edited_lab_agent_is_run_anew(small, tmp_path, lab):
     assert not ids[0] & ids[1]
 
 
+@pytest.mark.slow
 def test_lab_agents_run_in_workers(small, tmp_path, lab, fresh_registry):
     fresh_registry.open_lab(lab("parallel-lab"))
     result = small(agent=[{"id": "parallel-lab", "grid": {"bias": [0, 1]}}]).run(tmp_path / "out", jobs=2)
@@ -549,6 +551,7 @@ def test_a_file_is_no_folder(tmp_path):
         Store(tmp_path / "file")
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_tried_again_and_then_recorded(small, tmp_path, lab, fresh_registry):
     fresh_registry.open_lab(lab("killer", "import os, joblib; os._exit(1) if self.problem.horizon else 0"))
     agents = [{"id": "uniform"}, {"id": "killer"}]

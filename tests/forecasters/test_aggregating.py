@@ -67,6 +67,7 @@ def test_quadrature_equals_scipys_integral(B: float, kind: str) -> None:
         player.update(X[t], y[t])
 
 
+@pytest.mark.slow
 def test_quadrature_on_a_long_stream_agrees_with_a_finer_one() -> None:
     X, y = line(5, 5_000, "repeated")
     logits = []

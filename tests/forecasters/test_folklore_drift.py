@@ -40,7 +40,12 @@ def summed(lam: float, c: float, s: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("kind", "B", "lam"), [("noise", 10.0, "theory"), ("three contexts", 10.0, 1e-3), ("scales", 100.0, "theory")]
+    ("kind", "B", "lam"),
+    [
+        ("noise", 10.0, "theory"),
+        pytest.param("three contexts", 10.0, 1e-3, marks=pytest.mark.slow),
+        pytest.param("scales", 100.0, "theory", marks=pytest.mark.slow),
+    ],
 )
 def test_the_inverse_does_not_drift_in_100_000_updates(kind: str, B: float, lam: float | str) -> None:
     X, y = stream(kind)

@@ -62,6 +62,7 @@ def test_equals_scipys_leader(K: int, d: int, lam: float, kind: str) -> None:
         ftrl.update(x, label)
 
 
+@pytest.mark.slow
 def test_a_long_ill_conditioned_stream() -> None:
     """T = 5,000 rounds of three contexts, norm about 100: the leader of the counts is the leader."""
     K, d, lam, n = 3, 2, 1e-5, 5_000

@@ -72,7 +72,7 @@ class Direct:
     [
         (2, 0.3, {}, True),
         (3, 0.5, {}, True),
-        (4, 0.7, {"step": 5.0, "regularization": 0.3}, True),
+        pytest.param(4, 0.7, {"step": 5.0, "regularization": 0.3}, True, marks=pytest.mark.slow),
         (3, 0.5, {"step": 5.0, "regularization": 0.3, "projection": "none"}, False),
     ],
 )

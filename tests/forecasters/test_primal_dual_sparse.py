@@ -56,6 +56,7 @@ def test_sparse_contexts() -> None:
     assert block.certificate() == pytest.approx(primal.certificate(), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_reduction_on_sparse_contexts(tmp_path) -> None:
     """d = 347,000: CSR blocks, rows made dense on the step path, a dense beginning; saved and gone on."""
     n, d = 120, 347_000

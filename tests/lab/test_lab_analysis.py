@@ -43,6 +43,7 @@ def check_text(text: str) -> None:
     assert ", 4 streams" in text  # each half of the repetitions is reported at the setting the other half chose
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_notebook(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITLAB_RESULTS", str(folder))
     notebook = jupytext.read(SCRIPT)

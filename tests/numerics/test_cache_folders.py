@@ -159,6 +159,7 @@ def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     assert folder_for(tmp_path / "file" / "numba", "now") == tmp_path / "file" / "numba" / "now"
 
 
+@pytest.mark.slow
 def test_the_first_import_of_a_new_state_clears_old_ones_and_later_ones_mark_theirs(tmp_path: Path) -> None:
     root = tmp_path / "banditlab" / "numba"
     for i in range(NEWEST + 5):

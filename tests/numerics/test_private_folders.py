@@ -92,6 +92,7 @@ def test_a_folder_of_another_user_is_named(tmp_path: Path) -> None:
     assert exposed(folder) == f"{folder} belongs to another user (12345)"
 
 
+@pytest.mark.slow
 def test_a_process_says_once_that_kernels_are_not_kept_there_and_reads_nothing(tmp_path: Path) -> None:
     """Both of two functions compile, one line is said, and what was planted for them is never unpickled."""
     folder = tmp_path / "cache"

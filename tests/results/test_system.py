@@ -91,6 +91,7 @@ def test_a_lock_is_free_after_an_error_and_after_a_death(tmp_path: Path) -> None
         assert time.monotonic() - begin < 5
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     """Simulated: this says that no such module or function is needed, not that all is well on Windows."""
     (tmp_path / "tiny.toml").write_text(SPEC)

@@ -1,4 +1,4 @@
-"""What FastCB and SquareCB keep of each class's matrix, a diagonal or a block in a sketch: slow forms, special cases, odd input.
+"""What FastCB and SquareCB keep of each class's matrix, a diagonal or a block in a sketch: slow forms, special and odd cases.
 
 The matrices themselves have tests of their own, test_compact_inverses and test_frequent_directions.
 """

@@ -1,4 +1,4 @@
-"""Models over a shared sketch, and diagonal ones: against dense matrices put back into their family, and where they are exact."""
+"""Models over a shared sketch, and diagonal ones: against dense matrices put back into their family; where they are exact."""
 
 from __future__ import annotations
 

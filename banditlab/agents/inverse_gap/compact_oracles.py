@@ -6,7 +6,6 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,11 +58,6 @@ class DiagonalAIOLI(PerClassAIOLI):
     learn_kernel = learn
     challenger_kernel = learn_all
 
-    @classmethod
-    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
-        """Return the bytes of diagonals and weights."""
-        return 16.0 * cls.models(settings) * n_classes * n_features
-
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> CompactModels:
         """Return K models."""
@@ -85,14 +79,6 @@ class SketchedAIOLI(PerClassAIOLI):
     def shared(n_features: int, settings: dict[str, Any]) -> Directions:
         """Return the sketch."""
         return directions(n_features, settings["sketch_size"])
-
-    @classmethod
-    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
-        """Return the bytes of weights, blocks and sketch."""
-        size = settings["sketch_size"]
-        m = max(1.0, min(float(size), n_features)) if isinstance(size, int | float) else 1.0
-        models = cls.models(settings) * n_classes * (8.0 * n_features + 4.0 * m * m)
-        return models + 24.0 * m * n_features
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> CompactModels:

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.compact_oracles import PER_CLASS
-from banditlab.agents.inverse_gap.oracles import ORACLES, SKETCH_SIZE, Oracle
+from banditlab.agents.inverse_gap.oracles import ORACLES, Oracle
+from banditlab.agents.second_order import SKETCH_SIZE, told
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
-from banditlab.numerics.frequent_directions import SHRINKS, Directions, share_outside
+from banditlab.numerics.frequent_directions import Directions
 from banditlab.numerics.jit import bind, inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.players.agent import KernelAgent
@@ -339,15 +340,11 @@ class InverseGapAgent(KernelAgent):
 
         Of a sketch: how often the basis was turned, and the share of |x|^2 that lay outside of it, over the rounds learnt.
         """
-        told: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         if self.payload_size > self.problem.n_classes:
             first, rival = self.state.points.tolist()
-            told = {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
-        if isinstance(self.state, SketchState):
-            sketch = self.state.sketch
-            told["sketch_shrinks"] = int(sketch.counts[SHRINKS])
-            told["sketch_outside"] = float(share_outside(sketch.numbers))
-        return told
+            found = {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
+        return found | (told(self.state.sketch) if isinstance(self.state, SketchState) else {})
 
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import HEARSAY, Models, margin, margins, sigmoid, teach, untaught
+from banditlab.agents.second_order import least_bytes, settled
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.numerics.class_inverses import look, recall
@@ -26,7 +27,7 @@ from banditlab.numerics.jit import inline, njit, read_only
 from banditlab.numerics.linear_scores import padded, scores, zero_weights
 from banditlab.numerics.log_mixture import mix, reweigh
 from banditlab.numerics.softmax import log_softmax
-from banditlab.validation import at_least, nonnegative, one_of, positive, resolve
+from banditlab.validation import at_least, nonnegative, positive, resolve
 
 
 @njit
@@ -147,12 +148,6 @@ def aioli_learn_all(models, x, k, z, y):
         teach(models, j, z[j], -1.0, m, q)
 
 
-SECOND_ORDERS = ("full", "diagonal", "sketch")
-SKETCH_SIZE = 32
-"""sketch_size where nothing is said. Its cost a round, about 2 m d + K m^2 / 2 multiplications, is then that of the K d of the
-scores at K = 50, and 2 m rows of d = 1,024 are half a megabyte, what a core's second cache holds."""
-
-
 class PerClassAIOLI(Oracle):
     """One AIOLI per class, however its matrices are kept: their settings."""
 
@@ -169,9 +164,7 @@ class PerClassAIOLI(Oracle):
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
         """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
-        kept, size = one_of("second_order", given["second_order"], SECOND_ORDERS), given["sketch_size"]
-        if at_least("sketch_size", size, 1) != SKETCH_SIZE and kept != "sketch":
-            raise UsageError(f"sketch_size is read by second_order = 'sketch' only, and this one is {kept!r}")
+        kept, size = settled(given["second_order"], given["sketch_size"])
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
         return {
@@ -181,13 +174,19 @@ class PerClassAIOLI(Oracle):
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
             "challenger": nonnegative("challenger", given["challenger"]),
             "second_order": kept,
-            "sketch_size": int(size),
+            "sketch_size": size,
         }
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
         """Return 2 where there is a challenger."""
         return 2.0 if settings["challenger"] else 1.0
+
+    @classmethod
+    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes its states take at least, from settings as given."""
+        kept = settings["second_order"], settings["sketch_size"]
+        return least_bytes(n_classes, n_features, *kept, sets=cls.models(settings))
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:

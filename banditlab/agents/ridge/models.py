@@ -1,0 +1,50 @@
+"""The models of `ridge_agent` in three forms: whole matrices, diagonals, or blocks in a sketch.
+
+`read`, `recall` and `move` choose by the type of `inverses` when a kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics import class_inverses, diagonal_inverses, own_sketch
+from banditlab.numerics.class_inverses import Inverses
+from banditlab.numerics.contexts import by_context
+from banditlab.numerics.own_sketch import OwnSketch
+
+
+def models(scales: NDArray[np.float64], n_features: int, second_order: str, sketch_size: int) -> Any:
+    """Return models P_i = scales_i I, h_i = 0, of which `second_order` says what is kept."""
+    if second_order == "diagonal":
+        return diagonal_inverses.diagonal_inverses(scales, n_features)
+    if second_order == "sketch":
+        return own_sketch.own_sketch(scales, n_features, sketch_size)
+    return class_inverses.inverses(scales, n_features)
+
+
+def _read(inverses, x, m, q):
+    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    class_inverses.read(inverses, x, m, q)
+
+
+def _recall(inverses, x, i):
+    """Return m_i and q_i, ready for `move` at the same x."""
+    return class_inverses.recall(inverses, x, i)
+
+
+def _move(inverses, x, i, step, s):
+    """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`."""
+    class_inverses.move(inverses, i, step, s)
+
+
+def _of_either(diagonal: Any, sketch: Any, whole: Any) -> Any:
+    compact = by_context(diagonal, sketch, kind=OwnSketch, name="inverses")
+    return by_context(compact, whole, kind=Inverses, name="inverses", inlined=True)
+
+
+read = _of_either(diagonal_inverses.read, own_sketch.read, _read)
+recall = _of_either(diagonal_inverses.recall, own_sketch.recall, _recall)
+move = _of_either(diagonal_inverses.move, own_sketch.move, _move)

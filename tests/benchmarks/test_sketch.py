@@ -1,0 +1,48 @@
+"""The study of sketches: its streams, and how lines take their place in the table; no long run is played here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from banditlab.errors import UsageError
+from benchmarks.commands import sketch
+
+
+def test_the_stream_is_what_its_page_says() -> None:
+    X, y = sketch.embedding(5, 60, 4000, 0)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-9)
+    centres = np.array([X[y == k].mean(axis=0) for k in range(5)])
+    s = np.square(np.linalg.svd(X - centres[y], compute_uv=False))
+    assert s[5:].sum() / s.sum() < 0.5  # within a cluster: K directions, and a third noise
+    assert 0.8 < s[6] / s[30] < 1.5
+    nearest = np.argmax(X @ centres.T, axis=1)
+    assert 0.8 < np.mean(nearest == y) < 0.965
+    X, y = sketch.digits(10, 64, 50, 1)
+    assert X.shape == (50, 64)
+    assert y.shape == (50,)
+
+
+def test_lines_replace_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketch, "TABLE", tmp_path / "second-order.csv")
+    for form, rate in (("full", 1), ("diagonal", 2), ("full", 3)):
+        sketch.write([["embedding", 20, 1024, "fastcb", form, 10, 1, "1.00", "2.00", str(rate)]])
+    head, full, diagonal = sketch.TABLE.read_text().splitlines()
+    assert head == ",".join(sketch.COLUMNS)
+    assert full == "embedding,20,1024,fastcb,full,10,1,1.00,2.00,3"
+    assert diagonal.endswith(",diagonal,10,1,1.00,2.00,2")
+
+
+def test_the_committed_table_has_what_pages_quote() -> None:
+    lines = sketch.TABLE.read_text().splitlines()
+    assert lines[0] == ",".join(sketch.COLUMNS)
+    assert any(line.startswith("embedding,20,1024,fastcb,sketch 32,") for line in lines)
+
+
+def test_what_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="--cells 20x2: not among those of this study"):
+        sketch.main(cells="20x2")
+    with pytest.raises(UsageError, match="--forms sketch: not among those of this study"):
+        sketch.main(forms="sketch")

@@ -36,4 +36,4 @@ def least_bytes(n_classes: int, n_features: int, second_order: Any, sketch_size:
 
 def told(sketch: Directions) -> dict[str, Any]:
     """Return how often the basis was turned, and the share of |x|^2 that lay outside of it, over the rounds learnt."""
-    return {"sketch_shrinks": int(sketch.counts[SHRINKS]), "sketch_outside": float(share_outside(sketch.numbers))}
+    return {"sketch_shrinks": int(sketch.counts[SHRINKS]), "sketch_outside": share_outside(sketch)}

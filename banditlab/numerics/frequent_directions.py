@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point, step_along, width, zeros
 from banditlab.numerics.packed_symmetric import see as see_point
@@ -327,7 +327,7 @@ def renew(sketch):
     sketch.counts[SHRINKS] += 1
 
 
-@inline
-def share_outside(numbers):
+def share_outside(sketch: Directions) -> float:
     """Return the share of |x|^2 outside of the basis, over the contexts learnt."""
-    return numbers[OUTSIDE] / numbers[WHOLE] if numbers[WHOLE] > 0.0 else 0.0
+    outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
+    return outside / whole if whole > 0.0 else 0.0

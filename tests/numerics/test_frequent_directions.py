@@ -93,7 +93,7 @@ def test_up_to_m_dimensions_nothing_is_lost():
         learn(sketch, x)
     Q, moments, _ = caught(sketch, d)
     assert sketch.counts.tolist() == [m, 0, 1, 0]
-    assert share_outside(sketch.numbers) == 0.0
+    assert share_outside(sketch) == 0.0
     np.testing.assert_allclose(moments, X.T @ X, rtol=0, atol=1e-11)
     np.testing.assert_allclose(X - X @ Q.T @ Q, 0.0, rtol=0, atol=1e-13)
 

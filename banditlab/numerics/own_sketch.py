@@ -44,10 +44,10 @@ def recall(inverses, x, i):
     return recall_one(inverses.inverses, inverses.sketch, i)
 
 
-def move(inverses, x, i, step, s):
-    """h_i += step v and P_i -= s v v', s >= 0, v = P_i x, in the sketch's family; the sketch learns x."""
+def move(inverses, x, i, step, weight, down):
+    """h_i += step v, v = P_i x, and A_i += weight x x' in the sketch's family; the sketch learns x."""
     sketch = inverses.sketch
-    move_one(inverses.inverses, sketch, i, step, s)
+    move_one(inverses.inverses, sketch, i, step, weight, down)
     if hold(sketch):
         shrink(sketch)
         turn(inverses.inverses, sketch)

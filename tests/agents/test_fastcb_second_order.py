@@ -100,11 +100,20 @@ class SlowModel:
         return brentq(lambda z: z - m + w * q / 2 * math.tanh(z / 2), *ends, xtol=1e-14, rtol=1e-14)
 
     def update(self, x, z, y):
+        """A + kappa x x' and b + (kappa z - g / 2) x; return kappa x x'."""
         kappa, g = self.agent.curvature * expit(z) * expit(-z), -y * expit(-y * z)
         v = self.P @ x
         down = 1 / (1 + kappa * x @ v)
         self.h += (kappa * z - g / 2 - kappa * x @ self.h) * down * v
         self.P -= kappa * down * np.outer(v, v)
+        return kappa * np.outer(x, x)
+
+    def learn_in(self, Q, x, z, y):
+        """Do so in Q, and outside of it spread evenly what A gains."""
+        outside = np.eye(len(x)) - Q.T @ Q
+        old = np.linalg.inv(self.P)
+        new = old + self.update(x, z, y)
+        self.P = Q.T @ (Q @ self.P @ Q.T) @ Q + outside * (len(x) - len(Q)) / np.trace(outside @ new)
 
     def keep_block(self, Q):
         d, r = Q.shape[1], len(Q)
@@ -123,10 +132,7 @@ def test_a_sketch_equals_the_slow_form(stream, K, d, m):
         np.testing.assert_allclose(decision.payload, [model.margin(full) for model in models], rtol=0, atol=1e-7)
         played, correct = models[decision.action], decision.action == label
         basis.widen(full)
-        played.update(full, decision.payload[decision.action], 1 if correct else -1)
-        old = basis.Q
-        if len(old) == m:
-            played.keep_block(old)
+        played.learn_in(basis.Q, full, decision.payload[decision.action], 1 if correct else -1)
         if basis.learn(full):
             for model in models:
                 model.keep_block(basis.Q)
@@ -145,8 +151,9 @@ def test_diagonals_equal_the_slow_form(stream):
         decision, full = agent.act(x), np.append(x, agent.intercept)
         np.testing.assert_allclose(decision.payload, [model.margin(full) for model in models], rtol=0, atol=1e-9)
         played, correct = models[decision.action], decision.action == label
-        played.update(full, decision.payload[decision.action], 1 if correct else -1)
-        played.P = np.diag(np.diag(played.P))
+        before = played.P
+        gained = played.update(full, decision.payload[decision.action], 1 if correct else -1)
+        played.P = np.diag(1.0 / (1.0 / np.diag(before) + np.diag(gained)))
         agent.learn(x, decision, correct)
 
 

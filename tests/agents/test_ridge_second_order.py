@@ -53,13 +53,15 @@ def test_equals_full_matrices_put_back_into_their_family(stream, cls, settings):
         k, correct = decision.action, decision.action == label
         v = P[k] @ x
         w[k] += (correct - x @ w[k]) / (1 + x @ v) * v
-        P[k] -= np.outer(v, v) / (1 + x @ v)
-        before = basis(agent)
+        A, before = np.linalg.inv(P[k]) + np.outer(x, x), basis(agent)
         agent.learn(x, decision, correct)
         if agent.second_order == "diagonal":
-            P[k] = np.diag(np.diag(P[k]))
-        elif len(before) == agent.sketch_size:
-            P[k] = in_family(P[k], before)
+            P[k] = np.diag(1.0 / np.diag(A))
+            continue
+        P[k] -= np.outer(v, v) / (1 + x @ v)
+        if len(before) == agent.sketch_size:
+            outside = np.eye(d) - before.T @ before
+            P[k] = before.T @ (before @ P[k] @ before.T) @ before + outside * (d - len(before)) / np.trace(outside @ A)
             P[:] = [in_family(each, basis(agent)) for each in P]
 
 

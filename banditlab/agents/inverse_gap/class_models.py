@@ -78,20 +78,20 @@ def margin(models, x, i):
 
 @inline
 def lesson(c, z, y, m, q):
-    """Return (step, s) of h += step v and P -= s v v', v = P x, for the outcome y = +-1 at m = x'h and q = x'P x.
+    """Return (step, weight, down) for the outcome y = +-1 at m = x'h and q = x'P x, the loss expanded at the margin z.
 
-    The loss is expanded at the margin z, c is the model's curvature.
+    A += weight x x', so that P -= weight down v v', v = P x, and h += step v; down is 1 / (1 + weight q), c the curvature.
     """
     curvature = c * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)
     shift = curvature * z - 0.5 * g  # b += (eta g^2 z - g) x / 2
     down = 1.0 / (1.0 + curvature * q)
     step = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + step v
-    return step, curvature * down
+    return step, curvature, down
 
 
 @inline
 def teach(models, i, z, y, m, q):
     """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
-    step, s = lesson(models.c[i], z, y, m, q)
-    move(models.inverses, i, step, s)
+    step, weight, down = lesson(models.c[i], z, y, m, q)
+    move(models.inverses, i, step, weight * down)

@@ -50,8 +50,8 @@ def margins(models, x, z):
 def learn(models, x, k, z, y):
     """Teach model k the outcome y = +-1 at the margin z."""
     m, q = recall(models.inverses, x, k)
-    step, s = lesson(models.c[k], z, y, m, q)
-    move(models.inverses, x, k, step, s)
+    step, weight, down = lesson(models.c[k], z, y, m, q)
+    move(models.inverses, x, k, step, weight, down)
 
 
 @njit
@@ -63,5 +63,5 @@ def learn_all(models, x, k, z, y):
     j = runner_up(z, k, z.shape[0])
     m, q = recall(models.inverses, x, j)
     if q <= HEARSAY:
-        step, s = lesson(models.c[j], z[j], -1.0, m, q)
-        move(models.inverses, x, j, step, s)
+        step, weight, down = lesson(models.c[j], z[j], -1.0, m, q)
+        move(models.inverses, x, j, step, weight, down)

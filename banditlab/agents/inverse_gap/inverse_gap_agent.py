@@ -152,10 +152,11 @@ UPDATE = """
     teaches the j of the largest z_j but the played one y = -1, where q_j <= 1: better between classes that no half-space
     parts, but biased, as j's own hits there go unseen: hence the duel.
 
-    second_order says what "aioli" keeps of P_i. "diagonal": its diagonal. "sketch": frequent directions Q (m, d) of the
-    contexts learnt, one sketch for all classes and both sets, and P_i = Q'B_i Q + p_i (I - Q'Q) with B_i (m, m): an update
-    keeps the block in Q and the trace (`numerics.sketched_inverses`). While contexts span at most m directions that is
-    "full", to rounding. h_i keeps all d entries in either.
+    second_order says what "aioli" keeps of A_i. "diagonal": its diagonal. "sketch": frequent directions Q (m, d) of the
+    contexts learnt, one sketch for all classes and both sets, and P_i = Q'B_i Q + p_i (I - Q'Q) with B_i (m, m): a lesson
+    changes B_i as it would the block in Q of a whole P_i, and adds to 1/p_i the mean of what it adds to A_i outside
+    (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. h_i keeps all d
+    entries in either.
 """
 COST = """
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K

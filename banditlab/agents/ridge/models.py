@@ -35,9 +35,9 @@ def _recall(inverses, x, i):
     return class_inverses.recall(inverses, x, i)
 
 
-def _move(inverses, x, i, step, s):
-    """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`."""
-    class_inverses.move(inverses, i, step, s)
+def _move(inverses, x, i, step, weight, down):
+    """h_i += step v, v = P_i x, and A_i += weight x x' at the x of `recall`; down is 1 / (1 + weight q_i)."""
+    class_inverses.move(inverses, i, step, weight * down)
 
 
 def _of_either(diagonal: Any, sketch: Any, whole: Any) -> Any:

@@ -113,7 +113,7 @@ def regress(state, k, x, target, low, high):
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
-    move(state.inverses, x, k, (c - m) / q + (target - c) * down, down)
+    move(state.inverses, x, k, (c - m) / q + (target - c) * down, 1.0, down)
 
 
 @njit

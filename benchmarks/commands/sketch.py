@@ -2,7 +2,7 @@
 
 Streams: "embedding", K clusters in d dimensions, two fifths of |x|^2 the cluster's own direction, two fifths in K directions
 that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits": 64 columns.
-Blocks, one core; the speed is that of the second half, the median of the streams.
+Blocks, one core; rounds a second of processor time in the second half, the median of the streams.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mi
 
 
 class Run(NamedTuple):
-    """Mistakes of a run and of its second half, in per cent, and its rounds a second in that half."""
+    """Mistakes of a run and of its second half, in per cent, and its rounds a second of processor time in that half."""
 
     mistakes: float
     later: float
@@ -102,9 +102,9 @@ def played(kind: str, K: int, d: int, id_: str, settings: dict[str, Any], rounds
     problem = Problem(d, K, float(np.linalg.norm(X, axis=1).max()))
     agent, trace, half = make_agent(id_, problem, seed=seed, **settings), Trace.empty(rounds), rounds // 2
     agent.play_block(X[:half], y[:half], trace.part(slice(0, half)))
-    start = time.perf_counter()
+    start = time.process_time()
     agent.play_block(X[half:], y[half:], trace.part(slice(half, rounds)))
-    rate = (rounds - half) / (time.perf_counter() - start)
+    rate = (rounds - half) / (time.process_time() - start)
     return Run(100.0 * float(np.mean(~trace.correct)), 100.0 * float(np.mean(~trace.correct[half:])), rate)
 
 

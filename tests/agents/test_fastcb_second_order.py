@@ -151,7 +151,7 @@ def test_diagonals_equal_the_slow_form(stream):
         decision, full = agent.act(x), np.append(x, agent.intercept)
         np.testing.assert_allclose(decision.payload, [model.margin(full) for model in models], rtol=0, atol=1e-9)
         played, correct = models[decision.action], decision.action == label
-        before = played.P
+        before = played.P.copy()
         gained = played.update(full, decision.payload[decision.action], 1 if correct else -1)
         played.P = np.diag(1.0 / (1.0 / np.diag(before) + np.diag(gained)))
         agent.learn(x, decision, correct)

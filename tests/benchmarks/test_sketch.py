@@ -17,7 +17,7 @@ def test_the_stream_is_what_its_page_says() -> None:
     centres = np.array([X[y == k].mean(axis=0) for k in range(5)])
     s = np.square(np.linalg.svd(X - centres[y], compute_uv=False))
     assert s[5:].sum() / s.sum() < 0.5  # within a cluster: K directions, and a third noise
-    assert 0.8 < s[6] / s[30] < 1.5
+    assert 0.8 < s[12] / s[40] < 1.6  # the flipped labels add K - 1 directions more, the rest is even
     nearest = np.argmax(X @ centres.T, axis=1)
     assert 0.8 < np.mean(nearest == y) < 0.965
     X, y = sketch.digits(10, 64, 50, 1)

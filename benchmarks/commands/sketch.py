@@ -1,7 +1,7 @@
 """Second order where contexts are embeddings: rounds a second and mistakes of full matrices, sketches and diagonals.
 
 Streams: "embedding", K clusters in d dimensions, two fifths of |x|^2 the cluster's own direction, two fifths in K directions
-that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits": 64 columns.
+that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits": 64 columns and a constant.
 Blocks, one core; rounds a second of processor time in the second half, the median of the streams.
 """
 
@@ -33,7 +33,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "sketch 64": {"second_order": "sketch", "sketch_size": 64},
     "diagonal": {"second_order": "diagonal"},
 }
-CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 64),)}
+CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 65),)}
 COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mistakes", "later", "rate")
 
 

@@ -21,8 +21,8 @@ def test_the_stream_is_what_its_page_says() -> None:
     assert 0.8 < s[12] / s[40] < 1.6  # the flipped labels add K - 1 directions more, the rest is even
     nearest = np.argmax(X @ centres.T, axis=1)
     assert 0.8 < np.mean(nearest == y) < 0.965
-    X, y = sketch.digits(10, 64, 50, 1)
-    assert X.shape == (50, 64)
+    X, y = sketch.digits(10, 65, 50, 1)
+    assert X.shape == (50, 65)
     assert y.shape == (50,)
 
 

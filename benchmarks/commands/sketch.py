@@ -1,7 +1,7 @@
 """Second order where contexts are embeddings: rounds a second and mistakes of full matrices, sketches and diagonals.
 
 Streams: "embedding", K clusters in d dimensions, two fifths of |x|^2 the cluster's own direction, two fifths in K directions
-that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits": 64 columns and a constant.
+that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits" as they come.
 Blocks, one core; rounds a second of processor time in the second half, the median of the streams.
 """
 

@@ -40,11 +40,9 @@ def _move(inverses, x, i, step, weight, down):
     class_inverses.move(inverses, i, step, weight * down)
 
 
-def _of_either(diagonal: Any, sketch: Any, whole: Any) -> Any:
-    compact = by_context(diagonal, sketch, kind=OwnSketch, name="inverses")
-    return by_context(compact, whole, kind=Inverses, name="inverses", inlined=True)
-
-
-read = _of_either(diagonal_inverses.read, own_sketch.read, _read)
-recall = _of_either(diagonal_inverses.recall, own_sketch.recall, _recall)
-move = _of_either(diagonal_inverses.move, own_sketch.move, _move)
+_compact_read = by_context(diagonal_inverses.read, own_sketch.read, kind=OwnSketch, name="inverses")
+_compact_recall = by_context(diagonal_inverses.recall, own_sketch.recall, kind=OwnSketch, name="inverses")
+_compact_move = by_context(diagonal_inverses.move, own_sketch.move, kind=OwnSketch, name="inverses")
+read = by_context(_compact_read, _read, kind=Inverses, name="inverses", inlined=True)
+recall = by_context(_compact_recall, _recall, kind=Inverses, name="inverses", inlined=True)
+move = by_context(_compact_move, _move, kind=Inverses, name="inverses", inlined=True)

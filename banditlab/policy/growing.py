@@ -18,7 +18,8 @@ from banditlab.problem import Problem
 GROWING = ("fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct")
 """Agents of which a test says that old classes keep their scores and the new one starts as a fresh agent's."""
 ORACLES = ("aioli", "logistic")
-"""Of `fastcb` and `squarecb`: a grid's models do not lie class by class."""
+"""Of `fastcb` and `squarecb`: a grid's models do not lie class by class; nor do those over a sketch, whose directions a class
+that is new has not met."""
 
 
 def grown(agent: Agent) -> Agent:
@@ -30,7 +31,8 @@ def grown(agent: Agent) -> Agent:
         The agent has no model for every class by itself.
     """
     settings = agent.params()
-    if agent.id not in GROWING or settings.get("oracle", ORACLES[0]) not in ORACLES:
+    apart = settings.get("oracle", ORACLES[0]) in ORACLES and settings.get("second_order") != "sketch"
+    if agent.id not in GROWING or not apart:
         raise UsageError(
             f"{agent.id} cannot take another class: its state is not one model for each class; train a new policy, or use "
             f"one of {', '.join(GROWING)}"

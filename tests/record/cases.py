@@ -106,6 +106,9 @@ AGENTS: dict[str, list[Case]] = {
         ("three#3", {"oracle": "logistic"}),
         ("five", {"oracle": "b-grid", "grid_size": 3}),
         ("large", {}),
+        ("five", {"second_order": "diagonal"}),
+        ("five#2", {"second_order": "sketch", "sketch_size": 5}),
+        ("ten", {"second_order": "sketch"}),
     ],
     "stackcb": [
         ("three", {}),
@@ -123,7 +126,13 @@ AGENTS: dict[str, list[Case]] = {
         ("large", {}),
     ],
     "linucb": [("three", {}), ("five", {"confidence": 0.3, "regularization": 1e-3}), ("ten?", {}), ("large", {})],
-    "lints": [("three", {}), ("five", {"deviation": 0.5}), ("ten?", {"regularization": 0.1}), ("large", {})],
+    "lints": [
+        ("three", {}),
+        ("five", {"deviation": 0.5}),
+        ("ten?", {"regularization": 0.1}),
+        ("large", {}),
+        ("five#2", {"second_order": "sketch", "sketch_size": 5}),
+    ],
     "confidit": [("three", {}), ("five", {"alpha": 0.5, "eta": 1.0}), ("ten?", {}), ("large", {})],
     "epsilon-greedy": [("three", {}), ("ten?", {"gamma": 0.05}), ("five", {"learning_rate": 0.3}), ("sparse", {})],
     "epsilon-greedy-direct": [

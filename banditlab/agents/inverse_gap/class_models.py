@@ -47,6 +47,10 @@ def untaught(
     )
 
 
+HEARSAY = 1.0
+"""The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
+
+
 @inline
 def sigmoid(z):
     """Return 1 / (1 + e^{-z}) with full relative precision for either sign of z."""
@@ -73,11 +77,21 @@ def margin(models, x, i):
 
 
 @inline
-def teach(models, i, z, y, m, q):
-    """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
-    curvature = models.c[i] * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
+def lesson(c, z, y, m, q):
+    """Return (step, weight, down) for the outcome y = +-1 at m = x'h and q = x'P x, the loss expanded at the margin z.
+
+    A += weight x x', so that P -= weight down v v', v = P x, and h += step v; down is 1 / (1 + weight q), c the curvature.
+    """
+    curvature = c * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)
     shift = curvature * z - 0.5 * g  # b += (eta g^2 z - g) x / 2
     down = 1.0 / (1.0 + curvature * q)
     step = (shift - curvature * m) * down  # (A + curvature x x')^{-1} (b + shift x) = h + step v
-    move(models.inverses, i, step, curvature * down)
+    return step, curvature, down
+
+
+@inline
+def teach(models, i, z, y, m, q):
+    """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
+    step, weight, down = lesson(models.c[i], z, y, m, q)
+    move(models.inverses, i, step, weight * down)

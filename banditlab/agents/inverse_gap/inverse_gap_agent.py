@@ -19,11 +19,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.inverse_gap.oracles import ORACLES
+from banditlab.agents.inverse_gap.compact_oracles import PER_CLASS
+from banditlab.agents.inverse_gap.oracles import ORACLES, Oracle
+from banditlab.agents.second_order import SKETCH_SIZE, told
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
-from banditlab.numerics.jit import bind, inline, njit, read_only
+from banditlab.numerics.frequent_directions import Directions
+from banditlab.numerics.jit import bind, inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
@@ -55,11 +58,28 @@ class State(NamedTuple):
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
-@inline
-def fill(own, x):
-    """Copy x (d,) before the intercept, which stands in the state's own x where there is one."""
-    for j in range(x.shape[0]):
-        own[j] = x[j]
+class SketchState(NamedTuple):
+    """A `State` whose oracles share a sketch of the contexts."""
+
+    oracle: Any
+    rival: Any
+    points: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    both: NDArray[np.float64]
+    x: NDArray[np.float64]
+    rounds: NDArray[np.int64]
+    schedule: NDArray[np.float64]
+    sketch: Directions
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
+
+
+context_kernel: Any = None
+lesson_kernel: Any = None
+close_kernel: Any = None
+"""Names for `bind` to give an oracle's kernels to: see `oracles.Oracle`."""
 
 
 @inline
@@ -70,8 +90,7 @@ def sharpness(schedule, rounds):
 
 def act(state, x, u, p, payload):
     """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
-    fill(state.x, x)
-    x_own, K, winner = read_only(state.x), p.shape[0], state.winner[0]
+    x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
     for k in range(payload.shape[0]):
         payload[k] = 0.0
@@ -101,12 +120,12 @@ def score(points, winner, first, second, action):
 
 def learn(state, x, action, p, payload, correct):
     """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
-    fill(state.x, x)
-    x_own, K, winner, y = read_only(state.x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
+    x_own, K, winner, y = lesson_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
         learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
     if winner != 0:
         learn_challenger_kernel(state.rival, x_own, action, payload[K:], y)  # type: ignore[name-defined]  # noqa: F821
+    close_kernel(state)
     if winner < 0 and correct:
         score(state.points, state.winner, payload[:K], payload[K:], action)
     state.rounds[0] += 1
@@ -132,12 +151,20 @@ UPDATE = """
     was. The first to lead by more than 2.5 sqrt(points + 1) plays on alone, for good. In the second set a hit also
     teaches the j of the largest z_j but the played one y = -1, where q_j <= 1: better between classes that no half-space
     parts, but biased, as j's own hits there go unseen: hence the duel.
+
+    second_order says what "aioli" keeps of A_i. "diagonal": its diagonal. "sketch": frequent directions Q (m, d) of the
+    contexts learnt, one sketch for all classes and both sets, and P_i = Q'B_i Q + p_i (I - Q'Q) with B_i (m, m): a lesson
+    changes B_i as it would the block in Q of a whole P_i, and adds to 1/p_i the mean of what it adds to A_i outside
+    (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. h_i keeps all d
+    entries in either.
 """
 COST = """
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
     scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
     150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
     of 1.5 MiB or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`): the same play, to rounding.
+    Of "aioli", "diagonal" takes O(K d) and 2 K d numbers a set; "sketch" O((K + m) d + K m^2), in the mean, and
+    K (d + m^2 / 2) numbers a set beside 3 m d for the sketch, m = sketch_size.
 """
 PARAMETERS = """
     Parameters
@@ -162,6 +189,12 @@ PARAMETERS = """
         w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
     challenger
         The second set's lambda in units of the first's; 0 for a single set, no duel. Of "aioli".
+    second_order
+        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch". For dense contexts of
+        hundreds of features, such as embeddings. Of "aioli".
+    sketch_size
+        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` tells the share of |x|^2 outside
+        of them. Of second_order = "sketch".
     step
         AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
     grid_size, grid_ratio
@@ -175,6 +208,8 @@ PARAMETERS = """
 REFERENCES = """
     R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
     J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods. JMLR 2011.
+    E. Liberty. Simple and deterministic matrix sketching. KDD 2013.
+    H. Luo, A. Agarwal, N. Cesa-Bianchi, J. Langford. Efficient second order online learning by sketching. NeurIPS 2016.
 """
 SHARED = {"update": UPDATE, "cost": COST, "parameters": PARAMETERS, "references": REFERENCES}
 """What the docstrings of the agents have in common, by the name that stands in braces there."""
@@ -202,6 +237,7 @@ class InverseGapAgent(KernelAgent):
     group = "practice"
     state_order = (1, 2)
     explores = False
+    added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     weights_kernel: ClassVar[Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -225,6 +261,8 @@ class InverseGapAgent(KernelAgent):
         curvature: float | Literal["simple", "tight"] = "simple",
         virtual_weight: float = 2.0,
         challenger: float = 10.0,
+        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        sketch_size: int = SKETCH_SIZE,
         step: float | Literal["auto"] = "auto",
         grid_size: int = 4,
         grid_ratio: float = 4.0,
@@ -236,6 +274,8 @@ class InverseGapAgent(KernelAgent):
             "curvature": curvature,
             "virtual_weight": virtual_weight,
             "challenger": challenger,
+            "second_order": second_order,
+            "sketch_size": sketch_size,
             "step": step,
             "grid_size": grid_size,
             "grid_ratio": grid_ratio,
@@ -245,16 +285,16 @@ class InverseGapAgent(KernelAgent):
         self.sharpness = positive("sharpness", sharpness)
         self.growth = nonnegative("growth", growth)
         self.intercept = nonnegative("intercept", intercept)
-        kind = ORACLES[self.oracle]
-        self._refuse_unread(kind.reads, of_oracle)
-        resolved = kind.resolved(of_oracle, R)
+        self._refuse_unread(ORACLES[self.oracle].reads, of_oracle)
+        resolved = ORACLES[self.oracle].resolved(of_oracle, R)
         vars(self).update(of_oracle | resolved)
+        kind = oracle_of(self.oracle, self.second_order)
         d = problem.n_features + (self.intercept > 0.0)
         x = np.zeros(d)
         x[problem.n_features :] = self.intercept * R
         rival = kind.rival(resolved)
         self.payload_size = K if rival is None else 2 * K
-        self.state = State(
+        own = State(
             oracle=kind.state(K, d, R, resolved),
             rival=kind.state(1, 1, R, resolved) if rival is None else kind.state(K, d, R, rival),
             points=np.zeros(2, np.int64),
@@ -264,6 +304,8 @@ class InverseGapAgent(KernelAgent):
             rounds=np.zeros(1, np.int64),
             schedule=np.array([self.sharpness * K, self.growth]),
         )
+        sketch = kind.shared(d, resolved)
+        self.state = own if sketch is None else SketchState(*own, sketch=sketch)
 
     def limits(self) -> Limits:
         """Return the range of the duel's winner: where there is no duel the rival is a stub."""
@@ -273,8 +315,9 @@ class InverseGapAgent(KernelAgent):
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, by its oracle: a diagonal one is far smaller than the others."""
         given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
-        K, d, kind = problem.n_classes, problem.n_features, ORACLES.get(given["oracle"])
-        return 4.0 * K * d * (1.0 if kind is None else max(1.0, kind.models(given) * d))
+        K, d = problem.n_classes, problem.n_features
+        known = given["oracle"] in [*ORACLES] and given["second_order"] in [*PER_CLASS]  # else the constructor refuses
+        return oracle_of(given["oracle"], given["second_order"]).least_bytes(K, d, given) if known else 4.0 * K * d
 
     def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
         """Refuse a setting of another oracle: it would change nothing."""
@@ -286,36 +329,65 @@ class InverseGapAgent(KernelAgent):
 
     def kernels(self) -> tuple[Any, Any]:
         """Return the kernels of this weighting over this oracle."""
-        return _bound(type(self), self.oracle)
+        return _bound(type(self), self.oracle, self.second_order)
 
     def look(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
-        return _bound_look(self.oracle) if ORACLES[self.oracle].looks_ahead(self.state.oracle) else no_look
+        looks = oracle_of(self.oracle, self.second_order).looks_ahead(self.state.oracle)
+        return _bound_look(self.oracle) if looks else no_look
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one."""
-        if self.payload_size == self.problem.n_classes:
-            return {}
-        first, rival = self.state.points.tolist()
-        return {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
+        """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one.
+
+        Of a sketch: how often the basis was turned, and the share of |x|^2 that lay outside of it, over the rounds learnt.
+        """
+        found: dict[str, Any] = {}
+        if self.payload_size > self.problem.n_classes:
+            first, rival = self.state.points.tolist()
+            found = {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
+        return found | (told(self.state.sketch) if isinstance(self.state, SketchState) else {})
 
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""
-        return f"{super().kernel_owner()} over {self.oracle}"
+        return f"{super().kernel_owner()} over {_title(self.oracle, self.second_order)}"
+
+
+def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
+    """Return the oracle that two settings name; second_order is that of "aioli"."""
+    return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
+
+
+def _title(oracle: str, second_order: str) -> str:
+    """Return an oracle's name among kernels."""
+    return oracle if second_order == "full" else f"{oracle}, {second_order}"
 
 
 @cache
-def _bound(agent: type[InverseGapAgent], oracle: str) -> tuple[Any, Any]:
+def _bound(agent: type[InverseGapAgent], oracle: str, second_order: str) -> tuple[Any, Any]:
     """Return act and learn; only act differs between the agents."""
-    kind, owner = ORACLES[oracle], f"{agent.__module__}.{agent.__qualname__} over {oracle}"
-    bound = bind(act, owner, margins_kernel=kind.margins_kernel, weights_kernel=agent.weights_kernel)
-    return bound, _bound_learn(oracle)
+    kind = oracle_of(oracle, second_order)
+    owner = f"{agent.__module__}.{agent.__qualname__} over {_title(oracle, second_order)}"
+    bound = bind(
+        act,
+        owner,
+        context_kernel=kind.context_kernel,
+        margins_kernel=kind.margins_kernel,
+        weights_kernel=agent.weights_kernel,
+    )
+    return bound, _bound_learn(oracle, second_order)
 
 
 @cache
-def _bound_learn(oracle: str) -> Any:
-    kind, owner = ORACLES[oracle], f"{__name__} over {oracle}"
-    return bind(learn, owner, learn_class_kernel=kind.learn_kernel, learn_challenger_kernel=kind.challenger_kernel)
+def _bound_learn(oracle: str, second_order: str) -> Any:
+    kind = oracle_of(oracle, second_order)
+    return bind(
+        learn,
+        f"{__name__} over {_title(oracle, second_order)}",
+        lesson_kernel=kind.lesson_kernel,
+        learn_class_kernel=kind.learn_kernel,
+        learn_challenger_kernel=kind.challenger_kernel,
+        close_kernel=kind.close_kernel,
+    )
 
 
 @cache

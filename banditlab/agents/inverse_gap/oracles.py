@@ -18,11 +18,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.inverse_gap.class_models import Models, margin, margins, sigmoid, teach, untaught
+from banditlab.agents.inverse_gap.class_models import HEARSAY, Models, margin, margins, sigmoid, teach, untaught
+from banditlab.agents.second_order import least_bytes, settled
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.numerics.class_inverses import look, recall
-from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.jit import inline, njit, read_only
 from banditlab.numerics.linear_scores import padded, scores, zero_weights
 from banditlab.numerics.log_mixture import mix, reweigh
 from banditlab.numerics.softmax import log_softmax
@@ -39,6 +40,20 @@ def no_look_ahead(state, X, t, behind):
     """Do nothing: the oracle gains nothing by knowing the contexts to come."""
 
 
+@inline
+def own_context(state, x):
+    """Return the context of an agent's state with the intercept behind x (d,), as its oracles read it."""
+    own = state.x
+    for j in range(x.shape[0]):
+        own[j] = x[j]
+    return read_only(own)
+
+
+@inline
+def nothing(state):
+    """Do nothing: the oracles share nothing that a round changes."""
+
+
 class Oracle(ABC):
     """One kind of oracle: its kernels, the settings it reads, and how a state is made of them."""
 
@@ -50,6 +65,12 @@ class Oracle(ABC):
     """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
     look_kernel: ClassVar[Any] = no_look_ahead
     """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.look`."""
+    context_kernel: ClassVar[Any] = own_context
+    """(agent's state, x): what margins_kernel takes for its x."""
+    lesson_kernel: ClassVar[Any] = own_context
+    """(agent's state, x): the same before a lesson, which may change what the oracles share."""
+    close_kernel: ClassVar[Any] = nothing
+    """(agent's state): what remains to be done after a lesson."""
 
     @staticmethod
     @abstractmethod
@@ -67,9 +88,19 @@ class Oracle(ABC):
         return None
 
     @staticmethod
+    def shared(n_features: int, settings: dict[str, Any]) -> Any:
+        """Return what the two states of a duel share, or None."""
+        return None
+
+    @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
         """Return how many second-order models a class has, from settings as given: each takes d^2/2 numbers."""
         return 0.0
+
+    @classmethod
+    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes its states take at least, from settings as given."""
+        return 4.0 * n_classes * n_features * max(1.0, cls.models(settings) * n_features)
 
     @staticmethod
     def looks_ahead(state: Any) -> bool:
@@ -102,10 +133,6 @@ def aioli_look(models, X, t, behind):
     look(models.inverses, X, t, behind)
 
 
-HEARSAY = 1.0
-"""The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
-
-
 @njit
 def aioli_learn_all(models, x, k, z, y):
     """Learn as `aioli_learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
@@ -121,18 +148,23 @@ def aioli_learn_all(models, x, k, z, y):
         teach(models, j, z[j], -1.0, m, q)
 
 
-class AIOLIOracle(Oracle):
-    """One AIOLI per class."""
+class PerClassAIOLI(Oracle):
+    """One AIOLI per class, however its matrices are kept: their settings."""
 
-    reads = ("norm_bound", "regularization", "curvature", "virtual_weight", "challenger")
-    margins_kernel = margins
-    learn_kernel = aioli_learn
-    challenger_kernel = aioli_learn_all
-    look_kernel = aioli_look
+    reads = (
+        "norm_bound",
+        "regularization",
+        "curvature",
+        "virtual_weight",
+        "challenger",
+        "second_order",
+        "sketch_size",
+    )
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
-        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers."""
+        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
+        kept, size = settled(given["second_order"], given["sketch_size"])
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
         return {
@@ -141,6 +173,8 @@ class AIOLIOracle(Oracle):
             "curvature": curvature_of(given["curvature"], bound * radius),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
             "challenger": nonnegative("challenger", given["challenger"]),
+            "second_order": kept,
+            "sketch_size": size,
         }
 
     @staticmethod
@@ -148,11 +182,26 @@ class AIOLIOracle(Oracle):
         """Return 2 where there is a challenger."""
         return 2.0 if settings["challenger"] else 1.0
 
+    @classmethod
+    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes its states take at least, from settings as given."""
+        kept = settings["second_order"], settings["sketch_size"]
+        return least_bytes(n_classes, n_features, *kept, sets=cls.models(settings))
+
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
         """Return the settings with `challenger` times the regularization, None where that is 0."""
         factor = settings["challenger"]
         return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
+
+
+class AIOLIOracle(PerClassAIOLI):
+    """One AIOLI per class, over whole matrices."""
+
+    margins_kernel = margins
+    learn_kernel = aioli_learn
+    challenger_kernel = aioli_learn_all
+    look_kernel = aioli_look
 
     @staticmethod
     def looks_ahead(state: Models) -> bool:

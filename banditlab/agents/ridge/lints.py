@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
+from banditlab.agents.second_order import SKETCH_SIZE, settled
 from banditlab.numerics.jit import njit
 from banditlab.numerics.philox import digest, normals
 from banditlab.problem import Problem
@@ -60,6 +61,8 @@ class LinTS(RidgeAgent):
 
     Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications), K normals, one rank-one update; K d^2 / 2 numbers.
     From 1.5 MiB on a block reads them once in 32 or 64 rounds (`numerics.lookahead`): the same play, to rounding.
+    Diagonals take O(K d) and 2 K d numbers, a sketch of m rows O((K + m) d + K m^2) in the mean and
+    K (d + m^2 / 2) + 3 m d numbers.
 
     Parameters
     ----------
@@ -70,11 +73,18 @@ class LinTS(RidgeAgent):
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for ||x|| <= 1). "auto" is 0.1 R^2, so
         that contexts in other units give the same play; a tenth of the paper's, because rewards of one class among many
         are sparse: on digits 1 makes half again to three times as many mistakes, and noisy streams hardly care.
+    second_order
+        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
+        of the contexts learnt that all classes share (`numerics.sketched_inverses`); while contexts span at most
+        sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
+    sketch_size
+        m, directions of the sketch, 1 or more. Of second_order = "sketch".
 
     Raises
     ------
     UsageError
-        deviation below 0, regularization not above 0 or another word.
+        deviation below 0, regularization not above 0 or another word, another second_order, a sketch_size
+        below 1 or without a sketch.
 
     References
     ----------
@@ -87,6 +97,7 @@ class LinTS(RidgeAgent):
     reference = "Agrawal and Goyal, ICML 2013, Algorithm 1, one regression per class"
     version = 2
     state_order = (1, 2)
+    added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel
@@ -99,10 +110,14 @@ class LinTS(RidgeAgent):
         *,
         deviation: float = 0.1,
         regularization: float | Literal["auto"] = "auto",
+        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
         self.deviation = nonnegative("deviation", deviation)
+        self.second_order, self.sketch_size = settled(second_order, sketch_size)
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
         key = int(self.rng.spawn(1)[0].integers(2**63 - 1))
-        self.state = ridge_state(problem, self.regularization, self.deviation, key=key)
+        kept: dict[str, Any] = {"second_order": self.second_order, "sketch_size": self.sketch_size}
+        self.state = ridge_state(problem, self.regularization, self.deviation, key=key, **kept)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
+from banditlab.agents.second_order import SKETCH_SIZE, settled
 from banditlab.numerics.jit import njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, resolve
@@ -42,6 +43,8 @@ class LinUCB(RidgeAgent):
 
     Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
     From 1.5 MiB on a block reads them once in 32 or 64 rounds (`numerics.lookahead`): the same play, to rounding.
+    Diagonals take O(K d) and 2 K d numbers, a sketch of m rows O((K + m) d + K m^2) in the mean and
+    K (d + m^2 / 2) + 3 m d numbers.
 
     Parameters
     ----------
@@ -51,11 +54,18 @@ class LinUCB(RidgeAgent):
         Weight of the ridge, above 0 (1 in the paper: A_k starts at the identity, for ||x|| <= 1). "auto" is 0.1 R^2, so
         that contexts in other units give the same play; a tenth of the paper's, because rewards of one class among many
         are sparse: on digits 1 makes half again to three times as many mistakes, and noisy streams hardly care.
+    second_order
+        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
+        of the contexts learnt that all classes share (`numerics.sketched_inverses`); while contexts span at most
+        sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
+    sketch_size
+        m, directions of the sketch, 1 or more. Of second_order = "sketch".
 
     Raises
     ------
     UsageError
-        confidence below 0, regularization not above 0 or another word.
+        confidence below 0, regularization not above 0 or another word, another second_order, a sketch_size
+        below 1 or without a sketch.
 
     References
     ----------
@@ -68,6 +78,7 @@ class LinUCB(RidgeAgent):
     summary = "one ridge regression of the bit per class with upper confidence bounds"
     reference = "Li, Chu, Langford and Schapire, WWW 2010, Algorithm 1"
     state_order = (1, 2)
+    added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel
@@ -80,9 +91,13 @@ class LinUCB(RidgeAgent):
         *,
         confidence: float = 1.0,
         regularization: float | Literal["auto"] = "auto",
+        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
         self.confidence = nonnegative("confidence", confidence)
+        self.second_order, self.sketch_size = settled(second_order, sketch_size)
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
-        self.state = ridge_state(problem, self.regularization, self.confidence)
+        kept: dict[str, Any] = {"second_order": self.second_order, "sketch_size": self.sketch_size}
+        self.state = ridge_state(problem, self.regularization, self.confidence, **kept)

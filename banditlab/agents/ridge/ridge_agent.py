@@ -12,14 +12,18 @@ Without limits w = A^{-1} b with b = sum target x.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.class_inverses import Inverses, inverses, look, move, read, recall
+from banditlab.agents.ridge.models import models, move, read, recall
+from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, told
+from banditlab.numerics.class_inverses import look
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
+from banditlab.numerics.own_sketch import OwnSketch
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
@@ -31,12 +35,12 @@ AUTO_REGULARIZATION = 0.1
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    inverses, P_k and h_k = w_k; settings, the agent's own numbers; tally (3,): outcomes learnt, the key of the agent's draws,
-    the rounds acted on (counted where there are draws). Scratch, of the context at hand: z (K,) = w_k'x, q (K,) = x'P_k x;
-    noise (K,).
+    inverses, P_k and h_k = w_k, in one of the forms of `models`; settings, the agent's own numbers; tally (3,): outcomes
+    learnt, the key of the agent's draws, the rounds acted on (counted where there are draws). Scratch, of the context at
+    hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
     """
 
-    inverses: Inverses
+    inverses: Any
     settings: NDArray[np.float64]
     tally: NDArray[np.int64]
     z: NDArray[np.float64]
@@ -49,11 +53,18 @@ class State(NamedTuple):
         return {"tally": (np.array([least, low, least]), np.array([most, high, most]))}
 
 
-def ridge_state(problem: Problem, regularization: float, *settings: float, key: int = 0) -> State:
+def ridge_state(
+    problem: Problem,
+    regularization: float,
+    *settings: float,
+    key: int = 0,
+    second_order: str = "full",
+    sketch_size: int = SKETCH_SIZE,
+) -> State:
     """Return A_k = regularization I, w_k = 0 for every class."""
     K = problem.n_classes
     return State(
-        inverses=inverses(np.full(K, 1.0 / regularization), problem.n_features),
+        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, second_order, sketch_size),
         settings=np.array(settings),
         tally=np.array([0, key, 0]),
         z=np.zeros(K),
@@ -72,7 +83,17 @@ class RidgeAgent(KernelAgent):
 
     def look(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, for large problems."""
-        return no_look if self.state.inverses.ahead is None else look_kernel
+        return no_look if getattr(self.state.inverses, "ahead", None) is None else look_kernel
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least, by what is kept of the matrices."""
+        kept = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
+        return least_bytes(problem.n_classes, problem.n_features, *kept)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return of a sketch how often its basis was turned, and the share of |x|^2 that lay outside of it."""
+        return told(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
 
 
 @inline
@@ -92,7 +113,7 @@ def regress(state, k, x, target, low, high):
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
-    move(state.inverses, k, (c - m) / q + (target - c) * down, down)
+    move(state.inverses, x, k, (c - m) / q + (target - c) * down, 1.0, down)
 
 
 @njit

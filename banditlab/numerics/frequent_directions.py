@@ -1,0 +1,333 @@
+"""Frequent directions (Liberty, 2013) of the contexts learnt so far: a sketch of m rows instead of d x d numbers.
+
+Problem. Contexts x_t in R^d come one by one. Wanted is an orthonormal basis Q (r, d), r <= m, of the directions in which they
+lie most, and what it catches of them, M (r, r): Q'M Q lies below sum x_t x_t', by at most sum |x_t|^2 / m in any direction.
+
+Update. A round sees a context as its coordinates and what is left,
+
+    a = Q x,        rest = |x|^2 - |a|^2.                                                                            (1)
+
+While r < m a context that leaves the span adds its own direction to Q (`widen`). So up to m dimensions nothing is lost, and
+M is exact. From then on a context with a rest is held back as it is, and M += a a' takes the others. Once m contexts
+x_i = Q'a_i + E'l_i are held, E orthonormal and beside Q, L the rows l_i,
+
+    L L' = X X' - A A'   (Cholesky),        T = [M + A'A, A'L; L'A, L'L]   (2m, 2m).                                 (2)
+
+T = V'diag(w) V with w_1 >= w_2 >= ...; the m first rows (R, S) of V are the new basis, what came m + 1st is taken off all
+(`shrink`):
+
+    Q <- R Q + S E = (R - W A) Q + W X,   W L = S;        M <- diag(w_i - w_{m+1}).                                  (3)
+
+R = Q_new Q_old' is how coordinates turn: whoever keeps numbers in them turns these between `shrink` and `renew`. With 2 m
+rows at hand, so that a shrink comes every m rounds at most (E. Liberty's fast form), it costs O(m d + m^2) a round.
+
+Rounding. E is known to rounding times |x_i|^2 / l_ii^2; what gathers is counted (DRIFT), and Q is made orthonormal again
+before it is 1e-10. A context of a rest below 1e-6 |x|^2 is never held back, and counts for M as if it lay in the span; from
+1e-12 |x|^2 downwards, a multiple of the rounding of (1), the rest is 0.
+
+Cost: m d multiplications for (1), about as many for a context learnt, 2 m^2 + 2 m d numbers.
+
+References
+----------
+E. Liberty. Simple and deterministic matrix sketching. KDD 2013.
+M. Ghashami, E. Liberty, J. Phillips, D. Woodruff. Frequent directions. SIAM Journal on Computing 45, 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.limits import COUNT, Limits
+from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point, step_along, width, zeros
+from banditlab.numerics.packed_symmetric import see as see_point
+from banditlab.numerics.row_products import add_product, clear, orthonormalize, scale, times
+from banditlab.numerics.symmetric_eigen import EPSILON, eigen
+
+NEGLIGIBLE = 1e-12
+"""Share of |x|^2 up to which a rest is rounding."""
+LEAST = 1e-250
+"""A context with a smaller |x|^2 shows no new direction: squares of its parts are no numbers any more."""
+HELD_BACK = 1e-6
+"""Share of |x|^2 from which on a context is held back for the next shrink."""
+DEPENDENT = 1e-6
+"""Share of its rest that a context held back must have beside the others held."""
+MOST_DRIFT = 1e-10
+"""Error of Q Q' = I at which Q is made orthonormal again."""
+
+ROWS, HELD, FRESH, SHRINKS = range(4)
+"""Slots of `Directions.counts`: r; contexts held back; 1 where `a` and REST are those of `x`; shrinks so far."""
+REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
+"""Slots of `Directions.numbers`: rest and |x|^2 of the context at hand; DRIFT; sums of both over the contexts learnt."""
+
+
+class Room(NamedTuple):
+    """Scratch of a shrink, N = 2 mp: T, V, C (N, N); w, e, v, p (N,); L, R, W, lost (mp, mp); U (mp, D)."""
+
+    T: Floats
+    V: Floats
+    C: Floats
+    w: Floats
+    e: Floats
+    v: Floats
+    p: Floats
+    L: Floats
+    R: Floats
+    W: Floats
+    lost: Floats
+    U: Floats
+
+
+class Directions(NamedTuple):
+    """The sketch, and the context at hand in it; mp is m rounded up to a multiple of eight, rows from r on are 0.
+
+    Q (mp, D), M (mp, mp); X (mp, D) and A (mp, mp): the contexts held back and their coordinates. x (D,), with zeros in front,
+    a (mp,) and point: the context at hand. counts (4,), numbers (5,): see their slots. most: m. outside: d - m, at least 1.
+    """
+
+    Q: Floats
+    M: Floats
+    X: Floats
+    A: Floats
+    x: Floats
+    a: Floats
+    point: Point
+    counts: NDArray[np.int64]
+    numbers: Floats
+    most: int
+    outside: int
+    room: Room
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"counts": (0, np.array([self.most, self.most - 1, 1, COUNT[1]]))}
+
+
+def directions(d: int, m: int) -> Directions:
+    """Return the sketch of no context, m rows for contexts (d,); more rows than d are none."""
+    m = min(m, d)
+    mp, D = width(m), width(d)
+    N = 2 * mp
+    lines, squares = (zeros(N) for _ in range(4)), (zeros(mp, mp) for _ in range(4))
+    return Directions(
+        Q=zeros(mp, D),
+        M=zeros(mp, mp),
+        X=zeros(mp, D),
+        A=zeros(mp, mp),
+        x=zeros(D),
+        a=zeros(mp),
+        point=point(mp),
+        counts=np.zeros(4, np.int64),
+        numbers=np.zeros(5),
+        most=m,
+        outside=max(d - m, 1),
+        room=Room(zeros(N, N), zeros(N, N), zeros(N, N), *lines, *squares, zeros(mp, D)),
+    )
+
+
+# --------------------------------------------------------------------------------------------------- the context at hand
+
+
+@njit
+def see(sketch, x):
+    """Take in the context x (d,); nothing to do where it is the one at hand."""
+    own, first = borrow(sketch.x), sketch.x.shape[0] - x.shape[0]
+    if sketch.counts[FRESH] == 1:
+        other = False
+        for j in range(x.shape[0]):
+            if own[first + j] != x[j]:
+                other = True
+                break
+        if not other:
+            return
+    lay(x, own)
+    locate(sketch)
+
+
+@njit
+def locate(sketch):
+    """Write (1) of the context at hand."""
+    times(sketch.Q, sketch.x, sketch.a)
+    square = inner(sketch.x, sketch.x)
+    rest = square - inner(sketch.a, sketch.a)
+    sketch.numbers[SQUARE] = square
+    sketch.numbers[REST] = rest if rest > NEGLIGIBLE * square and square > LEAST else 0.0
+    see_point(sketch.point, sketch.a)
+    sketch.counts[FRESH] = 1
+
+
+@njit
+def widen(sketch):
+    """Add the direction of the context at hand to Q while there is room and need; whether row r - 1 is new."""
+    r = sketch.counts[ROWS]
+    if r >= sketch.most or sketch.numbers[REST] == 0.0:
+        return False
+    q = sketch.Q[r]
+    for j in range(q.shape[0]):
+        q[j] = sketch.x[j]
+    # Twice is enough: the second time takes off what rounding left.
+    for _ in range(2):
+        for i in range(r):
+            step_along(q, -inner(sketch.Q[i], q), sketch.Q[i])
+    scale(q, 1.0 / math.sqrt(inner(q, q)))
+    sketch.counts[ROWS] = r + 1
+    locate(sketch)
+    return True
+
+
+@njit
+def hold(sketch):
+    """Count the context at hand as learnt; whether m are held back now: then `shrink` and `renew` are due."""
+    numbers, counts = sketch.numbers, sketch.counts
+    numbers[OUTSIDE] += numbers[REST]
+    numbers[WHOLE] += numbers[SQUARE]
+    if not numbers[REST] > HELD_BACK * numbers[SQUARE]:
+        for i in range(sketch.most):
+            step_along(sketch.M[i], sketch.a[i], sketch.a)
+        return False
+    b = counts[HELD]
+    for j in range(sketch.x.shape[0]):
+        sketch.X[b, j] = sketch.x[j]
+    for i in range(sketch.a.shape[0]):
+        sketch.A[b, i] = sketch.a[i]
+    counts[HELD] = b + 1
+    return b + 1 == sketch.most
+
+
+# --------------------------------------------------------------------------------------------------------------- a shrink
+
+
+@njit
+def shrink(sketch):
+    """Find (2) and (3) for the m contexts held back: R, W and lost = I - R R' in `room`, and M; Q is still the old one."""
+    room = sketch.room
+    mp, m = sketch.M.shape[0], sketch.most
+    factor(sketch)
+    fill(sketch)
+    # Scaled to trace 1, so that squares neither overflow nor vanish. Places without a direction get -1: they come last.
+    T, trace = room.T, 0.0
+    for i in range(T.shape[0]):
+        trace += T[i, i]
+    scale(T, 1.0 / trace)
+    for i in range(mp + m):
+        if (m <= i < mp) or (i >= mp and room.L[i - mp, i - mp] == 0.0):
+            T[i, i] = -1.0
+    eigen(T, room.V, room.w, room.e, room.v, room.p, mp + m)
+    choose(sketch, trace)
+    solve(sketch)
+
+
+@njit
+def factor(sketch):
+    """Write L of (2), a context that depends on the others held back with 0 in the diagonal and below."""
+    L, X, A, m = sketch.room.L, sketch.X, sketch.A, sketch.most
+    clear(L)
+    for i in range(m):
+        times(X[: i + 1], X[i], sketch.room.v)
+        for j in range(i + 1):
+            L[i, j] = sketch.room.v[j] - inner(A[i], A[j])
+    for j in range(m):
+        rest = L[j, j]
+        for k in range(j):
+            L[j, j] -= L[j, k] * L[j, k]
+        if not L[j, j] > DEPENDENT * rest:
+            for i in range(j, m):
+                L[i, j] = 0.0
+            continue
+        sketch.numbers[DRIFT] = max(sketch.numbers[DRIFT], 0.0) + EPSILON * inner(X[j], X[j]) / L[j, j]
+        L[j, j] = math.sqrt(L[j, j])
+        for i in range(j + 1, m):
+            for k in range(j):
+                L[i, j] -= L[i, k] * L[j, k]
+            L[i, j] /= L[j, j]
+
+
+@njit
+def fill(sketch):
+    """Write T of (2): the rows (a_i, l_i) times themselves, and M."""
+    T, C, L, A, m = sketch.room.T, sketch.room.C, sketch.room.L, sketch.A, sketch.most
+    mp = A.shape[0]
+    clear(T)
+    clear(C)
+    for i in range(mp):
+        for j in range(mp):
+            T[i, j] = sketch.M[i, j]
+    for i in range(m):
+        for j in range(mp):
+            C[i, j] = A[i, j]
+            C[i, mp + j] = L[i, j]
+        for j in range(mp + m):
+            step_along(T[j], C[i, j], C[i])
+
+
+@njit
+def choose(sketch, trace):
+    """Write the m eigenvectors of the largest eigenvalues into R and, for `solve`, into W; and M of (3)."""
+    room, m = sketch.room, sketch.most
+    w, V, mp = room.w, room.V, sketch.M.shape[0]
+    clear(room.R)
+    clear(room.W)
+    clear(sketch.M)
+    for i in range(m + 1):
+        top = 0
+        for k in range(1, mp + m):
+            top = k if w[k] > w[top] else top
+        if i < m:
+            for j in range(mp):
+                room.R[i, j], room.W[i, j] = V[top, j], V[top, mp + j]
+            sketch.M[i, i] = w[top]
+            w[top] = -2.0  # taken
+        else:
+            taken = max(w[top], 0.0)
+            for k in range(m):
+                sketch.M[k, k] = trace * max(sketch.M[k, k] - taken, 0.0)
+
+
+@njit
+def solve(sketch):
+    """Turn S in W into W of (3), and write lost = I - R R'."""
+    room, m = sketch.room, sketch.most
+    W, L, R = room.W, room.L, room.R
+    for k in range(m - 1, -1, -1):
+        for i in range(m):
+            if L[k, k] == 0.0:
+                W[i, k] = 0.0
+                continue
+            for j in range(k + 1, m):
+                W[i, k] -= W[i, j] * L[j, k]
+            W[i, k] /= L[k, k]
+    clear(room.lost)
+    for i in range(m):
+        times(R, R[i], room.lost[i])
+        for j in range(R.shape[0]):
+            room.lost[i, j] = (1.0 if i == j else 0.0) - room.lost[i, j]
+
+
+@njit
+def renew(sketch):
+    """Take over the new basis (3) and let go of the contexts held back."""
+    room, U, Q = sketch.room, sketch.room.U, sketch.Q
+    clear(U)
+    add_product(U, room.W, sketch.X)
+    # R - W A in place of R
+    scale(room.W, -1.0)
+    add_product(room.R, room.W, sketch.A)
+    add_product(U, room.R, Q)
+    for i in range(Q.shape[0]):
+        for j in range(Q.shape[1]):
+            Q[i, j] = U[i, j]
+    if sketch.numbers[DRIFT] > MOST_DRIFT:
+        orthonormalize(Q, sketch.most)
+        sketch.numbers[DRIFT] = 0.0
+    sketch.counts[HELD] = sketch.counts[FRESH] = 0
+    sketch.counts[SHRINKS] += 1
+
+
+def share_outside(sketch: Directions) -> float:
+    """Return the share of |x|^2 outside of the basis, over the contexts learnt."""
+    outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
+    return outside / whole if whole > 0.0 else 0.0

@@ -1,0 +1,54 @@
+"""Models in a row over a sketch of their own: the verbs of `class_inverses` for an agent with one set of models.
+
+A round may read at any x; `recall` and `move` belong together, at one x, once a round.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.compact_inverses import move as move_one
+from banditlab.numerics.compact_inverses import read as read_all
+from banditlab.numerics.compact_inverses import recall as recall_one
+from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
+from banditlab.numerics.frequent_directions import widen as widen_basis
+from banditlab.numerics.sketched_inverses import SketchedInverses, sketched_inverses, turn, widen
+
+
+class OwnSketch(NamedTuple):
+    """A sketch and the models over it."""
+
+    sketch: Directions
+    inverses: SketchedInverses
+
+
+def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
+    """Return models P_i = scales_i I of size d, h_i = 0, over an empty sketch of m rows."""
+    return OwnSketch(directions(d, m), sketched_inverses(scales, d, m))
+
+
+def read(inverses, x, m, q):
+    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    see(inverses.sketch, x)
+    read_all(inverses.inverses, inverses.sketch, m, q)
+
+
+def recall(inverses, x, i):
+    """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
+    see(inverses.sketch, x)
+    if widen_basis(inverses.sketch):
+        widen(inverses.inverses, inverses.sketch)
+    return recall_one(inverses.inverses, inverses.sketch, i)
+
+
+def move(inverses, x, i, step, weight, down):
+    """h_i += step v, v = P_i x, and A_i += weight x x' in the sketch's family; the sketch learns x."""
+    sketch = inverses.sketch
+    move_one(inverses.inverses, sketch, i, step, weight, down)
+    if hold(sketch):
+        shrink(sketch)
+        turn(inverses.inverses, sketch)
+        renew(sketch)

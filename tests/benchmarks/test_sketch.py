@@ -1,0 +1,58 @@
+"""The study of sketches: its streams, and how lines take their place in the table; no long run is played here."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from banditlab.errors import UsageError
+from benchmarks.commands import sketch
+
+
+def test_the_stream_is_what_its_page_says() -> None:
+    X, y = sketch.embedding(5, 60, 4000, 0)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-9)
+    centres = np.array([X[y == k].mean(axis=0) for k in range(5)])
+    s = np.square(np.linalg.svd(X - centres[y], compute_uv=False))
+    assert s[5:].sum() / s.sum() < 0.5  # within a cluster: K directions, and a third noise
+    assert 0.8 < s[12] / s[40] < 1.6  # the flipped labels add K - 1 directions more, the rest is even
+    nearest = np.argmax(X @ centres.T, axis=1)
+    assert 0.8 < np.mean(nearest == y) < 0.965
+    X, y = sketch.digits(10, 65, 50, 1)
+    assert X.shape == (50, 65)
+    assert y.shape == (50,)
+
+
+def test_lines_replace_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketch, "TABLE", tmp_path / "second-order.csv")
+    monkeypatch.setattr(sketch, "PAGE", page := tmp_path / "page.md")
+    page.write_text("<!-- end -->\nbefore\n<!-- table: second-order -->\nold\n<!-- end -->\nafter\n")
+    for form, rate in (("full", 1), ("diagonal", 2), ("full", 3)):
+        sketch.write([["embedding", 20, 1024, "fastcb", form, 10, 1, "1.00", "2.00", str(rate)]])
+    head, full, diagonal = sketch.TABLE.read_text().splitlines()
+    assert head == ",".join(sketch.COLUMNS)
+    assert full == "embedding,20,1024,fastcb,full,10,1,1.00,2.00,3"
+    assert diagonal.endswith(",diagonal,10,1,1.00,2.00,2")
+    text = page.read_text()
+    assert text.startswith("<!-- end -->\nbefore\n<!-- table: second-order -->\n| stream |")
+    assert text.endswith(
+        "| embedding | 20 x 1,024 | fastcb | diagonal | 10 | 1 | 1.00 | 2.00 | 2 |\n<!-- end -->\nafter\n"
+    )
+    assert "old" not in text
+
+
+def test_the_page_shows_the_committed_lines() -> None:
+    head, *lines = csv.reader(sketch.TABLE.read_text("utf-8").splitlines())
+    assert tuple(head) == sketch.COLUMNS
+    assert ["embedding", "20", "1024", "fastcb", "sketch 32"] in [line[:5] for line in lines]
+    assert f"{sketch.MARK}{sketch.page_table(lines)}{sketch.END}" in sketch.PAGE.read_text("utf-8")
+
+
+def test_what_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="--cells 20x2: not among those of this study"):
+        sketch.main(cells="20x2")
+    with pytest.raises(UsageError, match="--forms sketch: not among those of this study"):
+        sketch.main(forms="sketch")

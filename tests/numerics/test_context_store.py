@@ -12,8 +12,8 @@ from banditlab.numerics.context_store import Stored, begin, finish, keep, produc
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows
 
-KEPT = np.array([[0.0, 2.0, 0.0, 3.0, 0.5], [0.0] * 5, [1.0, 0.0, -4.0, 0.0, 0.0], [7.0] * 5])
-"""Contexts kept, of which the first three count."""
+KEPT = np.array([[0.0, 2.0, 0.0, 3.0, 0.5], [0.0] * 5, [1.0, 0.0, 0.0, 0.0, -4.0], [7.0] * 5])
+"""Contexts kept, of which the first three count; two of them name the last place, none the third."""
 ASKED = np.array([[0.0, 1.0, 0.0, -2.0, 0.0], [0.0] * 5, [1.0, 1.0, 5.0, 0.5, -3.0]])
 KINDS = ["dense", "sparse", "mixed"]
 

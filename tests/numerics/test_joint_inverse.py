@@ -68,6 +68,8 @@ def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, room
     assert [least, most, step] == [0, (room - 1) * K, K]
     assert waiting == [(t + 1) % room * K for t in range(2 * room + 1)]
     assert blocks.limits()["at"] == (0, 1)
+    # a stack of such blocks has an axis more in front
+    assert blocks._replace(F=blocks.F[None]).limits() == blocks.limits()
 
 
 def test_the_arrays_have_the_shapes_they_are_said_to_have_and_their_size_is_that_of_the_largest() -> None:

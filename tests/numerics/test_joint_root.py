@@ -49,6 +49,9 @@ def test_the_size_of_the_terms_is_the_largest_sum_of_their_sizes(y: int) -> None
         weights[y] = 1.0 - weights[y]
     expected = np.abs(z) + np.abs(root.mean) + np.abs(At) @ weights + (0.5 * np.diag(At) if y < 0 else 0.0)
     assert noise(root, z, y) == pytest.approx(expected.max(), rel=1e-14)
+    root.At[...] *= 2.0**-10
+    root.mean[:] *= 2.0**-10
+    assert noise(root, 2.0**-10 * z, y) == pytest.approx(2.0**-10 * expected.max(), rel=1e-14)
 
 
 UNIT = 2.0**-52
@@ -120,15 +123,24 @@ def test_an_update_is_the_one_of_the_whole_inverse(K: int, d: int, printed: floa
         np.testing.assert_allclose(root.drift, [*drift[:2], weight], rtol=1e-9)
 
 
-def test_an_improbable_class_is_no_division_by_zero() -> None:
-    root, h, x = Root.initial(3, 1, 1.0), np.zeros((3, 1)), as_contexts(np.ones(1))
+@pytest.mark.parametrize(
+    "logits", [[0.0, -800.0, 1.0], [1.0, -800.0, 0.0], [-800.0, 1.0, 0.0], [0.0, -46.0, -50.0], [-46.0, 0.0, -50.0]]
+)
+def test_an_improbable_class_is_no_division_by_zero(logits: list[float]) -> None:
+    z = np.array(logits)
+    root, h, x, c = Root.initial(3, 1, 1.0), np.zeros((3, 1)), as_contexts(np.ones(1)), 0.5
     form_root(root, h, x)
-    z = np.array([0.0, -800.0, 1.0])
-    root.s[:] = softmax(z)
-    term, _ = learn_root(root, h, 0.5, 1.0, 1.0, 1, z, 0.0)
-    assert math.isfinite(term)
-    assert np.isfinite(h).all()
-    assert np.isfinite(root.C).all()
+    s = softmax(z)
+    root.s[:] = s
+    for y in range(3):
+        learnt, kept = Root(*(array.copy() for array in root)), h.copy()
+        term, _ = learn_root(learnt, kept, c, 1.0, 1.0, y, z, 0.0)
+        S, g = np.diag(s) - np.outer(s, s), s - np.eye(3)[y]
+        b = g - 2.0 * c * S @ z
+        change = np.linalg.solve(np.eye(3) + c * S, b)
+        assert term == pytest.approx(g @ z - c * z @ S @ z + 0.25 * b @ change, rel=1e-12)
+        np.testing.assert_allclose(kept[:, 0], change, atol=1e-13)
+        np.testing.assert_allclose(inverse_of(learnt), np.linalg.inv(np.eye(3) + c * S), atol=1e-14)
 
 
 def test_drift_is_added_up_in_units_of_rounding() -> None:

@@ -77,6 +77,10 @@ def test_tiles():
     np.testing.assert_array_equal(out, A.T @ B)
     mixed(A, B, 3, 8, out[0])
     np.testing.assert_array_equal(out[0], A[:4, 3] @ B[:4])
+    # pairwise: 1s are lost beside 1e16, not beside each other
+    A[:4, 3], B[...] = [1e16, -1e16, 1.0, 1.0], 1.0
+    mixed(A, B, 3, 8, out[0])
+    assert out[0].tolist() == [2.0] * 8
 
 
 @njit

@@ -150,11 +150,12 @@ def test_rows_and_columns_are_told_apart():
         assert (len(rows), rows.shape, rows.ndim) == (n, (n, d), 2)
         assert np.array_equal(rows.toarray(), dense)
         assert np.array_equal(rows.made_dense(), dense)
+        assert [rows.csr.row(t).values.tolist() for t in range(n)] == [x[x != 0.0].tolist() for x in dense]
         for cut in (slice(None), slice(1, 3), slice(-2, None), slice(0, 1)):
             assert np.array_equal(rows[cut].toarray(), dense[cut])
-        for part in (slice(0, n), slice(n // 2, n)):
+        for part in (slice(0, n), slice(n // 2, n), slice(0, n // 2)):
             csr = rows_of(rows.csr, part)
-            assert n_rows(csr) == n - part.start
+            assert n_rows(csr) == part.stop - part.start
             assert np.array_equal(SparseRows(csr, d).toarray(), dense[part])
             assert np.array_equal(rows_of(dense, part), dense[part])
 

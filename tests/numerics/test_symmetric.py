@@ -93,7 +93,9 @@ def test_the_order_of_sums() -> None:
     ):
         assert dot_of(np.array(x), np.ones(len(x))) == sum_
     for d in range(10):
-        assert dot_of(np.arange(1.0, d + 1), np.arange(3.0, d + 3) ** 2) == sum((j + 1) * (j + 3) ** 2 for j in range(d))
+        assert dot_of(np.arange(1.0, d + 1), np.arange(3.0, d + 3) ** 2) == sum(
+            (j + 1) * (j + 3) ** 2 for j in range(d)
+        )
     four = [1e16, 1.0, -1e16, 1.0]
     for x, sum_ in ((four, 0.0), ([1.0, -1.0, 1.0, -1.0, *four], 0.0), ([*four, 1.0], 1.0), (four[:3], 0.0)):
         out = np.full(len(x), np.nan)

@@ -30,6 +30,13 @@ def test_eight_roots_are_the_roots(w):
             )
 
 
+def test_the_start_is_a_number_at_any_variance():
+    m, z = np.array([0.3, -1.0, 2.0, 5.0, -7.0, 11.0, 1e-3, 30.0]), np.empty(8)
+    for half in (1.0, 2.0, 4.0):
+        aioli_roots(m, np.full(8, 2.0 * half), 1.0, z)
+        np.testing.assert_allclose(z, [aioli_root(margin, 2.0 * half, 1.0) for margin in m], rtol=1e-13)
+
+
 def test_an_infinite_margin_is_its_own_root():
     m = np.array([np.inf, -np.inf, 1e300, -1e200, 1e160, 50.0, np.nan, 3.0])
     z = np.empty(8)

@@ -6,7 +6,9 @@ import numpy as np
 
 from banditlab.numerics import class_inverses as module
 from banditlab.numerics import packed_symmetric as packed
+from banditlab.numerics.class_inverses import entries, look_from
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.lookahead import AT, LENGTH, ON
 
 
 def test_room_is_for_large_problems():
@@ -30,7 +32,7 @@ def test_rounds_are_looked_at_ahead_from_a_megabyte_and_a_half_on():
 def test_a_stretch_is_looked_at_where_its_contexts_are_full_enough(monkeypatch):
     """A fifth of the entries, or 64 of them; at least eight contexts."""
     monkeypatch.setattr(module, "LARGE", 0)
-    for d, entries, n, looked in (
+    for d, full, n, looked in (
         (100, 20, 16, 1),
         (100, 19, 16, 0),
         (400, 64, 16, 1),
@@ -39,7 +41,27 @@ def test_a_stretch_is_looked_at_where_its_contexts_are_full_enough(monkeypatch):
         (100, 20, 7, 0),
     ):
         X = np.zeros((n, d))
-        X[:, :entries] = 1.0
+        X[:, :full] = 1.0
         models = module.inverses(np.ones(1), d)
         module.look_from(models.ahead, models.P, models.H, as_contexts(X), 0, np.zeros(0))
-        assert models.ahead.place[0] == looked, (d, entries, n)
+        assert models.ahead.place[0] == looked, (d, full, n)
+
+
+def test_rounds_are_counted_within_a_stretch_and_a_new_one_begins_after_it(monkeypatch):
+    """80 full contexts: stretches of 32, 32 and 16. Then zeros, which are not looked at, and full ones again."""
+    monkeypatch.setattr(module, "LARGE", 0)
+    for full in (range(80), range(32), range(32, 80)):
+        X = np.zeros((80, 20))
+        X[list(full)] = 1.0
+        models, told = module.inverses(np.ones(2), 20), []
+        for t in range(81):
+            look_from(models.ahead, models.P, models.H, as_contexts(X), t, np.zeros(0))
+            told.append(models.ahead.place[[ON, AT, LENGTH]].tolist())
+        lengths = [32] * 64 + [16] * 16
+        assert told[:80] == [[int(t // 32 * 32 in full), t % 32, lengths[t]] for t in range(80)]
+        assert told[80] == [0, 0, 0]  # after the last nothing is under way
+
+
+def test_entries_of_a_context_on_average():
+    X = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [-1.0, 0.5, 1.0], [1.0, 0.0, np.nan]])
+    assert entries(as_contexts(X)) == 7 / 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,11 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from banditlab.numerics import jit
 from banditlab.numerics.draws import draw_uniform
-from banditlab.numerics.jit import bind, njit
+from banditlab.numerics.jit import bind, njit, read_only
 
 
 def _twice(x):  # type: ignore[no-untyped-def]
@@ -38,7 +40,26 @@ def test_a_template_is_bound_to_each_kernel() -> None:
 def test_the_bound_name_holds_owner_and_sources() -> None:
     name = bind(_twice, "me", inner=plus_one).py_func.__qualname__
     assert name.startswith(f"_twice@me@{jit.source_digest()}@inner=")
-    assert len(name.rpartition("=")[2]) == 16  # this test's file is no part of the package's digest
+    # this test's file is no part of the package's digest
+    assert name.rpartition("=")[2] == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+    assert len(jit.source_digest()) == 16
+
+
+def test_a_loaded_file_is_known_by_what_it_was_and_a_cell_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "__source_hash__", "as it was loaded", raising=False)
+    assert bind(_twice, "me", inner=plus_one).py_func.__qualname__.endswith("@inner=as it was loaded")
+    cell = _plus_elsewhere()
+    expected = hashlib.sha256(cell.py_func.__code__.co_code).hexdigest()[:16]
+    assert bind(_twice, "me", inner=cell).py_func.__qualname__.endswith(f"@inner={expected}")
+
+
+def test_what_is_lent_to_be_read_cannot_be_written() -> None:
+    @njit(cache=False)
+    def writes(x):  # type: ignore[no-untyped-def]
+        read_only(x)[0] = 1.0
+
+    with pytest.raises(Exception, match=r"readonly|read-only|Cannot modify"):
+        writes(np.zeros(2))
 
 
 def test_package_kernels_are_covered_by_the_package_digest() -> None:
@@ -50,6 +71,7 @@ def test_a_bound_kernel_passes_its_files_on() -> None:
     one, two = (bind(draw_uniform.py_func, "me", helper=kernel) for kernel in (plus_one, _plus_elsewhere()))
     names = [bind(_twice, "outer", inner=kernel).py_func.__qualname__ for kernel in (one, two, one)]
     assert names[0] == names[2] != names[1]
+    assert names[0].rpartition("=")[2] == hashlib.sha256(one.py_func.__qualname__.encode()).hexdigest()[:16]
 
 
 def _plus_elsewhere() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     assert (again.load(("int64", "x86")), again.load(("float64", "x86"))) == (b"code again", b"other code")
     assert again.load(("int64", "arm")) is None
     assert len(files(tmp_path)) == 2
+    assert all(re.fullmatch(r"f-1\.py311\.[0-9a-f]{16}\.0\.nbe", name) for name in files(tmp_path))
 
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -179,6 +181,17 @@ def test_flush_forgets_this_function_only(tmp_path: Path) -> None:
         entries.save("float64", 2)
     one.flush()
     assert [one.load("int64"), other.load("int64"), other.load("float64")] == [None, 1, 2]
+
+
+def test_a_file_that_another_process_has_removed_meanwhile_is_forgotten_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = EntryFiles(str(tmp_path), "f", "stamp")
+    entries.save("int64", 1)
+    listed = [tmp_path / "f.0123456789abcdef.0.nbe", *tmp_path.iterdir()]
+    monkeypatch.setattr(Path, "iterdir", lambda self: iter(listed))
+    entries.flush()
+    assert entries.load("int64") is None
 
 
 def test_every_kernel_has_the_cache_and_none_asked_for_has_none() -> None:

@@ -8,6 +8,7 @@ import pytest
 from banditlab.numerics import packed_single as single
 from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.packed_symmetric import pack
 
 SHAPES = [(1, 1), (2, 7), (3, 8), (4, 9), (5, 16), (7, 23)]
 
@@ -106,3 +107,57 @@ def test_a_full_context_reaches_the_limits_of_a_points_integers(kind, d):
     assert most == -(-d // 8) * 8 >= point.upto.max() == d
     kind.see(point, as_contexts(np.zeros(d)))
     assert fewest == point.upto.min() == 0
+
+
+def test_the_entries_kept_are_the_block_triangle():
+    """D (D + 8) / 2 for D = 8, 8, 16, 16, 24."""
+    assert [single.size_of(d) for d in (1, 8, 9, 16, 17)] == [64, 64, 192, 192, 384]
+    assert single.zeros(3, 5).shape == (3, 5)
+    assert [packed.width(d) for d in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
+
+
+def some(kind, K, d):
+    """K symmetric matrices of small integers, and the same packed."""
+    A = np.random.default_rng(4).integers(-8, 9, (K, d, d)).astype(float)
+    A += A.transpose(0, 2, 1)
+    P = kind.zeros(K, single.size_of(d))
+    for k in range(K):
+        pack(A[k], P[k])
+    return A, P
+
+
+@pytest.mark.parametrize("kind", [single, packed])
+def test_forms_of_one_or_two_entries_are_entries_of_the_matrices(kind):
+    """Seven matrices are four, two and one; one entry and two, in either block row, are sums of every length at its edge."""
+    A, P = some(kind, 7, 10)
+    point = kind.point(10)
+    for i in range(10):
+        for j in range(i, 10):
+            x, q = np.zeros(10), np.full(7, np.nan)
+            x[i] += 2.0
+            x[j] += 1.0
+            kind.see(point, as_contexts(x))
+            kind.forms(P, point, q)
+            np.testing.assert_array_equal(q, x @ A @ x)
+
+
+@pytest.mark.parametrize("kind", [single, packed])
+def test_fours_of_matrices_have_the_same_bits_in_any_company(kind):
+    """Four share a sweep wherever they stand, two or one that are left over another, which adds in another order."""
+    rng = np.random.default_rng(5)
+    _, P = some(kind, 12, 30)
+    P *= rng.uniform(0.5, 1.5, P.shape).astype(P.dtype)
+    point = kind.point(30)
+    kind.see(point, as_contexts(rng.standard_normal(30)))
+
+    def forms(first, stop):
+        q = np.zeros(stop - first)
+        if stop > first:
+            kind.forms(P[first:stop].copy(), point, q)
+        return q.tolist()
+
+    fours, twos = [forms(k, k + 4) for k in (0, 4, 8)], [forms(k, k + 2) for k in range(0, 12, 2)]
+    assert all(four != [*twos[2 * k], *twos[2 * k + 1]] for k, four in enumerate(fours))
+    for K in range(4, 13):
+        whole = K // 4 * 4
+        assert forms(0, K) == [*np.ravel(fours[: whole // 4]), *forms(whole, K)]

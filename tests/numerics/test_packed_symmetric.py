@@ -93,20 +93,12 @@ def test_vectors():
     np.testing.assert_array_equal(H[1], expected)
 
 
-@pytest.mark.parametrize("d", [9, 30])
-def test_fours_of_matrices_have_the_same_bits_in_any_company(d):
-    """Four share a sweep wherever they stand, two or one that are left over another, which adds in another order."""
-    _, P = matrices(12, d)
-    point = packed.point(d)
-    for x in contexts(d, 0.2):
-        packed.see(point, x)
-        alone = np.zeros(12)
-        for first in (0, 4, 8):
-            packed.forms(P[first : first + 4].copy(), point, alone[first : first + 4])
-        for K in range(4, 13):
-            q = np.zeros(K)
-            packed.forms(P[:K].copy(), point, q)
-            np.testing.assert_array_equal(q[: K // 4 * 4], alone[: K // 4 * 4])
-            pairs = np.zeros(K % 4)
-            packed.forms(P[K // 4 * 4 : K].copy(), point, pairs) if K % 4 else None
-            np.testing.assert_array_equal(q[K // 4 * 4 :], pairs)
+@pytest.mark.parametrize("d", [1, 3, 8, 11, 16])
+def test_packing_writes_every_entry_and_zeros_before_the_matrix(d):
+    A = np.random.default_rng(d).integers(1, 9, (d, d)).astype(float)
+    A += A.T
+    P, back = np.full(packed.identities(np.ones(1), d).shape[1], np.nan), np.full((d, d), np.nan)
+    packed.pack(A, P)
+    packed.unpack(P, back)
+    np.testing.assert_array_equal(back, A)
+    assert 2.0 * P.sum() == A.sum()  # L + L' is A, and nothing else

@@ -9,13 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
 
+from banditlab.numerics import private_folders
 from banditlab.numerics.cache_folders import folder_for
 from banditlab.numerics.jit_cache import EntryFiles
-from banditlab.numerics.private_folders import exposed, make_private
+from banditlab.numerics.private_folders import exposed, is_private_file, make_private
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners and modes")
 
@@ -121,3 +123,79 @@ def test_entries_of_this_numba_are_what_is_read(tmp_path: Path) -> None:
     [file] = tmp_path.glob("*.nbe")
     file.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(("stamp", "int64", "planted")))
     assert entries.load("int64") == "planted"
+
+
+def test_a_folder_that_another_process_makes_meanwhile_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdir = os.mkdir
+
+    def too_late(path: Path, mode: int) -> None:
+        mkdir(path, mode)
+        raise FileExistsError(17, "File exists", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "mkdir", too_late)
+        make_private(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_private(tmp_path / "file")
+
+
+def test_what_root_owns_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by a user without rights: `/` belongs to root, and only root may write it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert os.stat("/").st_uid == 0
+    assert exposed(Path("/")) == ""
+
+
+def test_a_private_file_is_a_plain_one(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    assert not is_private_file(read)
+    os.close(read)
+    os.close(write)
+    file = tmp_path / "file"
+    for bits, private in ((0o600, True), (0o644, True), (0o602, False), (0o1602, False)):
+        file.touch()
+        file.chmod(bits)
+        with open(file) as opened:
+            assert is_private_file(opened.fileno()) == private
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_folder_that_the_group_may_write_is_private_where_the_group_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    monkeypatch.setattr(private_folders, "_own_group", lambda group: own)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for bits, private in ((0o700, True), (0o755, True), (0o770, own), (0o702, False)):
+        folder.chmod(bits)
+        assert exposed(folder) == ("" if private else f"{folder} may be written by others (mode {bits:o})")
+
+
+@pytest.mark.parametrize(
+    ("first", "group", "members", "own"),
+    [
+        (77, "ann", [], True),
+        (77, "ann", ["ann"], True),
+        (77, "ann", ["ann", "bob"], False),
+        (77, "ann", ["bob"], False),
+        (77, "staff", [], False),
+        (78, "ann", [], False),
+    ],
+)
+def test_a_private_group_has_the_users_name_and_no_other_member(
+    monkeypatch: pytest.MonkeyPatch, first: int, group: str, members: list[str], own: bool
+) -> None:
+    """`first` is the group that the user's files are given."""
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="ann", pw_gid=first))
+    monkeypatch.setattr("grp.getgrgid", lambda number: SimpleNamespace(gr_name=group, gr_mem=members))
+    assert private_folders._own_group.__wrapped__(77) == own
+
+
+def test_a_group_that_nobody_knows_is_not_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr("grp.getgrgid", unknown)
+    assert not private_folders._own_group.__wrapped__(77)

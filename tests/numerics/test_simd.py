@@ -1,11 +1,43 @@
-"""Eight numbers at a time: sums of lanes and products of eight rows, against numpy."""
+"""Eight numbers at a time: every intrinsic, sums of lanes and products of eight rows, against numpy."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 
 from banditlab.numerics.jit import njit
-from banditlab.numerics.simd import all_lanes, combined, eight, plus_outer, put, total, totals
+from banditlab.numerics.simd import (
+    ROUNDER,
+    all_lanes,
+    any_above,
+    combined,
+    eight,
+    exponent,
+    first,
+    fma,
+    halves,
+    how_many,
+    inverse_guess,
+    lane,
+    larger,
+    largest,
+    mantissa,
+    one_lane,
+    only,
+    place,
+    plus_outer,
+    power_of_two,
+    put,
+    put_first,
+    put_folded,
+    root_guess,
+    smaller,
+    total,
+    totals,
+    two,
+    unless_below,
+)
 
 
 @njit
@@ -45,3 +77,107 @@ def test_tiles():
     np.testing.assert_array_equal(out, A.T @ B)
     mixed(A, B, 3, 8, out[0])
     np.testing.assert_array_equal(out[0], A[:4, 3] @ B[:4])
+    # pairwise: 1s are lost beside 1e16, not beside each other
+    A[:4, 3], B[...] = [1e16, -1e16, 1.0, 1.0], 1.0
+    mixed(A, B, 3, 8, out[0])
+    assert out[0].tolist() == [2.0] * 8
+
+
+@njit
+def every_one(A, i, j, k, n, x, out, numbers):
+    """Write what each intrinsic makes of v, w and u, eights of A that begin at i, j and k, into rows of `out` and `numbers`."""
+    v, w, u = eight(A, i), eight(A, j), eight(A, k)
+    put(out, 0, v)
+    put(out, 8, first(A, i, n))
+    put_first(out, 16, v, n)
+    put(out, 24, halves(A, i, j))
+    put_folded(out, 32, v)
+    put(out, 40, two(x, A[j]))
+    put(out, 48, only(v, n, x))
+    put(out, 56, unless_below(v, w, u))
+    put(out, 64, one_lane(n, x))
+    put(out, 72, all_lanes(x))
+    put(out, 80, smaller(v, w))
+    put(out, 88, larger(v, w))
+    put(out, 96, v + w)
+    put(out, 104, v - w)
+    put(out, 112, v * w)
+    put(out, 120, v / w)
+    put(out, 128, v + x)
+    put(out, 136, v - x)
+    put(out, 144, v * x)
+    put(out, 152, v / x)
+    put(out, 160, fma(v, w, u))
+    put(out, 168, fma(v, x, u))
+    put(out, 176, mantissa(w))
+    put(out, 184, exponent(w))
+    put(out, 192, root_guess(w))
+    put(out, 200, inverse_guess(w))
+    put(out, 208, power_of_two(u + all_lanes(ROUNDER)))
+    numbers[0], numbers[1], numbers[2] = largest(v), total(v), lane(v)
+    numbers[3], numbers[4] = place(v, x), how_many(v, x)
+    numbers[5], numbers[6] = any_above(v, w), any_above(v, v)
+    numbers[7] = any_above(one_lane(n, 1.0), all_lanes(0.0))
+    numbers[8], numbers[9], numbers[10] = fma(x, A[j], A[k]), root_guess(A[j]), inverse_guess(A[j])
+
+
+def exact_fma(a, b, c):
+    """a b + c in fractions, rounded once."""
+    return [float(Fraction(p) * Fraction(q) + Fraction(r)) for p, q, r in zip(a, b, c)]
+
+
+def split(w):
+    """m and n of w = 2^n m with m in [sqrt(1/2), sqrt(2))."""
+    m, n = np.frexp(w)
+    low = m < np.sqrt(0.5)
+    return np.where(low, 2.0 * m, m), np.where(low, n - 1.0, n)
+
+
+def guessed(magic, shift, w):
+    """The number whose bits are magic - (bits of w >> shift)."""
+    return (np.uint64(magic) - (np.asarray(w).view(np.uint64) >> np.uint64(shift))).view(np.float64)
+
+
+def test_every_intrinsic_in_every_lane():
+    """v, w and u turned lane by lane, so that what is special stands in each; they begin between cache lines."""
+    root = np.sqrt(0.5)
+    v = np.array([3.5, -1e16, 1.0 + 2.0**-30, 0.25, -7.0, 11.0, 1e16, 11.0])
+    w = np.array([1.5, 4.0, 1.0 - 2.0**-30, root, np.nextafter(root, 0.0), 11.0, 2.0**-900, 2.0**500])
+    u = np.array([-1022.0, 1023.0, -1.0, 0.0, 1.0, 52.0, -3.0, 10.0])
+    for turn in range(8):
+        v, w, u = (np.roll(lanes, 1) for lanes in (v, w, u))
+        A = np.concatenate([[np.nan], v, [np.nan] * 2, w, [np.nan], u, [np.nan] * 4])
+        for x in (11.0, 99.0):
+            out, numbers = np.full((27, 8), np.nan), np.full(11, np.nan)
+            every_one(A, 1, 11, 20, turn, x, out, numbers)
+            lanes, none = np.arange(8), np.full(8, np.nan)
+            expected = [
+                v,
+                np.where(lanes < turn, v, 0.0),
+                np.where(lanes < turn, v, none),
+                [*v[:4], *w[:4]],
+                [*(v[:4] + v[4:]), *none[4:]],
+                [x] * 4 + [w[0]] * 4,
+                np.where(lanes < turn, v, x),
+                np.where(v < w, 0.0, u),
+                np.where(lanes == turn, x, 0.0),
+                [x] * 8,
+                *(np.minimum(v, w), np.maximum(v, w), v + w, v - w, v * w, v / w, v + x, v - x, v * x, v / x),
+                exact_fma(v, w, u),
+                exact_fma(v, [x] * 8, u),
+                *split(w),
+                guessed(0x5FE6EB50C7B537A9, 1, w),
+                guessed(0x7FDE623822FC16E6, 0, w),
+                np.ldexp(1.0, u.astype(int)),
+            ]
+            for row, (found, right) in enumerate(zip(out, expected, strict=True)):
+                np.testing.assert_array_equal(found, right, err_msg=f"row {row}")
+            where = np.flatnonzero(v == x)
+            summed = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+            assert numbers[:8].tolist() == [
+                *(1e16, summed, v[0], where[0] if len(where) else 8.0, len(where)),
+                *(1.0, 0.0, 1.0),
+            ]
+            assert numbers[8] == exact_fma([x], w[:1], u[:1])[0]
+            assert numbers[9] == guessed(0x5FE6EB50C7B537A9, 1, w[:1])[0]
+            assert numbers[10] == guessed(0x7FDE623822FC16E6, 0, w[:1])[0]

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRows, is_sparse, n_rows
+from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRows, is_sparse, n_rows, rows_of
 from banditlab.players.inputs import as_block, as_rows
 
 X = np.array([[0.0, 2.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 5.0]])
@@ -140,3 +140,48 @@ def test_first_places_of_all_rows_may_fall_and_no_others(rows):
         found = SparseRows.of(wrong)
         assert not np.shares_memory(found.csr.values, wrong.data)
         assert found.csr.indices.tolist() == [1, 2] * rows
+
+
+def test_rows_and_columns_are_told_apart():
+    """More columns than rows, and more rows than columns: lengths, slices, rows and stretches are those of the rows."""
+    for n, d in ((2, 5), (5, 2), (1, 3), (0, 4)):
+        dense = np.arange(1.0, n * d + 1).reshape(n, d) % 3
+        rows = SparseRows.of(scipy.sparse.csr_array(dense))
+        assert (len(rows), rows.shape, rows.ndim) == (n, (n, d), 2)
+        assert np.array_equal(rows.toarray(), dense)
+        assert np.array_equal(rows.made_dense(), dense)
+        assert [rows.csr.row(t).values.tolist() for t in range(n)] == [x[x != 0.0].tolist() for x in dense]
+        for cut in (slice(None), slice(1, 3), slice(-2, None), slice(0, 1)):
+            assert np.array_equal(rows[cut].toarray(), dense[cut])
+        for part in (slice(0, n), slice(n // 2, n), slice(0, n // 2)):
+            csr = rows_of(rows.csr, part)
+            assert n_rows(csr) == part.stop - part.start
+            assert np.array_equal(SparseRows(csr, d).toarray(), dense[part])
+            assert np.array_equal(rows_of(dense, part), dense[part])
+
+
+def test_rows_that_begin_within_the_arrays_are_taken_as_they_are():
+    """Pointers from 1 on: rows [3], [], [0, 2] and [3] of what is left."""
+    given = broken(indptr=[1, 2, 2, 4, 5])
+    rows = SparseRows.of(given)
+    assert np.shares_memory(rows.csr.values, given.data)
+    assert np.array_equal(
+        rows.toarray(), [[0.0, 0.0, 0.0, 3.0], [0.0] * 4, [1.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 5.0]]
+    )
+
+
+def test_a_first_row_without_entries_hides_nothing():
+    places, pointers = np.array([2, 1]), np.array([0, 0, 2])
+    given = scipy.sparse.csr_array((np.array([5.0, 7.0]), places, pointers), shape=(2, 3))
+    rows = SparseRows.of(given)
+    assert rows.csr.indices.tolist() == [1, 2]
+    assert np.array_equal(rows.toarray(), [[0.0] * 3, [0.0, 7.0, 5.0]])
+
+
+def test_no_pointers_are_refused_and_the_last_place_of_32_bits_is_taken():
+    given = scipy.sparse.csr_array(X)
+    given.indptr = np.zeros(0, np.int32)
+    with pytest.raises(UsageError, match="entries outside"):
+        SparseRows.of(given)
+    wide = scipy.sparse.csr_array((np.ones(1), np.array([2**32 - 1]), np.array([0, 1])), shape=(1, 2**33))
+    assert SparseRows.of(wide).csr.indices.tolist() == [2**32 - 1]

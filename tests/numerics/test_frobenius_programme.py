@@ -200,26 +200,55 @@ def test_the_shifted_tridiagonal_system_is_solved(m):
     assert np.isnan(qp.room.y[m:]).all()
 
 
+@pytest.mark.parametrize(("length", "unit"), [(1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-7), (1.0, 1e7)])
 @pytest.mark.parametrize("m", [1, 2, 3, 7])
-def test_the_secular_equation_is_solved_from_either_side(m):
+def test_the_secular_equation_is_solved_from_either_side(m, length, unit):
+    """In whatever units W and the C_k are measured."""
     rng = np.random.default_rng(10 + m)
-    qp = programme_state(2, 3, 0.5, 2.0)
-    qp.nu[REFERENCE] = 0.25
+    D = 2.0 * length
+    qp = programme_state(2, 3, 0.5, D)
+    qp.nu[REFERENCE] = 0.25 * unit
     T = tridiagonal(qp, m, rng)
+    qp.room.alpha[:] /= unit
+    qp.room.beta[:] /= unit
 
-    def size(shift, norm):
-        return np.linalg.norm(np.linalg.solve(np.eye(m) + shift * T, norm * np.eye(m)[0]))
+    def solved(shift, norm):
+        return np.linalg.solve(np.eye(m) + shift * T, norm * np.eye(m)[0])
 
     for norm in (1.9, 5.0):  # the root is below 0 and above it
-        root = brentq(lambda shift, norm=norm: size(shift, norm) - 2.0, -0.25, 100.0, xtol=1e-300, rtol=1e-15)
+        root = brentq(
+            lambda shift, norm=norm: np.linalg.norm(solved(shift, norm)) - 2.0, -0.25, 100.0, xtol=1e-300, rtol=1e-15
+        )
         for start in (-0.25, 0.1, 50.0):
-            assert secular(qp, m, norm, start) == pytest.approx(root, rel=1e-12, abs=1e-13)
-            y = qp.room.y[:m]
+            found = secular(qp, m, norm * length, start * unit)
+            assert found / unit == pytest.approx(root, rel=1e-12, abs=1e-13)
+            y = qp.room.y[:m] / length
             assert np.linalg.norm(y) == pytest.approx(2.0, rel=1e-15)
-            np.testing.assert_allclose(
-                y, np.linalg.solve(np.eye(m) + root * T, norm * np.eye(m)[0]), rtol=1e-12, atol=1e-13
-            )
-    assert secular(qp, m, 0.1, 3.0) == -0.25  # within the ball at multiplier 0
+            np.testing.assert_allclose(y, solved(root, norm), rtol=1e-12, atol=1e-13)
+    assert secular(qp, m, 0.1 * length, 3.0 * unit) == -0.25 * unit  # within the ball at multiplier 0
+
+
+@pytest.mark.parametrize("D", [1e-6, 1.0, 1e6])
+def test_the_basis_grows_until_the_solution_has_its_digits(D):
+    """Multiplier 1/2, from references below and above it, in small balls and in large ones."""
+    rng = np.random.default_rng(3)
+    K, d = 3, 8
+    turns = np.linalg.qr(rng.standard_normal((K, d, d)))[0]
+    C = np.einsum("kij,j,klj->kil", turns, np.logspace(-1, 1, d), turns)
+    b = rng.standard_normal((K, d))
+    N = np.linalg.inv(C + 0.5 * np.eye(d))
+    W = np.einsum("kij,kj->ki", N, np.linalg.solve(N.sum(axis=0), np.einsum("kij,kj->i", N, b)) - b)
+    scale = D / np.linalg.norm(W)
+    qp = programme_state(K, d, 1.0, D)
+    for k in range(K):
+        pack((C[k] + C[k].T) / 2, qp.C[k])
+    qp.b[:] = scale * b
+    for nu0 in (0.0, 0.2, 0.9, 3.0):
+        refactor(qp, nu0)
+        qp.nu[SOLUTION] = 0.0
+        solve(qp)
+        np.testing.assert_allclose(qp.W, scale * W, atol=2e-11 * D)
+        assert qp.nu[SOLUTION] == pytest.approx(0.5, rel=1e-9)
 
 
 def test_a_solve_by_hand_and_what_it_counts():

@@ -356,6 +356,8 @@ def test_what_is_learnt_is_a_tree_that_a_file_may_bring(settings, one_hot):
 def test_a_block_is_read_as_its_contexts_are():
     rng = np.random.default_rng(0)
     one = CompiledHoeffdingTree(Problem(11, 2, 10.0), rng, one_hot=[3, 2, 4], ordered=[1])
+    assert one.starts.tolist() == [0, 4, 9]  # three and four categories, and none of them
+    assert one.state.seen.shape == (4, 2 + 5 * 2 * 3 + 2 * 9)  # three columns of numbers, one of them of categories
     X = np.zeros((40, 11))
     for x in X[4:]:
         for first, size in ((0, 3), (3, 2), (5, 4)):

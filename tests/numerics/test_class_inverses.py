@@ -25,6 +25,9 @@ def test_rounds_are_looked_at_ahead_from_a_megabyte_and_a_half_on():
         least = -(-3 * 2**19 // each)
         assert module.inverses(np.ones(least - 1), d).ahead is None
         assert module.inverses(np.ones(least), d).ahead.G.shape == (least, 32, 32)
+    # 3072 matrices of 8 by 8 are a megabyte and a half exactly
+    assert module.inverses(np.ones(3071), 8).ahead is None
+    assert module.inverses(np.ones(3072), 8).ahead.G.shape == (3072, 32, 32)
     assert module.inverses(np.ones(2), 511).ahead.G.shape == (2, 32, 32)
     assert module.inverses(np.ones(2), 512).ahead.G.shape == (2, 64, 64)
 

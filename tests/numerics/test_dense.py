@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.dense import cholesky_psd, fill, invert, row_times
+from banditlab.numerics.dense import cholesky_psd, fill, invert, overwrite, row_times
 
 
 def test_cholesky_of_a_singular_covariance():
@@ -60,3 +60,9 @@ def test_a_variance_is_rounding_below_1e_14_of_what_there_was(scale: float) -> N
         cholesky_psd(A, R)
         assert (R[1, 1] > 0.0) == kept
         np.testing.assert_allclose(R @ R.T, A, atol=2e-14 * scale)
+
+
+def test_a_copy_is_as_long_as_what_it_is_written_over() -> None:
+    target = np.full(3, np.nan)
+    overwrite(target, np.array([1.0, 2.0, 3.0, 4.0]))
+    assert target.tolist() == [1.0, 2.0, 3.0]

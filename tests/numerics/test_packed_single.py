@@ -66,11 +66,12 @@ def test_forms_products_and_downdates_equal_full_matrices(K, d, share):
 
 
 def test_rows_and_steps_equal_numpy():
-    rng, d = np.random.default_rng(2), 13
+    rng = np.random.default_rng(2)
     H, x, z = single.zeros(3, 16), single.zeros(16), np.empty(3)
-    H[:, 3:], x[3:] = rng.standard_normal((3, d)), rng.standard_normal(d)
+    H[...], x[...] = rng.standard_normal((3, 16)), rng.standard_normal(16)
     single.rows_times(H, x, z)
     np.testing.assert_allclose(z, H.astype(float) @ x, rtol=1e-5)
+    assert single.inner(H[0], H[1]) == pytest.approx(H[0].astype(float) @ H[1], rel=1e-5)
     before = H[1].astype(float)
     single.step_along(H[1], 0.3, x)
     np.testing.assert_allclose(H[1], before + 0.3 * x, rtol=1e-6, atol=1e-6)

@@ -36,6 +36,8 @@ def test_what_is_packed_comes_back(K, d):
     assert P.shape == (K, packed.width(d) * (packed.width(d) + 8) // 2)
     assert P.ctypes.data % 64 == 0
     np.testing.assert_array_equal(packed.dense(P, d), A)
+    np.testing.assert_array_equal(packed.dense(P[0], d), A[0])
+    np.testing.assert_array_equal(packed.dense(P[None], d), A[None])
     scales = np.arange(1.0, K + 1)
     np.testing.assert_array_equal(packed.dense(packed.identities(scales, d), d), scales[:, None, None] * np.eye(d))
 

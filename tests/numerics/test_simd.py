@@ -52,6 +52,10 @@ def test_totals_are_sums_of_rows():
     A, out = np.random.default_rng(0).integers(0, 2**40, (8, 8)).astype(float), np.zeros(8)
     assert row_sums(A, out) == A[3].sum()  # integers: sums are exact in every order
     np.testing.assert_array_equal(out, A.sum(axis=1))
+    # ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)): 1s are lost beside 1e16, not beside each other
+    A[...] = [1e16, -1e16, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    row_sums(A, out)
+    assert out.tolist() == [2.0] * 8
 
 
 @njit

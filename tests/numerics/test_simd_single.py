@@ -71,3 +71,11 @@ def test_every_intrinsic_from_anywhere():
         assert np.isnan(out[[0, *range(81, 88)]]).all()
         np.testing.assert_array_equal(wide[1:], v.astype(float))
         assert found == narrow.astype(float).sum()
+
+
+def test_the_order_of_totals() -> None:
+    """((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)): 1s are lost beside 1e8, not beside each other."""
+    A, out = np.zeros(32, np.float32), np.zeros(88, np.float32)
+    A[:4] = [1e8, -1e8, 1.0, 1.0]
+    every_one(A, np.zeros(32), 0, 1.0, out, np.zeros(9))
+    assert out[73] == 2.0

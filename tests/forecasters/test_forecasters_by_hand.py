@@ -118,7 +118,7 @@ def test_a_hessian_without_a_factor_gets_a_ridge_as_small_as_will_do() -> None:
     state = FTRL(Problem(2, 2, 1.0), None, regularization=0.5).state
     ftrl.factor_hessian(state, np.eye(2), np.array([[4.0, 0.0], [-4e-14, 0.0]]), 1e-30)
     assert state.factored[0] == 3
-    assert state.L[1, 1] ** -2 == pytest.approx(1.9e-13, rel=1e-2)
+    assert state.L[1, 1] ** -2 == pytest.approx(1.9e-13, rel=1e-2, abs=0.0)
     ftrl.factor_hessian(state, np.eye(2), np.full((2, 2), np.nan), 1e-30)
     assert state.factored[0] == 3 + 12
 
@@ -177,7 +177,7 @@ def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
     across = 2.0 * math.sqrt(2.0) * 2.0 * metric
     found = across * (off + 1e-12 * math.sqrt(2.0) * 2.0 / 4.0) + 0.5 * 4.0 * 5.0 * off
     assert state.doubt[1:].tolist() == [metric, 2.25]
-    assert state.doubt[0] == pytest.approx(found, rel=1e-9)
+    assert state.doubt[0] == pytest.approx(found, rel=1e-9, abs=0.0)
     note_doubt(state, np.array([0.5]), 0.0)
     assert state.doubt[2] == 2.25  # the longest stays
 

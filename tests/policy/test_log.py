@@ -326,7 +326,7 @@ def test_a_policy_played_again_by_other_numbers_says_so(policy_file: Path, log: 
     )
     db.commit()
     db.close()
-    with pytest.warns(RuntimeWarning, match="1 decisions came out otherwise"):
+    with pytest.warns(RuntimeWarning, match=r": 1 decisions came out otherwise"):
         Policy.open(policy_file, log).close()
 
 

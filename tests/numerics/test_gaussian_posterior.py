@@ -118,9 +118,14 @@ def test_a_root_that_was_missed_is_counted(monkeypatch):
     """Missed by more than 1e-10 of 1 + max |g|, where g = z0 + w Sigma e_y."""
     plain = getattr(implicit_logits, "py_func", implicit_logits)
     posterior = posterior_state(3, 1, 1.0)
-    posterior.law.z0[:] = 5.0, -2.0, 0.0
     posterior.law.Sigma[:] = 4.0 * np.eye(3)
-    for y, scale in ((0, 8.0), (1, 6.0), (2, 6.0)):  # max |g| = 7, 5, 5 for w = 1/2
+    for first, y, scale in (
+        (5.0, 0, 8.0),
+        (5.0, 1, 6.0),
+        (5.0, 2, 6.0),
+        (-2.0, 0, 1.25),
+    ):  # max |g| = 7, 5, 5, 1/4, w = 1/2
+        posterior.law.z0[:] = first, -0.25, 0.0
         for place in range(3):
             for part, missed in ((-0.99, 0), (0.99, 0), (1.01, 1), (-1.01, 1)):
 

@@ -165,6 +165,7 @@ def test_effective_sample_size_of_what_does_not_move_or_was_drawn_once():
     assert effective_sample_size(np.ones((5, 2))) == 0.0
     assert effective_sample_size(np.ones((1, 1))) == 0.0
     assert effective_sample_size(np.array([[1.0, 2.0, 4.0]])) == 3.0
+    assert effective_sample_size(np.array([[1.0], [2.0]])) == 2.0
 
 
 def test_the_worst_coordinate_counts_of_what_softmax_sees():
@@ -175,3 +176,17 @@ def test_the_worst_coordinate_counts_of_what_softmax_sees():
     centred = samples - samples.mean(axis=2)[:, :, None]
     each = [slowly(centred[:, :, k, j]) for k in range(3) for j in range(2)]
     assert worst_effective_sample_size(samples) == pytest.approx(min(each), rel=1e-6)
+
+
+def test_samples_are_the_positions_after_each_step():
+    rng = np.random.default_rng(3)
+    W = rng.standard_normal((2, 3, 2))
+    chains = Chains(
+        W.copy(), np.zeros(2), np.zeros((2, 3, 2)), np.full((2, 2, 3, 2), np.nan), np.array([1e-3]),
+        np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3)
+    )  # fmt: skip
+    noise = rng.standard_normal((2, 2, 3, 2))
+    flat = (np.zeros((0, 2)), np.zeros((0, 3)))  # no losses and no prior: every step is taken
+    advance(chains, *flat, math.inf, noise, np.full((2, 2), 1e-300), 1.0, 0.0)
+    np.testing.assert_allclose(chains.samples, W + math.sqrt(2e-3) * np.cumsum(noise, axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(chains.samples[-1], chains.W)

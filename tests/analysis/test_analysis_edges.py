@@ -305,4 +305,4 @@ def test_six_bars_are_drawn_the_last_of_them_of_the_last(monkeypatch: pytest.Mon
     monkeypatch.setattr(answers, "constant_share", lambda arena: Interval(0.5, 0.4, 0.6, 3, "t"))
     monkeypatch.setattr(answers, "_model", lambda arena: ("10", 0.25))
     last = [(bar.kind, bar.share) for bar in answers._bars(arena(), [rows[0], standing("x", math.nan)])]
-    assert last == [("first", 0.1), ("constant", 0.5), ("model", 0.25)]
+    assert last == [("first", 0.1), ("model", 0.25), ("constant", 0.5)]

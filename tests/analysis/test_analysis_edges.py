@@ -289,3 +289,20 @@ def test_why_a_player_guesses(
     assert answers._why(row, explored, BOUNDS, 1000, beaten=beaten, by_theorem=theorem) == expected
     if label == "c":
         assert answers._why(row, explored, BOUNDS[:0], 1000, beaten=beaten, by_theorem=theorem) == expected
+
+
+def test_six_bars_are_drawn_the_last_of_them_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "constant_share", lambda arena: NONE)
+    monkeypatch.setattr(answers, "_model", lambda arena: None)
+    rows = [standing(label, 0.1 * (i + 1), position=1 if i < 2 else i + 1) for i, label in enumerate("abcdefg")]
+    bars = answers._bars(arena(), rows[:6])
+    assert [(bar.name, bar.kind) for bar in bars] == [(c, "first" if c in "ab" else "player") for c in "abcdef"]
+    assert [bar.name for bar in answers._bars(arena(), rows)] == list("abcdeg")
+    assert [bar.kind for bar in answers._bars(arena(), [rows[1], rows[3]])] == ["first", "player"]
+    unranked = standing("a")
+    unranked.rank = "?"
+    assert [bar.kind for bar in answers._bars(arena(), [unranked])] == ["player"]
+    monkeypatch.setattr(answers, "constant_share", lambda arena: Interval(0.5, 0.4, 0.6, 3, "t"))
+    monkeypatch.setattr(answers, "_model", lambda arena: ("10", 0.25))
+    last = [(bar.kind, bar.share) for bar in answers._bars(arena(), [rows[0], standing("x", math.nan)])]
+    assert last == [("first", 0.1), ("model", 0.25), ("constant", 0.5)]

@@ -45,7 +45,9 @@ def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
 
     monkeypatch.setattr(pool, "_parallel", breaks)
     monkeypatch.setattr(crew, "dispatch", rest)
-    seen = [outcome.id for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
+    told_of = list(pool.dispatch(mine, 2, store))
+    seen = [outcome.id for outcomes, _ in told_of for outcome in outcomes]
+    assert all([outcome.id for outcome in outcomes] == [run.run_id for run in task.runs] for outcomes, task in told_of)
     assert sorted(seen) == sorted(task.runs[0].run_id for task in mine)
     assert [task.runs for task in sent] == [mine[2].runs]
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine[:2]}

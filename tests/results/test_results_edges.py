@@ -31,7 +31,7 @@ from banditlab.results.files import (
 )
 from banditlab.results.incoming import DamagedError, take
 from banditlab.results.merge import _without_seal
-from banditlab.results.reading import read_runs
+from banditlab.results.reading import read_runs, read_spec
 from banditlab.results.schema import Finished, type_of
 from banditlab.results.seal import BLANK, KEY, MARK, is_whole, sealed
 from banditlab.results.store import Store, _sealed_json, read_weights, weights_file
@@ -299,3 +299,22 @@ def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
 def test_a_part_of_a_table_is_written_with_its_seal(tmp_path: Path) -> None:
     write_parquet(tmp_path / "t.parquet", TABLE)
     assert is_whole((tmp_path / "t.parquet").read_bytes()) is True
+
+
+def test_a_folder_is_of_this_format_or_refused(tmp_path: Path) -> None:
+    for number, fine in ((1, True), (2, False)):
+        (tmp_path / "spec.toml").write_text(f'name = "s"\n\n[store]\nformat = {number}\n')
+        if fine:
+            assert read_spec(tmp_path)["name"] == "s"
+        else:
+            with pytest.raises(UsageError, match="format"):
+                read_spec(tmp_path)
+
+
+def test_what_is_finished_is_what_has_results(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_runs([finished("aa"), finished("bb")])
+    store.compact()
+    for file in (tmp_path / "descriptions.parquet", tmp_path / "copies" / "descriptions.parquet"):
+        file.unlink()
+    assert Store(tmp_path).done() == ({"aa", "bb"}, [])

@@ -112,7 +112,8 @@ def directions(d: int, m: int) -> Directions:
     m = min(m, d)
     mp, D = width(m), width(d)
     N = 2 * mp
-    lines, squares = (zeros(N) for _ in range(4)), (zeros(mp, mp) for _ in range(4))
+    wide, small = ("T", "V", "C"), ("L", "R", "W", "lost")
+    scratch = {name: zeros(N, N) for name in wide} | {name: zeros(N) for name in ("w", "e", "v", "p")}
     return Directions(
         Q=zeros(mp, D),
         M=zeros(mp, mp),
@@ -125,7 +126,7 @@ def directions(d: int, m: int) -> Directions:
         numbers=np.zeros(5),
         most=m,
         outside=max(d - m, 1),
-        room=Room(zeros(N, N), zeros(N, N), zeros(N, N), *lines, *squares, zeros(mp, D)),
+        room=Room(**scratch, **{name: zeros(mp, mp) for name in small}, U=zeros(mp, D)),
     )
 
 

@@ -26,7 +26,7 @@ def play(agent, X, y):
 
 
 FORMS = [
-    (LinUCB, {"sketch_size": 4}),
+    pytest.param(LinUCB, {"sketch_size": 4}, marks=pytest.mark.slow),
     pytest.param(LinUCB, {"second_order": "diagonal"}, marks=pytest.mark.slow),
     pytest.param(LinTS, {"sketch_size": 4}, marks=pytest.mark.slow),
     pytest.param(LinTS, {"second_order": "diagonal"}, marks=pytest.mark.slow),
@@ -78,7 +78,8 @@ def in_family(P, Q):
     return Q.T @ block @ Q + outside * (np.eye(len(P)) - Q.T @ Q)
 
 
-@pytest.mark.parametrize("cls", [LinUCB, pytest.param(LinTS, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [LinUCB, LinTS])
 def test_where_contexts_span_no_more_directions_than_the_sketch_it_is_full(stream, cls):
     X, y = stream(4, 6, 300, noise=0.2)
     X = np.hstack([X, X @ np.linspace(-1, 1, 6 * 9).reshape(6, 9)])

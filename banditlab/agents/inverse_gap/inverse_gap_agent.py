@@ -239,6 +239,7 @@ class InverseGapAgent(KernelAgent):
     explores = False
     added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     weights_kernel: ClassVar[Any]
+    second_order: str
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Put the parts of the docstring that the agents share where their names stand in braces."""

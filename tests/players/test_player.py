@@ -276,6 +276,7 @@ def test_a_deep_copy_of_the_state_is_a_snapshot() -> None:
 def test_what_a_class_says_of_itself_where_it_says_nothing() -> None:
     assert (Player.version, Player.plays_blocks, Player.sparse, Player.state_order) == (1, False, False, (1, 1))
     assert Counter.least_bytes(Problem(5, 3, 1.0), {}) == 4.0 * 3 * 5
+    assert player_module.STATE_FORMAT == 5  # files that people have say so
 
     class Cubic(Counter):
         state_order = (2, 3)

@@ -92,7 +92,9 @@ def test_hubers_prediction_at_the_ends() -> None:
     assert huber.substitute(0.0, 1e12) == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize(("Y", "B", "R", "least"), [(1.0, 0.5, 1.0, 2.0), (1.0, 3.0, 2.0, 7.0), (2.0, 1.0, 2.0, 4.0)])
+@pytest.mark.parametrize(
+    ("Y", "B", "R", "least"), [(1.0, 0.5, 1.0, 2.0), (1.0, 3.0, 2.0, 7.0), (2.0, 1.0, 2.0, 4.0), (2.0, 0.5, 1.0, 4.0)]
+)
 def test_the_least_threshold(Y: float, B: float, R: float, least: float) -> None:
     """max(2 Y, B R + Y), to rounding; it is what is taken where none is given."""
     made = GaussianRegression(2, R, loss="huber", norm_bound=B, target_bound=Y)

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
 from numba.core import compiler, errors, sigutils
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
-from numba.core.typing import make_concrete_template
+from numba.core.typing.templates import make_concrete_template
 
 from banditlab.numerics.jit_cache import PrivatePlaces, SharedCache
 
@@ -33,7 +33,7 @@ def known() -> bool:
     return KNOWN[0] <= numba.version_info[:2] <= KNOWN[1]
 
 
-class _Code(JITCodeLibrary):  # type: ignore[misc]
+class _Code(JITCodeLibrary):
     """A function's LLVM code, to be linked into what calls it; the engine that makes machine code never sees it."""
 
     def _optimize_final_module(self) -> None:
@@ -54,11 +54,14 @@ class _Inner:
     """What numba knows a compiled function by where there is no function that Python could call."""
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(CPUDispatcher):
     """numba's dispatcher, which compiles for kernels what kernels ask for, and for Python what Python calls."""
 
     _codes: Any = NullCache()
     """Where code for kernels is kept."""
+    _compiler: Any  # numba's own
+    _can_compile: bool
+    targetctx: Any
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return what numba's own does: the types of a call that a kernel makes, once the function is compiled for kernels."""
@@ -73,7 +76,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         """Return the function compiled for Python; code that kernels asked for before gives way to it."""
         args, _ = sigutils.normalize_signature(sig)
         with global_compiler_lock:
-            found = self.overloads.get(tuple(args))
+            found: Any = self.overloads.get(tuple(args))
             if found is not None and isinstance(found.entry_point, _Inner):
                 # Kept: machine code knows its environment by the address.
                 self.__dict__.setdefault("_given_way", []).append(self.overloads.pop(tuple(args)))
@@ -103,7 +106,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         return self._compiler.fold_argument_types(args, kws)[1]
 
     def _compiled_code(self, args: tuple[Any, ...]) -> Any:
-        flags = compiler.Flags()
+        flags: Any = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         return compiler.compile_extra(

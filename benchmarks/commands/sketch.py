@@ -23,8 +23,6 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.players.actor import Trace
 
 TABLE = Path(__file__).parents[2] / "docs" / "results" / "second-order.csv"
-PAGE = TABLE.with_name("benchmarks.md")
-MARK, END = "<!-- table: second-order -->", "<!-- end -->"
 AGENTS = ("fastcb", "linucb", "lints")
 FORMS: dict[str, dict[str, Any]] = {
     "full": {},
@@ -56,7 +54,8 @@ def main(
 ) -> None:
     """Print a line for each kind of stream, size, agent and form; `keep` writes them to docs/results/second-order.csv, too.
 
-    `agents`, `forms`, `cells` (such as 20x1024): with commas. "later": mistakes in the second half.
+    `python analysis/fill_pages.py benchmarks` then writes the page. `agents`, `forms`, `cells` (such as 20x1024): with
+    commas. "later": mistakes in the second half.
     """
     sizes, forms_ = pick("cells", cells, all_cells()), pick("forms", forms, tuple(FORMS))
     lines = []
@@ -96,20 +95,6 @@ def write(lines: list[list[Any]]) -> None:
         own = old | own
     with open(TABLE, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *own.values()])
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARK)
-    PAGE.write_text(before + MARK + page_table([*own.values()]) + rest[rest.index(END) :], encoding="utf-8")
-
-
-def page_table(lines: list[list[str]]) -> str:
-    """Return the lines as the page shows them."""
-    head = "stream | K x d | agent | second order | rounds | streams | mistakes | second half | rounds/s"
-    rows = [f"| {head} |", f"|---|---:|---|---|{'---:|' * 5}"]
-    for kind, K, d, id_, form, rounds, streams, whole, later, rate in lines:
-        sizes = f"{int(K)} x {int(d):,}", f"{int(rounds):,}", f"{int(rate):,}"
-        rows.append(
-            f"| {kind} | {sizes[0]} | {id_} | {form} | {sizes[1]} | {streams} | {whole} | {later} | {sizes[2]} |"
-        )
-    return "\n".join(["", *rows, ""])
 
 
 def played(kind: str, K: int, d: int, id_: str, settings: dict[str, Any], rounds: int, seed: int) -> Run:

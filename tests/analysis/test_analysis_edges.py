@@ -215,9 +215,12 @@ def test_a_winner_by_how_much_and_how_sure() -> None:
     )
     winner, said, lead, sure = answers._who(arena(), rows[:1])
     assert (winner, lead, sure) == ("a", "there is nobody to win against.", "")
-    single = [standing("a", n=1), standing("b", n=1, position=2, behind=AHEAD)]
+    single = [standing("a", n=1), *(standing(label, 0.45, n=1, position=2, behind=AHEAD) for label in "bcdef")]
     winner, said, _, sure = answers._who(arena(), single)
     assert (winner, said.endswith("fewest in a single repetition.")) == ("", True)
+    for alike, told in ((1, "; so is b."), (3, "; so are b, c and d."), (4, "; so are 4 others.")):
+        equal = [standing(label, n=1) for label in "abcde"[: alike + 1]]
+        assert answers._who(arena(), [*equal, single[-1]])[1].endswith("fewest in a single repetition" + told)
     assert answers._who(arena(), [standing("a", n=1), standing("b", n=2, position=2, behind=AHEAD)])[0] == "a"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -28,27 +27,12 @@ def test_the_stream_is_what_its_page_says() -> None:
 
 def test_lines_replace_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketch, "TABLE", tmp_path / "second-order.csv")
-    monkeypatch.setattr(sketch, "PAGE", page := tmp_path / "page.md")
-    page.write_text("<!-- end -->\nbefore\n<!-- table: second-order -->\nold\n<!-- end -->\nafter\n")
     for form, rate in (("full", 1), ("diagonal", 2), ("full", 3)):
         sketch.write([["embedding", 20, 1024, "fastcb", form, 10, 1, "1.00", "2.00", str(rate)]])
     head, full, diagonal = sketch.TABLE.read_text().splitlines()
     assert head == ",".join(sketch.COLUMNS)
     assert full == "embedding,20,1024,fastcb,full,10,1,1.00,2.00,3"
     assert diagonal.endswith(",diagonal,10,1,1.00,2.00,2")
-    text = page.read_text()
-    assert text.startswith("<!-- end -->\nbefore\n<!-- table: second-order -->\n| stream |")
-    assert text.endswith(
-        "| embedding | 20 x 1,024 | fastcb | diagonal | 10 | 1 | 1.00 | 2.00 | 2 |\n<!-- end -->\nafter\n"
-    )
-    assert "old" not in text
-
-
-def test_the_page_shows_the_committed_lines() -> None:
-    head, *lines = csv.reader(sketch.TABLE.read_text("utf-8").splitlines())
-    assert tuple(head) == sketch.COLUMNS
-    assert ["embedding", "20", "1024", "fastcb", "sketch 32"] in [line[:5] for line in lines]
-    assert f"{sketch.MARK}{sketch.page_table(lines)}{sketch.END}" in sketch.PAGE.read_text("utf-8")
 
 
 def test_what_is_not_there_is_refused() -> None:

@@ -1,8 +1,9 @@
 """A sweep's tasks, done by worker processes: who dies takes down nobody else, and nobody else is blamed.
 
-A worker has one task at a time and says which run it begins. When it dies, the run it was in is tried again alone, in a
-fresh process, and what it had not begun goes back to the queue. Only a run that was alone is ever blamed. A worker whose
-run takes longer than allowed is ended.
+A worker has one task at a time and says which run it begins; of the package's own short runs it names several at once. When it
+dies, the run it was in is tried again alone, in a fresh process (of several that were named, each is named by itself then), and
+what it had not begun goes back to the queue. Only a run that was alone is ever blamed. A worker whose run takes longer than
+allowed is ended.
 """
 
 from __future__ import annotations
@@ -149,7 +150,14 @@ class _Crew:
         ):
             yield self._blame(task, suspects[0], f"its worker died each time it was tried, alone ({why})")
         else:
-            self.alone.extend(_of(task, [run]) for run in suspects)
+            self._suspect(task, suspects)
+
+    def _suspect(self, task: Task, runs: list[Any]) -> None:
+        """Have runs, one of which may have ended its process, tried alone; of short ones told of at once, find out which."""
+        if len(runs) > 1 and not (task.careful or task.together):
+            self.queue.appendleft(replace(_of(task, runs), careful=True))
+        else:
+            self.alone.extend(_of(task, [run]) for run in runs)
 
     def _is_guilty(self, id_: str, why: str, foreign: bool) -> bool:
         """Count a run that was alone when its process ended, and return whether that is enough to blame it."""

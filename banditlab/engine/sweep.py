@@ -193,7 +193,8 @@ class _Round:
     """One call of a sweep: tasks are made as soon as what their runs cost is known, and handed to the executor.
 
     Players whose kernels are on disk are tried here, before anything is sent. The others are compiled by the workers, side by
-    side, and what is compiled is played meanwhile. A cluster's workers do that with all of them.
+    side, and some of what is compiled is played meanwhile, no more than keeps the workers busy: a stream is drawn once for the
+    players that go through it in one task. A cluster's workers do that with all of them.
     """
 
     def __init__(self, sweep: Sweep, executor: Executor, store: Store, progress: Progress, tell: Watcher) -> None:
@@ -202,6 +203,8 @@ class _Round:
         self.costs: dict[str, float] = {}
         self.first: dict[str, Run] = {}  # of each kind of run that is missing
         self.waiting: dict[str, list[Run]] = {}  # runs whose kernels are being compiled, by kind
+        self.held: list[Run] = []  # runs that can be played, and wait for other players of their streams
+        self.under_way = 0.0  # seconds of runs that were handed to the executor
         self.together = False
 
     def play(self, missing: list[Run], streams: list[Run]) -> None:
@@ -215,6 +218,8 @@ class _Round:
         # A stream too long to be kept is drawn once for many players: all of them are waited for.
         self.together = bool(cold) and bool(long_streams([run for run in missing if not run.foreign]))
         self.costs |= {} if self.executor.remote else warm_up(ready, self.progress, self.tell)
+        if cold and not self.together:
+            self.held, ready = ready, []
         tasks = self.tasks.warming(list(cold.values())) + self.tasks.made(ready, streams, self.costs)
         if not self.executor.remote:
             most = len(missing) + len(streams) if cold else len(tasks)
@@ -224,6 +229,7 @@ class _Round:
         self._say_stage()
         for task in tasks:
             self.executor.submit(task)
+        self._feed()
         for outcomes, of in self.executor.completed():
             self._take(outcomes, of)
 
@@ -245,6 +251,8 @@ class _Round:
             if progress.playing_since is None and outcomes:
                 progress.playing_since = time.perf_counter()
             _count(progress, task, outcomes)
+            self._note(task, outcomes)
+        self._feed()
         if progress.cluster is not None:
             progress.jobs = max(1, self.executor.jobs)
         self.tell(progress)
@@ -252,21 +260,44 @@ class _Round:
     def _warmed(self, outcomes: list[Outcome], task: Task) -> None:
         """Take down what runs of these kinds cost, and make tasks of them."""
         known = {task.id_of(run): run for run in task.runs}
-        here: list[Run] = []
         for outcome in outcomes:
             run = known[outcome.id]
             self.costs[kind_of_run(run)] = outcome.seconds or unknown_seconds(run)
-            here.append(run)
-        if self.together:
-            waits = any(kind not in self.costs for kind in self.waiting)
-            kinds = [] if waits else list(self.waiting)
-        else:
-            kinds = [kind_of_run(run) for run in here]
-        runs = [run for kind in kinds for run in self.waiting.pop(kind, [])]
-        for each in self.tasks.made(runs, [], self.costs):
-            self.executor.submit(each)
+            self.held += self.waiting.pop(kind_of_run(run), [])
         self._estimate()
         self._say_stage()
+
+    def _feed(self) -> None:
+        """Hand over what is held: all of it once everything is compiled, before that what keeps the workers busy."""
+        runs = self._some() if self.waiting else self.held
+        if runs:
+            chosen = {run.run_id for run in runs}
+            self.held = [run for run in self.held if run.run_id not in chosen]
+            self.under_way += sum(seconds_of(run, self.costs) for run in runs)
+            for task in self.tasks.made(runs, [], self.costs):
+                self.executor.submit(task)
+
+    def _some(self) -> list[Run]:
+        """Return the runs of some streams, for two tasks a worker; none where the workers have enough or streams are long."""
+        worth = self.executor.jobs * self.tasks.seconds
+        if self.together or self.under_way >= worth:
+            return []
+        streams: dict[str, list[Run]] = {}
+        for run in self.held:
+            streams.setdefault(run.run_id if run.adaptive else run.stream_id, []).append(run)
+        some, seconds = list[Run](), self.under_way
+        for runs in streams.values():
+            if seconds >= 2.0 * worth:
+                break
+            some += runs
+            seconds += sum(seconds_of(run, self.costs) for run in runs)
+        return some
+
+    def _note(self, task: Task, outcomes: list[Outcome]) -> None:
+        """Take down which runs are no longer under way."""
+        if not task.comparators:
+            runs = {task.id_of(run): run for run in task.runs}
+            self.under_way -= sum(seconds_of(runs[outcome.id], self.costs) for outcome in outcomes)
 
     def _estimate(self) -> None:
         """Tell what a run of each kind is expected to take."""
@@ -274,7 +305,7 @@ class _Round:
             self.progress.kinds[kind].cost = seconds_of(run, self.costs)
 
     def _say_stage(self) -> None:
-        labels = dict.fromkeys(runs[0].label for kind, runs in self.waiting.items() if kind not in self.costs)
+        labels = dict.fromkeys(runs[0].label for runs in self.waiting.values())
         self.progress.stage = f"compiling {', '.join(labels)}" if labels else "playing"
         if not labels:
             self.progress.settle()

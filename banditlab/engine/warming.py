@@ -20,7 +20,9 @@ from banditlab.numerics.private_folders import make_private
 from banditlab.results.system import hold, release
 
 ROUNDS = 64
-"""Rounds that are played to see how long a run takes."""
+"""Rounds that are played to see how long a run takes, four times as many until that takes LONG_ENOUGH."""
+LONG_ENOUGH = 0.02
+"""Seconds: a process that waits for a moment is not taken for a slow player, of whose runs each would be a task."""
 UNKNOWN_SECONDS_A_ROUND = 1e-4
 LONGEST_WAIT = 300.0
 """Seconds a process waits for another on this machine that compiles what it needs, too; then it compiles by itself."""
@@ -57,12 +59,16 @@ def warmed_seconds(run: Run, *, uncompiled: bool = True) -> float | None:
     player = run.build_player(env)
     if not (uncompiled or player.plays_blocks):
         return None
-    rounds = min(run.rounds, ROUNDS)
     with one_compiler(f"{run.label}|{run.adaptive}"):
-        play(env, player, seed=run.environment_seed(), rounds=min(rounds, 2))
-    played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)
+        play(env, player, seed=run.environment_seed(), rounds=min(run.rounds, 2))
+    rounds, seconds = min(run.rounds, ROUNDS), 0.0
+    while True:
+        seconds = float(play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds).seconds[-1])
+        if seconds >= LONG_ENOUGH or rounds == run.rounds:
+            break
+        rounds = min(run.rounds, 4 * rounds)
     _note(run)
-    return float(played.seconds[-1]) / rounds * run.rounds
+    return seconds / rounds * run.rounds
 
 
 def is_cold(run: Run) -> bool:

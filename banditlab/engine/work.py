@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import platform
 import time
@@ -30,6 +31,8 @@ REFERENCE = "reference"
 """The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
 STORE_SECONDS = 1.0
 """Finished runs wait at most about this long for others, to be stored in one file with them."""
+TOLD_SECONDS = 0.25
+"""Runs that take less together are told of at once before they begin: every message wakes who listens."""
 LONGEST_ERROR = 2000
 """Characters of an exception's text that are kept."""
 STREAM_BYTES = 128 * 2**20
@@ -54,6 +57,8 @@ class Task:
 
     warming: bool = False
     """Whether only the kernels of the runs are compiled and the seconds such runs take are told (see `warming`)."""
+    careful: bool = False
+    """Whether each run is told of before it begins, however short: a process that was told of several has ended."""
 
     def id_of(self, run: Run) -> str:
         """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
@@ -203,9 +208,12 @@ class _Shelf:
 
 def _play_all(shelf: _Shelf, task: Task) -> None:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
-    for run in task.runs:
+    told, seconds = 0, math.inf
+    for i, run in enumerate(task.runs):
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
-        shelf.log.began([run.run_id])
+        if i == told:
+            told += _told_at_once(task, seconds)
+            shelf.log.began([each.run_id for each in task.runs[i:told]])
         begin = time.perf_counter()
         rows, error = tried(partial(_rows_of_one, run, streams, met), shelf.log)
         if rows is None:  # a plug-in may raise anything: it is listed, the other runs go on
@@ -214,6 +222,14 @@ def _play_all(shelf: _Shelf, task: Task) -> None:
             shelf.add(run, rows, time.perf_counter() - begin)
         if met and task.balls:
             _guarded(shelf.store, run, partial(met[0].compare, shelf.store, run, task.balls), shelf.log)
+        seconds = time.perf_counter() - begin
+
+
+def _told_at_once(task: Task, seconds: float) -> int:
+    """Return how many runs are told of at once after one that took so long: one where any may end or stop its process."""
+    if task.careful or task.foreign or task.limit:
+        return 1
+    return max(1, int(TOLD_SECONDS / max(seconds, 1e-6)))
 
 
 def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> Rows:

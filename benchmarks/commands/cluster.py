@@ -4,7 +4,8 @@ Workers and scheduler are processes of this machine. `--empty N` sends N tasks t
 of one to three faults at random and compares what is stored with one machine's; `--namespaces` plays on two workers in network
 and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux); `--peers` plays one grid by this
 package, by coba's processes and by a joblib loop; `--study MINUTES --kills N` plays one sweep on one machine, on undisturbed
-workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores.
+workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores. On cores whose
+speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def main(
     peers: bool = False,
     study: float = 0.0,
     kills: int = 20,
+    turns: int = 1,
 ) -> None:
     """Do what was asked for."""
     with tempfile.TemporaryDirectory(prefix="banditlab-cluster-") as folder:
@@ -67,7 +69,7 @@ def main(
         if peers:
             _peers()
         if study:
-            _study(place / "study", study, kills)
+            _study(place / "study", study, kills, turns)
 
 
 # ------------------------------------------------------------------------------------------------------------ overhead
@@ -409,46 +411,52 @@ LAST = 20.0
 """Seconds before the end from which a time left is not judged: it is told in whole seconds, and tables are written then."""
 
 
-def _study(folder: Path, minutes: float, kills: int) -> None:
-    """Print how much of the speed of undisturbed workers is left with so many of them killed."""
+def _study(folder: Path, minutes: float, kills: int, turns: int) -> None:
+    """Print how much of the speed of undisturbed workers, and of one machine's, is left with so many of them killed."""
     folder.mkdir()
     rig = Rig(folder).start(2)
     try:
-        a_run = _seconds_of_a_run(folder)
         many = STUDY_RUNS // PLAYERS
-        rounds = int(FIRST_ROUNDS * 60 * minutes / (a_run * many * PLAYERS))
-        (folder / "sweep.toml").write_text(SPEC.format(rounds=rounds, repetitions=many, balls="[]"))
-        took = {}
-        for name, options in (("machine", ["-j", "2"]), ("undisturbed", []), ("killed", [])):
-            begin = time.monotonic()
-            options = options or ["--cluster", rig.address]
-            with (folder / f"{name}.log").open("wb") as log:
-                driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=log)
-            done = 0
-            while driver.poll() is None:
-                time.sleep(0.1)
-                if (
-                    name == "killed"
-                    and done < kills
-                    and time.monotonic() - begin > (done + 1) * took["undisturbed"] / (kills + 1)
-                ):
-                    rig.kill(f"w{done % 2}")
-                    rig.mend()
-                    done += 1
-            took[name] = time.monotonic() - begin
-            print(
-                f"{name}: exit code {driver.returncode}, {took[name]:.0f} s for {PLAYERS * many:,} runs of {rounds:,} rounds, "
-                f"{done} kills; {promised(folder / f'{name}.log', took[name])}",
-                flush=True,
-            )
-        for name in ("undisturbed", "killed"):
-            print(f"{name}: lost, doubled, different rows: {compared(folder / 'machine', folder / name)}")
-        print(
-            f"{kills} kills: {took['undisturbed'] / took['killed']:.0%} of the speed of undisturbed workers, "
-            f"{took['machine'] / took['killed']:.0%} of that of -j 2"
-        )
+        rounds = int(FIRST_ROUNDS * 60 * minutes / (_seconds_of_a_run(folder) * many * PLAYERS))
+        spec = SPEC.format(rounds=rounds, repetitions=many // turns, balls="[]")
+        (folder / "sweep.toml").write_text(spec)
+        rows = [_turn(rig, folder, f"-{turn}" if turns > 1 else "", kills // turns) for turn in range(turns)]
     finally:
         rig.end()
+    alone, undisturbed, killed = np.array(rows).T
+    ratios = (undisturbed / killed, alone / killed, alone / undisturbed)
+    of_workers, of_machine, no_kill = (f"{np.median(ratio):.0%}" for ratio in ratios)
+    print(
+        f"{turns * (kills // turns)} kills: {of_workers} of the speed of undisturbed workers, {of_machine} of that of -j 2; "
+        f"undisturbed workers {no_kill} of -j 2" + (f"; medians of {turns} turns" if turns > 1 else "")
+    )
+
+
+def _turn(rig: Rig, folder: Path, turn: str, kills: int) -> tuple[float, float, float]:
+    """Return the seconds of one sweep on one machine, on undisturbed workers and with so many killed; print what differs."""
+    alone = _played(rig, folder, f"machine{turn}", 0, 0.0)
+    undisturbed = _played(rig, folder, f"undisturbed{turn}", 0, 0.0)
+    killed = _played(rig, folder, f"killed{turn}", kills, undisturbed)
+    for name in ("undisturbed", "killed"):
+        print(f"{name}: lost, doubled, different rows: {compared(folder / f'machine{turn}', folder / f'{name}{turn}')}")
+    return alone, undisturbed, killed
+
+
+def _played(rig: Rig, folder: Path, name: str, kills: int, lasts: float) -> float:
+    """Return the seconds of the sweep; workers are killed in turn and replaced, at even times of the `lasts` it takes else."""
+    begin, done, log = time.monotonic(), 0, folder / f"{name}.log"
+    options = ["-j", "2"] if name.startswith("machine") else ["--cluster", rig.address]
+    with log.open("wb") as file:
+        driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=file)
+    while driver.poll() is None:
+        time.sleep(0.1)
+        if done < kills and time.monotonic() - begin > (done + 1) * lasts / (kills + 1):
+            rig.kill(f"w{done % 2}")
+            rig.mend()
+            done += 1
+    took = time.monotonic() - begin
+    print(f"{name}: exit code {driver.returncode}, {took:.0f} s, {done} kills; {promised(log, took)}", flush=True)
+    return took
 
 
 def _seconds_of_a_run(folder: Path) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import queue
 import signal
@@ -108,9 +109,23 @@ def test_who_takes_all_memory_is_blamed_soon(crew, monkeypatch):
 
 def test_runs_side_by_side_are_all_tried_alone(crew):
     crew, task = crew
+    task = dataclasses.replace(task, together=True)
     [all_] = ids([task])
     assert ended(crew, Dead(task, all_[:4], "SIGABRT")) == []
     assert (ids(crew.alone), ids(crew.queue)) == ([[id_] for id_ in all_[:4]], [all_[4:]])
+
+
+def test_short_runs_that_were_named_at_once_are_named_one_by_one_then(crew):
+    crew, task = crew
+    [all_] = ids([task])
+    assert ended(crew, Dead(task, all_[1:4], "SIGABRT", told=all_[:2])) == []  # one of them was stored
+    assert (list(crew.alone), ids(crew.queue)) == ([], [all_[2:4], all_[4:]])
+    assert [each.careful for each in crew.queue] == [True, False]
+    assert ended(crew, Dead(crew.queue[0], [all_[2]], "SIGABRT")) == []
+    assert (ids(crew.alone), ids(crew.queue)) == ([[all_[2]]], [[all_[3]]])
+    crew.alone.clear()
+    assert ended(crew, Dead(dataclasses.replace(task, careful=True), all_[:2], "SIGABRT")) == []
+    assert ids(crew.alone) == [[id_] for id_ in all_[:2]]
 
 
 def test_a_run_beyond_its_limit_is_blamed_at_once(crew):

@@ -486,6 +486,22 @@ def test_a_runs_seconds_are_those_of_64_rounds_in_proportion(tell: Any, small: A
     assert seen == [2, 64, 1, 1]
 
 
+def test_a_quick_players_rounds_are_played_until_their_time_can_be_told(small: Any, monkeypatch: Any) -> None:
+    seen: list[int] = []
+
+    def plays(env: Any, player: Any, *, seed: int, rounds: int) -> Played:
+        seen.append(rounds)
+        return Played(seconds=[1e-3 + rounds * rate])  # a millisecond is lost to somebody else
+
+    monkeypatch.setattr(warming, "play", plays)
+    monkeypatch.setattr(warming, "_note", lambda run: None)
+    run = small(rounds=5000, norm_bounds=[]).plan.runs[0]
+    for rate, last in ((1e-6, 5000), (1.9e-2 / 4096, 4096), (1.8e-2 / 4096, 5000), (1.9e-2 / 64, 64)):
+        seen.clear()
+        assert warmed_seconds(run) == pytest.approx((1e-3 + last * rate) / last * 5000, rel=1e-9)
+        assert seen == [2, *(many for many in (64, 256, 1024, 4096, 5000) if many <= last)]
+
+
 def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(warming, "current_folder", lambda: tmp_path)
     monkeypatch.setattr(warming, "hold", lambda file: None)  # another process has it

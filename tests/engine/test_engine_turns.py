@@ -9,6 +9,7 @@ import os
 import signal
 from collections import deque
 from concurrent.futures import Future
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -332,6 +333,39 @@ def test_players_of_a_long_stream_wait_for_each_other(rounds: Any) -> None:
     made, hands, stages, _ = rounds(2, "banditron", long=True)
     assert made.together
     assert stages[0] == "compiling banditron"
+
+
+def test_no_more_is_played_before_all_is_compiled_than_keeps_the_workers_busy(small: Any, tmp_path: Path) -> None:
+    sweep, hands = small(norm_bounds=[], repetitions=9), Hands(1, remote=True)
+    made = sweep_module._Round(sweep, hands, Store(tmp_path), Progress(runs=27, streams=9), lambda progress: None)
+    by_kind = sweep_module.runs_by_kind(sweep.plan.runs)
+    (uniform, alone), (banditron, both) = sorted(by_kind.items(), key=lambda each: len(each[1]))
+    assert (len(alone), len(both)) == (9, 18)
+    made.costs, made.waiting, made.held = {uniform: 0.599}, {banditron: both}, list(alone)
+    made._feed()
+    played = [run for task in hands.taken for run in task.runs]
+    # 0.6 s each, and the first beyond 4 s is the last
+    assert {run.run_id for run in played} == {run.run_id for run in alone[:7]}
+    made._feed()
+    assert sum(len(task.runs) for task in hands.taken) == 7
+    made._note(Task("", (), tuple(played)), [Outcome(run.run_id, 300, 9.0) for run in played[:3]])
+    made._feed()  # 2.4 s are under way
+    made._note(Task("", (), (), comparators=True), [])
+    assert len(made.held) == 2
+    made._note(Task("", (), tuple(played)), [Outcome(played[3].run_id, 300, 9.0)])
+    made.together = True
+    made._feed()
+    assert len(made.held) == 2
+    made.together = False
+    made.held += made.waiting.pop(banditron)
+    made.costs[banditron] = 0.1
+    before = len(hands.taken)
+    made._feed()
+    assert made.held == []
+    streams = [run.stream_id for task in hands.taken[before:] for run in task.runs]
+    assert len(streams) == 20
+    assert sum(a != b for a, b in pairwise(streams)) == 8  # each is drawn once for all that are left
+    assert sorted(map(streams.count, set(streams))) == [2] * 7 + [3] * 2
 
 
 def test_a_clusters_workers_compile_everything(rounds: Any) -> None:

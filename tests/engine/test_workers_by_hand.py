@@ -375,6 +375,37 @@ def test_runs_wait_a_second_to_be_stored_together(small: Any, tmp_path: Any, mon
     assert len(written) == 2
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds", "named"),
+    [
+        ({}, 0.125, [1, 2, 2, 1]),
+        ({}, 0.1, [1, 2, 2, 1]),
+        ({}, 0.08, [1, 3, 2]),
+        ({}, 0.2, [1] * 6),
+        ({}, 0.0, [1, 5]),
+        *(({name: value}, 0.01, [1] * 6) for name, value in (("careful", True), ("foreign", True), ("limit", 9.0))),
+    ],
+)
+def test_short_runs_are_named_at_once(
+    settings: Any, seconds: float, named: list[int], small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+
+    def plays(run: Any, *_: Any) -> dict[str, Any]:
+        now[0] += seconds
+        return {"run_id": [run.run_id]}
+
+    monkeypatch.setattr(work, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(work, "_rows_of_one", plays)
+    runs, told = tuple(small(norm_bounds=[]).plan.runs), list[list[str]]()
+    store, log = Store(tmp_path), work.Log()
+    monkeypatch.setattr(store, "write_runs", lambda runs: None)
+    monkeypatch.setattr(log, "began", told.append)
+    work._play_all(work._Shelf(store, log), work.Task(str(tmp_path), (), runs, **settings))
+    assert [len(each) for each in told] == named
+    assert [id_ for each in told for id_ in each] == [run.run_id for run in runs]
+
+
 def test_a_run_that_cannot_be_stored_costs_no_other(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = small(norm_bounds=[]).plan.runs
     store = Store(tmp_path)

@@ -210,7 +210,9 @@ def tuned(source: Source, rival: Rival, rounds: int) -> tuple[Choice, Choice]:
             for seed in TUNING:
                 mine = [choice for choice in new if choice.scaling == scaling]
                 for choice in mine:
-                    shares[choice].append(tried(rival, stream(source, scaling, seed, rounds), choice.setting, seed))
+                    failed = math.inf in shares[choice]
+                    shown = stream(source, scaling, seed, rounds)
+                    shares[choice].append(math.inf if failed else tried(rival, shown, choice.setting, seed))
         scores.update({choice: float(np.mean(share)) for choice, share in shares.items()})
         return min(choices, key=lambda choice: scores[choice])
 

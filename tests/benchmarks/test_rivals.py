@@ -18,7 +18,7 @@ from benchmarks.measure.rivals.tables import Source, Stream, of_file, parity, so
 
 
 def line(table: str, player: str, mistakes: tuple[float, ...], *, rounds: int = 2000, held: bool = False) -> told.Line:
-    return told.Line(table, held, rounds, 3, 2, player, "", "norm", mistakes, 1.0)
+    return told.Line(table, held, rounds, 3, 2, player, "--nn 16 --bag 4", "norm", mistakes, 1.0)
 
 
 def rows_of(*lines: told.Line) -> told.Table:
@@ -69,7 +69,7 @@ def test_players_are_compared_on_the_streams_that_both_played() -> None:
     assert told.geometric(told.by_table(ONE), "forest", "stackcb") == (pytest.approx(0.1), 1)
     assert told.geometric(told.by_table(TWO), "forest", "stackcb")[1] == 0
     sure = [line("t", "vw", (30.0, 30.1, 30.2, 30.1)), line("t", "stackcb", (10.0, 10.2, 10.1, 10.1))]
-    assert told.players(told.by_table(sure)).splitlines()[-1] == "| `vw` | 1 | 4 | 2.979 | 0 | 1 |"
+    assert told.players(told.by_table(sure)).splitlines()[-1] == "| `vw` | 1 | 4 | 2.980 | 0 | 1 |"
     noise = [line("t", "vw", (30.0, 10.0, 30.0, 10.0)), line("t", "stackcb", (10.0, 31.0, 10.0, 30.0))]
     assert told.players(told.by_table(noise)).splitlines()[-1].endswith("| 0 | 0 |")
 
@@ -90,6 +90,7 @@ def test_every_marker_of_the_page_is_filled(tmp_path: Path) -> None:
     assert all(parts.values())
     assert "noise" not in parts["tables"]
     assert parts["control"] == "from 90.0 % (`vw`) to 90.0 % (`vw`)"
+    assert parts["chosen"] == "of 1 tables: `--nn` 1; `--bag` 1; costs 0/1 1."
     page = Path(rivals.PLACE / "results" / "rivals.md").read_text("utf-8")
     assert all(f": {name} -->" in page for name in parts)
 
@@ -234,12 +235,12 @@ def test_neighbours_find_what_can_be_found() -> None:
 def test_vowpal_wabbit_learns_from_the_bit_alone_and_is_counted_by_its_actions() -> None:
     pytest.importorskip("vowpalwabbit", reason="needs the extra peers")
     driver, stream = vowpal.Driver(), random_stream()
-    for options in (vowpal.Options(), vowpal.Options("-q ::", 2.0, "--cover 4", "--loss0 -1 --loss1 0")):
+    for i, options in enumerate((vowpal.Options(), vowpal.Options("-q ::", 2.0, "--cover 4", "--loss0 -1 --loss1 0"))):
         actions = driver.actions(stream, options, 0)
         assert set(np.unique(actions)) <= {0, 1, 2}
         assert abs(driver.play(stream, options, 0) - 2 / 3) < 0.1
         other = np.where(actions == stream.y, stream.y, 3 - actions - stream.y)
-        again = driver.actions(stream._replace(y=other, seed=1), options, 0)
+        again = driver.actions(stream._replace(y=other, seed=1 + i), options, 0)
         np.testing.assert_array_equal(again, actions)
 
 

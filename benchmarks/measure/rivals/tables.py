@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,6 @@ compare` does; or columns of mean 0 and standard deviation 1."""
 SETS = {"vehicle": 54, "segment": 36, "car": 21, "nursery": 26, "mushroom": 24, "balance-scale": 11, "mice": 40966}
 """Numbers on openml.org."""
 DIGITS = "digits"
-NOISE = "noise"
-"""The rows of Digits with labels drawn from ten classes by chance: a control, on which no player can be ahead."""
 Environment = Digits | OpenML | Table
 
 
@@ -73,9 +72,18 @@ def sources(folder: str, shuttle: str, made: Path) -> list[Source]:
     found += [Source(name, of_set(number)) for name, number in SETS.items()]
     if shuttle:
         found.append(Source("shuttle", of_file(Path(shuttle))))
-    return found + [
-        Source(file.name.removesuffix(".csv.gz"), of_file(file)) for file in (wine(made), parity(made), noise(made))
-    ]
+    return found + [Source(write.__name__, of_made(write, made)) for write in (wine, parity, noise)]
+
+
+def of_made(write: Callable[[Path], Path], folder: Path) -> Callable[[dict[str, Any]], Environment]:
+    """Return what builds the environment of a table that is written into the folder when it is first asked for."""
+    return lambda settings: of_file(once(write, folder))(settings)
+
+
+@cache
+def once(write: Callable[[Path], Path], folder: Path) -> Path:
+    """Write a table the first time, and return where it lies."""
+    return write(folder)
 
 
 def of_file(path: Path) -> Callable[[dict[str, Any]], Environment]:
@@ -102,11 +110,11 @@ def parity(folder: Path) -> Path:
 
 
 def noise(folder: Path) -> Path:
-    """Write the rows of Digits with labels drawn uniformly from ten classes."""
+    """Write the rows of Digits with labels drawn uniformly from ten classes: a control, on which no player can be ahead."""
     from sklearn.datasets import load_digits
 
     X, _ = load_digits(return_X_y=True)
-    return written(folder / f"{NOISE}.csv.gz", X, np.random.default_rng(0).integers(0, 10, len(X)))
+    return written(folder / "noise.csv.gz", X, np.random.default_rng(0).integers(0, 10, len(X)))
 
 
 def written(path: Path, X: NDArray[Any], y: NDArray[Any]) -> Path:

@@ -36,6 +36,8 @@ LABELS = ("logistic one pass", "boosting one pass", "logistic cross-validated", 
 """Told every label: not players."""
 MARGIN, BEHIND, BEHIND_LINEAR = 0.5, 2.0, 0.7
 """Points: within the first it is level; behind by more than the second, or than the third behind a linear one, it is beaten."""
+LEAST = 4
+"""Streams that a player must have played to be the best other."""
 SHORT = 1000
 """Below so many rows the margin is one standard error wider."""
 LEVEL = 0.05
@@ -137,7 +139,7 @@ def by_table(lines: Iterable[Line]) -> dict[str, Table]:
 
 
 class Lead(NamedTuple):
-    """Who is the best other by the first half of the streams, and by how many points stackcb is behind it on the second."""
+    """Who is the best other on one half of the streams, and by how many points stackcb is behind it on the other half."""
 
     player: str
     points: float
@@ -151,14 +153,17 @@ class Lead(NamedTuple):
 
 
 def lead(table: Table, others: Iterable[str]) -> Lead:
-    """Compare stackcb with the best of those others that played all the streams that it did."""
-    own = table[OWN]
-    n, half = len(own.mistakes), len(own.mistakes) // 2
-    there = [table[name] for name in others if name in table and len(table[name].mistakes) == n]
-    best = min(there, key=lambda line: float(np.mean(line.mistakes[:half])))
-    gaps = np.subtract(own.mistakes[half:], best.mistakes[half:])
-    error = float(np.std(gaps, ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else math.nan
-    return Lead(best.player, float(gaps.mean()), error, own.rounds)
+    """Compare stackcb, on every other stream, with the other that was furthest ahead of it on the streams between.
+
+    A player of fewer streams is met on those it played; one of fewer than `LEAST` takes no part.
+    """
+    own = np.array(table[OWN].mistakes)
+    there = [table[name] for name in others if name in table and len(table[name].mistakes) >= LEAST]
+    gaps = {line.player: own[: len(line.mistakes)] - np.array(line.mistakes[: len(own)]) for line in there}
+    best = max(gaps, key=lambda name: float(gaps[name][0::2].mean()))
+    seen = gaps[best][1::2]
+    error = float(np.std(seen, ddof=1) / math.sqrt(len(seen))) if len(seen) > 1 else math.nan
+    return Lead(best, float(seen.mean()), error, table[OWN].rounds)
 
 
 def summary(tables: dict[str, Table]) -> str:

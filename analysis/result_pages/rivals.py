@@ -171,7 +171,7 @@ def summary(tables: dict[str, Table]) -> str:
     groups = (
         ("All", lambda line: True),
         ("Held", lambda line: line.held),
-        ("Those that had a part in the design", lambda line: not line.held),
+        ("Not held", lambda line: not line.held),
     )
     said = [counted(name, {t: rows for t, rows in tables.items() if within(rows[OWN])}) for name, within in groups]
     return "\n\n".join(text for text in said if text)

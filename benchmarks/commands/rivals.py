@@ -123,7 +123,7 @@ def rivals() -> list[Rival]:
             [{"learning_rate": r, "gamma": g} for r in (0.01, 0.1, 1.0, 10.0) for g in (0.05, 0.01)],
             streams=FEW,
         ),
-        Rival("forest", forest.play, Choice("norm", 10), tuned=False, streams=1),
+        Rival("forest", forest.play, Choice("norm", 10), lambda trees: f"{trees} trees", tuned=False, streams=1),
         Rival(
             "river-linucb",
             agents.play,

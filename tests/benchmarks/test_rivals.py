@@ -64,7 +64,7 @@ def test_summary_counts_what_the_tables_say() -> None:
     assert "within 0.5 on 1, more than 2 behind on 0, ahead by more than 2 on 1." in said[0]
     assert f"is {np.sqrt(20.5 / 22.5 * 9.9 / 10.0):.3f}." in said[0]
     assert said[1].startswith("Held, 1 tables")
-    assert said[2].startswith("Those that had a part in the design, 1 tables")
+    assert said[2].startswith("Not held, 1 tables")
 
 
 def test_players_are_compared_on_the_streams_that_both_played() -> None:

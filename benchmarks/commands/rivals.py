@@ -5,8 +5,8 @@
 plays every FOLDER/*.csv.gz (label column `class`), Digits, seven sets of openml.org (from the cache that BANDITLAB_DATA_HOME
 names), scikit-learn's wine, parity and noise made here, and shuttle where --shuttle names its file: one pass of
 T = min(rows, rounds). Settings and scaling of other libraries' agents are chosen on two streams that are not reported. What is
-finished is written at once into --into (one process at a time), and not played again: player by player over all tables. --players and
---only are names with commas; --keep fills the page and draws its figure.
+finished is written at once into --into (one process at a time), and not played again: player by player over all tables.
+--players and --only are names with commas; --keep fills the page and draws its figure.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ PAGES = {
     "papers-001": "results",
     "papers-003": "results",
     "real-data": "results",
+    "rivals": "results",
     "synsep": "results",
     "theory": "results",
     "which-agent": ".",

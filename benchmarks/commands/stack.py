@@ -29,9 +29,9 @@ from banditlab.players.actor import Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
+from benchmarks.measure.fourier import fourier
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
-FEATURES = 600
 
 
 def main(
@@ -92,16 +92,6 @@ def play(
     trace = Trace.empty(len(y))
     agent.play_block(as_contexts(X), y, trace)
     return float(1.0 - trace.correct.mean()), int(agent.diagnostics().get("changes", 0))
-
-
-def fourier(X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Return 600 Fourier features of norm 1 of standardised rows, the bandwidth their median distance."""
-    rng = np.random.default_rng([seed, 2])
-    half = min(len(X) // 2, 256)
-    V = np.clip(X, -3.0, 3.0)
-    median = float(np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)))
-    Z = V @ rng.standard_normal((X.shape[1], FEATURES // 2)) / (median or 1.0)
-    return np.hstack([np.cos(Z), np.sin(Z)]) * ((1.0 - 1e-12) / math.sqrt(FEATURES // 2))
 
 
 def write(lines: list[Line]) -> None:

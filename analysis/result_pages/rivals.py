@@ -1,0 +1,343 @@
+"""docs/results/rivals.md: `stackcb` and `fastcb` beside other libraries' agents, and what all labels are worth."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from banditlab.analysis.pages import markdown_table
+from banditlab.analysis.statistics import holm, p_value
+
+OWN, REFERENCE, NOISE = "stackcb", "fastcb", "noise"
+LINEAR = ("fastcb", "fastcb 3e-4", "standardised")
+OURS = (*LINEAR, "Fourier", "Fourier and linear")
+PEERS = (
+    "vw",
+    "vw tuned",
+    "mabwiser-linucb",
+    "mabwiser-linucb tuned",
+    "mabwiser-lints",
+    "mabwiser-lints tuned",
+    "neighbours",
+    "neighbours tuned",
+    "river-logistic",
+    "river-logistic tuned",
+    "river-linucb",
+    "forest",
+)
+LABELS = ("logistic one pass", "boosting one pass", "logistic cross-validated", "boosting cross-validated")
+"""Told every label: not players."""
+MARGIN, BEHIND, BEHIND_LINEAR = 0.5, 2.0, 0.7
+"""Points: within the first it is level; behind by more than the second, or than the third behind a linear one, it is beaten."""
+LEAST = 4
+"""Streams that a player must have played to be the best other."""
+SHORT = 1000
+"""Below so many rows the margin is one standard error wider."""
+LEVEL = 0.05
+LOST = ("nursery", "car", "parity", "wine", "krkopt", "balance-scale")
+
+
+class Line(NamedTuple):
+    """A table and a player: its setting and scaling, mistakes in % of each stream, microseconds of CPU a round."""
+
+    table: str
+    held: bool
+    rounds: int
+    n_classes: int
+    n_features: int
+    player: str
+    setting: str
+    scaling: str
+    mistakes: tuple[float, ...]
+    microseconds: float
+
+    @property
+    def mean(self) -> float:
+        """The mean of the mistakes over the streams."""
+        return float(np.mean(self.mistakes))
+
+
+Table = dict[str, Line]
+"""A table's lines by player."""
+
+
+def read(path: Path) -> list[Line]:
+    """Return the lines of a csv file; none where it is not there yet."""
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            Line(
+                row["table"],
+                row["held"] == "True",
+                int(row["rounds"]),
+                int(row["n_classes"]),
+                int(row["n_features"]),
+                row["player"],
+                row["setting"],
+                row["scaling"],
+                tuple(map(float, row["mistakes"].split())),
+                float(row["microseconds"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def write(path: Path, lines: Iterable[Line]) -> None:
+    """Write the lines in the place of what was there, at once: a run that is killed leaves the old file or the new one."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*Line._fields[:8], "mean", "mistakes", "microseconds"])
+    for line in lines:
+        shown = " ".join(f"{m:.3f}" for m in line.mistakes)
+        writer.writerow([*line[:8], f"{line.mean:.3f}", shown, f"{line.microseconds:.1f}"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text.getvalue(), encoding="utf-8")
+    os.replace(new, path)
+
+
+def spoken(line: Line) -> str:
+    """Return a line as it is printed while the study runs."""
+    chosen = f"  {line.setting} ({line.scaling})" if line.setting else f"  ({line.scaling})"
+    return f"{line.table:20} {line.player:26} {line.mean:6.2f} %  {line.microseconds:8.1f} us{chosen}"
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the page's tables and sentences by marker."""
+    lines = read(results / "rivals.csv")
+    tables, control = by_table(line for line in lines if line.table != NOISE), by_table(lines).get(NOISE, {})
+    return {
+        "summary": summary(tables),
+        "players": players(tables),
+        "tables": mistakes(tables, [*OURS, OWN]),
+        "peers": mistakes(tables, [OWN, *PEERS]),
+        "leads": leads(tables),
+        "price": price(tables),
+        "lost": lost(tables),
+        "control": said_of_noise(control),
+        "chosen": chosen(tables),
+    }
+
+
+def by_table(lines: Iterable[Line]) -> dict[str, Table]:
+    """Return each table's lines by player."""
+    found: dict[str, Table] = {}
+    for line in lines:
+        found.setdefault(line.table, {})[line.player] = line
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ the best other
+
+
+class Lead(NamedTuple):
+    """Who is the best other on one half of the streams, and by how many points stackcb is behind it on the other half."""
+
+    player: str
+    points: float
+    error: float
+    rounds: int
+
+    @property
+    def level(self) -> bool:
+        """Whether stackcb is within the margin, a standard error wider on a short table."""
+        return self.points <= MARGIN + (self.error if self.rounds < SHORT else 0.0)
+
+
+def lead(table: Table, others: Iterable[str]) -> Lead:
+    """Compare stackcb, on every other stream, with the other that was furthest ahead of it on the streams between.
+
+    A player of fewer streams is met on those it played; one of fewer than `LEAST` takes no part.
+    """
+    own = np.array(table[OWN].mistakes)
+    there = [table[name] for name in others if name in table and len(table[name].mistakes) >= LEAST]
+    gaps = {line.player: own[: len(line.mistakes)] - np.array(line.mistakes[: len(own)]) for line in there}
+    best = max(gaps, key=lambda name: float(gaps[name][0::2].mean()))
+    seen = gaps[best][1::2]
+    error = float(np.std(seen, ddof=1) / math.sqrt(len(seen))) if len(seen) > 1 else math.nan
+    return Lead(best, float(seen.mean()), error, table[OWN].rounds)
+
+
+def summary(tables: dict[str, Table]) -> str:
+    """Return the counts over all tables, over those held and over the others."""
+    groups = (
+        ("All", lambda line: True),
+        ("Held", lambda line: line.held),
+        ("Not held", lambda line: not line.held),
+    )
+    said = [counted(name, {t: rows for t, rows in tables.items() if within(rows[OWN])}) for name, within in groups]
+    return "\n\n".join(text for text in said if text)
+
+
+def counted(name: str, tables: dict[str, Table]) -> str:
+    """Return the counts over some tables: against all others, against the linear ones of ours, against the peers alone."""
+    if not tables:
+        return ""
+    every = [lead(table, [*OURS, *PEERS]) for table in tables.values()]
+    linear = [lead(table, LINEAR) for table in tables.values()]
+    peers = [lead(table, PEERS) for table in tables.values()]
+    level, behind = sum(each.level for each in every), sum(each.points > BEHIND for each in every)
+    beaten = sum(each.points > BEHIND_LINEAR for each in linear)
+    ratio, n = geometric(tables, OWN, REFERENCE)[0], len(tables)
+    return (
+        f"{name}, {n} tables: `stackcb` is within {MARGIN} points of the best other on {level}, more than 2 behind on "
+        f"{behind}, more than {BEHIND_LINEAR} behind the best linear setting of ours on {beaten}. Against the other libraries' "
+        f"agents, the neighbours and forest alone: within {MARGIN} on {sum(each.level for each in peers)}, more than 2 "
+        f"behind on {sum(each.points > BEHIND for each in peers)}, ahead by more than 2 on "
+        f"{sum(each.points < -BEHIND for each in peers)}. The geometric mean of its error over `fastcb`'s is {ratio:.3f}."
+    )
+
+
+def geometric(tables: dict[str, Table], player: str, over: str) -> tuple[float, int]:
+    """Return the geometric mean of a player's error over another's on the streams both played, and on how many tables."""
+    ratios = []
+    for table in tables.values():
+        if player in table and over in table:
+            n = min(len(table[player].mistakes), len(table[over].mistakes))
+            ratios.append(np.mean(table[player].mistakes[:n]) / np.mean(table[over].mistakes[:n]))
+    return (float(np.exp(np.mean(np.log(ratios)))) if ratios else math.nan), len(ratios)
+
+
+# ------------------------------------------------------------------------------------------------------------ the page's tables
+
+
+def players(tables: dict[str, Table]) -> str:
+    """Return a row per player: its error over stackcb's, and on how many tables which of the two is surely ahead."""
+    tests = {}
+    for name in (*OURS, *PEERS):
+        for table, rows in tables.items():
+            if name in rows and min(len(rows[name].mistakes), len(rows[OWN].mistakes)) > 1:
+                n = min(len(rows[name].mistakes), len(rows[OWN].mistakes))
+                a, b = rows[name].mistakes[:n], rows[OWN].mistakes[:n]
+                tests[name, table] = (p_value(a, b), float(np.mean(a) - np.mean(b)))
+    sure = dict(zip(tests, np.asarray(holm([p for p, _ in tests.values()])) < LEVEL, strict=True)) if tests else {}
+    rows = []
+    for name in (*OURS, *PEERS):
+        ratio, n = geometric(tables, name, OWN)
+        if not n:
+            continue
+        mine = {key: gap for key, (_, gap) in tests.items() if key[0] == name}
+        ahead = sum(sure[key] and gap < 0 for key, gap in mine.items())
+        behind = sum(sure[key] and gap > 0 for key, gap in mine.items())
+        streams = max(len(table[name].mistakes) for table in tables.values() if name in table)
+        rows.append([code(name), str(n), str(streams), f"{ratio:.3f}", str(ahead), str(behind)])
+    head = ["player", "tables", "streams", "error over `stackcb`'s", "surely ahead of it", "surely behind it"]
+    return markdown_table(head, rows)
+
+
+def mistakes(tables: dict[str, Table], names: Iterable[str]) -> str:
+    """Return a row per table, the mean mistakes of each of the players."""
+    names = [name for name in names if any(name in table for table in tables.values())]
+    rows = []
+    for table in tables.values():
+        own = table[OWN]
+        least = min(table[player].mean for player in names if player in table)
+        cells = [shown(table, player, bold=least) for player in names]
+        rows.append([titled(own), f"{own.rounds:,}", str(own.n_classes), str(own.n_features), *cells])
+    return markdown_table(["table", "T", "K", "d", *map(code, names)], rows)
+
+
+def leads(tables: dict[str, Table]) -> str:
+    """Return a row per table: stackcb less the best other, and less the best of the peers."""
+    rows = []
+    for table in tables.values():
+        every, peers = lead(table, [*OURS, *PEERS]), lead(table, PEERS)
+        rows.append([titled(table[OWN]), code(every.player), gap(every), code(peers.player), gap(peers)])
+    head = ["table", "best other", "`stackcb` less it", "best peer", "`stackcb` less it"]
+    return markdown_table(head, rows, align="llrlr")
+
+
+def price(tables: dict[str, Table]) -> str:
+    """Return a row per table: stackcb on one bit, and what is told every label."""
+    names = [name for name in LABELS if any(name in table for table in tables.values())]
+    rows = [
+        [titled(table[OWN]), f"{table[OWN].mean:.1f}", *(shown(table, name) for name in names)]
+        for table in tables.values()
+    ]
+    return markdown_table(["table", "`stackcb`, one bit", *names], rows)
+
+
+def lost(tables: dict[str, Table]) -> str:
+    """Return the tables that are watched: fastcb, stackcb, the best of the others and who it is, and all labels."""
+    rows = []
+    for name in (name for name in LOST if name in tables):
+        table = tables[name]
+        best = lead(table, [*OURS, *PEERS])
+        rows.append(
+            [
+                titled(table[OWN]),
+                f"{table[REFERENCE].mean:.1f}",
+                f"{table[OWN].mean:.1f}",
+                f"{code(best.player)} {table[best.player].mean:.1f}",
+                gap(best),
+                *(shown(table, label) for label in LABELS[:2]),
+            ]
+        )
+    head = [
+        "table",
+        "`fastcb`",
+        "`stackcb`",
+        "best other",
+        "`stackcb` less it",
+        *(f"{x}, all labels" for x in LABELS[:2]),
+    ]
+    return markdown_table(head, rows, align="lrrlr")
+
+
+def chosen(tables: dict[str, Table]) -> str:
+    """Return how often each setting of Vowpal Wabbit was chosen."""
+    lines = [table["vw tuned"] for table in tables.values() if "vw tuned" in table]
+
+    def often(said: Callable[[str], str]) -> str:
+        found = [said(line.setting) for line in lines]
+        return ", ".join(f"{name} {found.count(name)}" for name in sorted(set(found), key=lambda n: -found.count(n)))
+
+    features = often(lambda s: "`-q ::`" if "-q ::" in s else "`--nn`" if "--nn" in s else "linear")
+    ways = ("--cover", "--bag", "--regcbopt", "--squarecb", "--epsilon")
+    exploration = often(lambda s: next(f"`{way}`" for way in ways if way in s))
+    costs = often(lambda s: "-1/0" if "--loss0" in s else "0/1")
+    return f"of {len(lines)} tables: {features}; {exploration}; costs {costs}."
+
+
+def said_of_noise(table: Table) -> str:
+    """Return the least and the largest mean of all players where labels are drawn by chance."""
+    if not table:
+        return "not played"
+    least, most = (choose(table.values(), key=lambda line: line.mean) for choose in (min, max))
+    return f"from {least.mean:.1f} % ({code(least.player)}) to {most.mean:.1f} % ({code(most.player)})"
+
+
+def shown(table: Table, player: str, bold: float | None = None) -> str:
+    """Return a player's mean with one decimal, or nothing where it did not play."""
+    if player not in table:
+        return ""
+    text = f"{table[player].mean:.1f}"
+    return f"**{text}**" if bold is not None and table[player].mean == bold else text
+
+
+def gap(found: Lead) -> str:
+    """Return points with their standard error."""
+    return f"{found.points:+.1f} ± {found.error:.1f}"
+
+
+def titled(line: Line) -> str:
+    """Return a table's name, with "(held)" where it had no part in stackcb's design."""
+    return line.table + (" (held)" if line.held else "")
+
+
+def code(name: str) -> str:
+    """Return a player's name as the page writes it."""
+    first, _, rest = name.partition(" ")
+    return f"`{first}` {rest}".strip() if first in CODED else name
+
+
+CODED = ("fastcb", "stackcb", "vw", "mabwiser-linucb", "mabwiser-lints", "river-logistic", "river-linucb")
+"""First words that are ids."""

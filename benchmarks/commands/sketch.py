@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.result_pages.benchmarks import parts
 from banditlab import Problem, make_agent
+from banditlab.analysis.pages import fill_page
 from banditlab.envs.digits import Digits
 from banditlab.errors import UsageError, nearest
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.actor import Trace
 
-TABLE = Path(__file__).parents[2] / "docs" / "results" / "second-order.csv"
+PLACE = Path(__file__).parents[2] / "docs" / "results"
+TABLE = PLACE / "second-order.csv"
 AGENTS = ("fastcb", "linucb", "lints")
 FORMS: dict[str, dict[str, Any]] = {
     "full": {},
@@ -52,10 +55,9 @@ def main(
     cells: str = "",
     keep: bool = False,
 ) -> None:
-    """Print a line for each kind of stream, size, agent and form; `keep` writes them to docs/results/second-order.csv, too.
+    """Print a line for each kind of stream, size, agent and form; `keep` writes them to docs/results, too.
 
-    `python analysis/fill_pages.py benchmarks` then writes the page. `agents`, `forms`, `cells` (such as 20x1024): with
-    commas. "later": mistakes in the second half.
+    `agents`, `forms`, `cells` (such as 20x1024): with commas. "later": mistakes in the second half.
     """
     sizes, forms_ = pick("cells", cells, all_cells()), pick("forms", forms, tuple(FORMS))
     lines = []
@@ -70,6 +72,7 @@ def main(
                 print(*line, sep=",", flush=True)
     if keep:
         write(lines)
+        fill_page(PLACE / "benchmarks.md", parts(PLACE))
 
 
 def all_cells() -> tuple[str, ...]:

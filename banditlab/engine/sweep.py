@@ -189,6 +189,10 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Executo
     return Cluster(cluster, store, patience)
 
 
+FEW_SECONDS = 0.5
+"""Seconds of play that a worker has left when it gets more while kernels are compiled; what it takes to draw streams comes on top."""
+
+
 class _Round:
     """One call of a sweep: tasks are made as soon as what their runs cost is known, and handed to the executor.
 
@@ -278,8 +282,8 @@ class _Round:
                 self.executor.submit(task)
 
     def _some(self) -> list[Run]:
-        """Return the runs of some streams, for two tasks a worker; none where the workers have enough or streams are long."""
-        worth = self.executor.jobs * self.tasks.seconds
+        """Return the runs of some streams; none where the workers have enough, or streams are long."""
+        worth = self.executor.jobs * FEW_SECONDS
         if self.together or self.under_way >= worth:
             return []
         streams: dict[str, list[Run]] = {}

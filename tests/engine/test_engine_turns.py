@@ -341,15 +341,15 @@ def test_no_more_is_played_before_all_is_compiled_than_keeps_the_workers_busy(sm
     by_kind = sweep_module.runs_by_kind(sweep.plan.runs)
     (uniform, alone), (banditron, both) = sorted(by_kind.items(), key=lambda each: len(each[1]))
     assert (len(alone), len(both)) == (9, 18)
-    made.costs, made.waiting, made.held = {uniform: 0.599}, {banditron: both}, list(alone)
+    made.costs, made.waiting, made.held = {uniform: 0.149}, {banditron: both}, list(alone)
     made._feed()
     played = [run for task in hands.taken for run in task.runs]
-    # 0.6 s each, and the first beyond 4 s is the last
+    # 0.15 s each, and the first beyond 1 s is the last
     assert {run.run_id for run in played} == {run.run_id for run in alone[:7]}
     made._feed()
     assert sum(len(task.runs) for task in hands.taken) == 7
     made._note(Task("", (), tuple(played)), [Outcome(run.run_id, 300, 9.0) for run in played[:3]])
-    made._feed()  # 2.4 s are under way
+    made._feed()  # 0.6 s are under way
     made._note(Task("", (), (), comparators=True), [])
     assert len(made.held) == 2
     made._note(Task("", (), tuple(played)), [Outcome(played[3].run_id, 300, 9.0)])

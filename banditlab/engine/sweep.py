@@ -190,7 +190,7 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Executo
 
 
 FEW_SECONDS = 0.5
-"""Seconds of play that a worker has left when it gets more while kernels are compiled; what it takes to draw streams comes on top."""
+"""Seconds of play that a worker has left when it gets more while kernels are compiled; drawing streams comes on top."""
 
 
 class _Round:

@@ -207,6 +207,65 @@ def test_whose_code_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [plan._is_foreign_player(run) for run in runs] == [False, True]
 
 
+class Innermost:
+    version = 3
+
+    def __init__(self, problem: Any, rng: Any, *, size: int = 1, gamma: float = 0.5) -> None:
+        self.settings = size, gamma
+
+
+class Middle:
+    wraps, version = "forecaster", 2
+
+    def __init__(self, problem: Any, rng: Any, *, forecaster: str = "innermost", rate: float = 0.25) -> None:
+        pass
+
+
+class Outer:
+    wraps, version = "forecaster", 1
+
+    def __init__(self, problem: Any, rng: Any, *, forecaster: str = "middle", gamma: float = 0.1) -> None:
+        pass
+
+
+@pytest.fixture
+def nested(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the entries of a player in a player in a player."""
+    classes = {"outer": Outer, "middle": Middle, "innermost": Innermost}
+    entries = {
+        id_: SimpleNamespace(load=lambda cls=cls: cls, source=id_[0], origin="banditlab")
+        for id_, cls in classes.items()
+    }
+    monkeypatch.setattr(
+        describe,
+        "registry",
+        lambda: SimpleNamespace(find=lambda kind, id_: entries[id_], load=lambda kind, id_: classes[id_]),
+    )
+    return entries
+
+
+def test_settings_of_players_in_players_go_by_their_names(nested: dict[str, Any]) -> None:
+    """A name that two of them have is that of the outer one; the other is written with a dot."""
+    described = describe.describe_player("agents", "outer", {"size": 7, "forecaster.gamma": 0.75}, "spec")
+    settings = {"forecaster": "middle", "gamma": 0.1, "rate": 0.25, "size": 7}
+    settings |= {"forecaster.forecaster": "innermost", "forecaster.gamma": 0.75}
+    assert described["settings"] == describe.identity_settings("agents", "outer", settings) == settings
+    assert (described["version"], described["source"]) == ([1, [2, 3]], "omi")
+    assert describe.entries_of("agents", "outer", settings) == list(nested.values())
+    assert not is_foreign({"id": "outer"})  # a class that says nothing of it
+    nested["innermost"].origin = "lab/innermost.py"
+    assert is_foreign({"id": "outer"}, {"kind": "agents", "id": "outer", "settings": settings})
+
+
+def test_a_player_is_built_of_the_source_it_was_described_by(nested: dict[str, Any]) -> None:
+    described = {"kind": "forecasters", "id": "innermost", "settings": {"size": 2, "gamma": 0.5}}
+    build: Any = describe.build_player
+    for more in ({}, {"source": "i"}):
+        assert build(described | more, None, None).settings == (2, 0.5)
+    with pytest.raises(UsageError, match="banditlab: edited after the sweep was planned"):
+        build(described | {"source": "j"}, None, None)
+
+
 class Still:
     """An environment that says neither its version nor what it read."""
 

@@ -116,7 +116,7 @@ class OnlyBlocks(Agent):
         trace.explored[:] = False
 
 
-@pytest.mark.parametrize("p_true", [0.0, 1.0, 1.0 + 5e-10])
+@pytest.mark.parametrize("p_true", [0.0, 1.0, 1.0 + 5e-10, 1.0 + 1e-9])
 @pytest.mark.parametrize("action", [0, 2])
 def test_a_blocks_numbers_may_reach_their_limits(action: int, p_true: float) -> None:
     env = Logistic(horizon=20, n_classes=3)

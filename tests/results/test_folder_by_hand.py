@@ -1,0 +1,301 @@
+"""What a results folder says of itself, file by file: what is whole, damaged, another's, or gone while it is looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from banditlab.errors import UsageError
+from banditlab.results.files import parsed
+from banditlab.results.incoming import take
+from banditlab.results.merge import _bring, _descriptions, _refuse_strangers, _whole
+from banditlab.results.reading import (
+    Failure,
+    Skip,
+    check_format,
+    read_failure,
+    read_failures,
+    read_plan,
+    read_runs,
+)
+from banditlab.results.schema import FORMAT, Finished
+from banditlab.results.seal import BLANK, KEY, sealed
+from banditlab.results.store import Store, _sealed_json
+
+RECORD: dict[str, Any] = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {"a": "1"}}
+
+
+def finished(run_id: str, *rounds: int) -> Finished:
+    rounds = rounds or (1, 2)
+    rows = {"run_id": [run_id] * len(rounds), "round": list(rounds), "mistakes": [ord(run_id[0])] * len(rounds)}
+    return Finished(run_id, rows, {"is": run_id})
+
+
+def spec_of(number: int, *, seal: bool) -> bytes:
+    text = f'name = "s"\n\n[store]\nformat = {number}\n'.encode()
+    return sealed(text + f"\n# {KEY} = {BLANK}\n".encode()) if seal else text
+
+
+CUT, FLIPPED = b'name = "s', spec_of(FORMAT, seal=True).replace(b'"s"', b'"t"')
+
+
+@pytest.mark.parametrize(
+    ("spec", "in_plan", "whole"),
+    [
+        (None, None, True),
+        (spec_of(FORMAT, seal=True), None, True),
+        (spec_of(FORMAT, seal=False), None, True),
+        (FLIPPED, FORMAT, False),
+        (CUT, FORMAT, False),
+        (b"store = 1", FORMAT, False),
+        (FLIPPED, FORMAT + 1, None),
+        (FLIPPED, None, None),
+        (CUT, None, None),
+        (spec_of(FORMAT + 1, seal=True), FORMAT, None),
+        (spec_of(FORMAT + 1, seal=True), None, None),
+        (spec_of(FORMAT + 1, seal=False), FORMAT, False),
+    ],
+)
+def test_a_folders_format(spec: Any, in_plan: Any, whole: Any, tmp_path: Path) -> None:
+    if spec is not None:
+        (tmp_path / "spec.toml").write_bytes(spec)
+    if in_plan is not None:
+        (tmp_path / "runs.json").write_bytes(_sealed_json({"format": in_plan, "runs": []}, indent=1))
+    if whole is None:
+        with pytest.raises(UsageError, match=f"this version reads and writes format {FORMAT}"):
+            check_format(tmp_path)
+    else:
+        assert check_format(tmp_path) is whole
+
+
+@pytest.mark.parametrize(
+    ("plan", "fine"),
+    [
+        ({"runs": ["a"]}, True),
+        ({"runs": [], "streams": ["s"]}, True),
+        ({"runs": "ab"}, False),
+        ({"runs": [1]}, False),
+        ({"runs": ["a"], "streams": [None]}, False),
+        ({"streams": []}, False),
+        ([["runs", 1]], False),
+    ],
+)
+def test_a_plan_lists_ids(plan: Any, fine: bool, tmp_path: Path) -> None:
+    (tmp_path / "runs.json").write_text(json.dumps(plan))
+    if fine:
+        found = read_plan(tmp_path)
+        assert (found["runs"], found["streams"]) == (plan["runs"], plan.get("streams", []))
+        assert (found["skipped"], found["data"], found["groups"]) == ([], {}, {})
+    else:
+        with pytest.raises(UsageError, match="not a plan of runs"):
+            read_plan(tmp_path)
+
+
+def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for run_id, player in (("aa", "p"), ("bb", "comparator"), ("cc", "p")):
+        store.write_failure(run_id, RECORD | {"player": player})
+    failed = tmp_path / "failed"
+    assert {name: read_failure(failed / "aa.json")[name] for name in RECORD} == RECORD
+    (failed / "dd.json").write_bytes((failed / "aa.json").read_bytes())  # another's
+    (failed / "ee.json").write_bytes((failed / "aa.json").read_bytes().replace(b'"no"', b'"on"'))
+    (failed / "ff.json").write_text('{"run_id": "ff", "repetition": "one"}')
+    (failed / "gg.json").write_text('{"run_id": "gg", "error": 5}')
+    for run_id in ("dd", "ee", "ff", "none"):
+        found = read_failure(failed / f"{run_id}.json")
+        assert "is damaged: why the run failed is lost" in found["error"]
+        assert (found["run_id"], found["player"], found["repetition"], found["settings"]) == (run_id, "?", -1, {})
+    assert read_failure(failed / "gg.json")["error"] == "5"
+    listed = read_failures(tmp_path, {"aa", "bb", "none"})
+    assert listed == [Failure("aa", "e", "p", 1, "no"), Failure("bb", "e", "comparator", 1, "no")]
+    assert [each.is_comparator for each in listed] == [False, True]
+    for each, name in ((listed[0], "error"), (Skip("e", "p", "r"), "reason")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(each, name, "other")
+
+
+def test_a_text_that_is_none_is_damage_where_no_seal_tells(tmp_path: Path) -> None:
+    """Only looking at every value tells."""
+    values, ends = pa.py_buffer(b"\xff\xfe"), pa.py_buffer(np.array([0, 2], np.int32))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"run_id": pa.Array.from_buffers(pa.string(), 1, [None, ends, values])}), sink)
+    assert parsed(tmp_path / "f", sink.getvalue().to_pybytes()) is None
+
+
+def test_what_another_process_took_away_meanwhile_is_missed_by_nobody(tmp_path: Path, monkeypatch: Any) -> None:
+    store = Store(tmp_path / "out")
+    monkeypatch.setattr(Store, "failed", lambda self: {"aa", "bb"})
+    store.write_runs([finished("aa")])
+    made = Store(tmp_path / "made")
+    made.write_runs([finished("bb")])
+    [shard] = made.folder.glob("shards/*/*.parquet")
+    assert take(store, {shard.relative_to(made.folder).as_posix(): shard.read_bytes()}, {"bb"}) == {"bb"}
+    assert _bring(Store(tmp_path / "third"), made.folder, {"runs": ["bb"], "streams": []}) == 0
+    add = Store._add
+
+    def added(self: Store, *given: Any) -> None:
+        add(self, *given)
+        for file in self.folder.glob("shards/*/*.parquet"):
+            file.unlink()
+
+    monkeypatch.setattr(Store, "_add", added)
+    store.compact()
+    assert store.done() == ({"aa", "bb"}, [])
+
+
+def test_what_is_whole_is_not_written_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_runs([finished("aa")])
+    rows = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}
+    store.write_comparators("ss", rows, {"W": np.eye(2)})
+    store.compact()
+    files = [tmp_path / place / "results.parquet" for place in (".", "copies")]
+    before = [file.stat().st_ino for file in files]
+    assert Store(tmp_path).done() == ({"aa"}, [])
+    assert [file.stat().st_ino for file in files] == before
+    store.compact()
+    assert store.notices == []
+    files[0].unlink()
+    store.done()
+    assert store.notices == ["results.parquet was gone and is made anew from copies/results.parquet"]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    files[1].unlink()
+    store.done()
+    assert len(store.notices) == 1  # a copy that is gone is no loss
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_damaged_shard_is_named_unless_its_run_is_elsewhere(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_runs([finished("aa")])
+    store.write_runs([finished("aa"), finished("bb")])
+    store.write_runs([finished("cc")])
+    for run_id in ("aa", "cc"):
+        for shard in tmp_path.glob(f"shards/{run_id}/{run_id}*.parquet"):
+            if shard.stem != "aa":
+                shard.write_bytes(shard.read_bytes()[:-9])
+    assert store.done() == ({"aa"}, ["cc"])
+    assert len(store.notices) == 2
+    assert store.done() == ({"aa"}, [])
+
+
+def test_rows_are_each_runs_of_where_it_is_found_first(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_runs([finished("aa", 1), finished("bb", 1)])
+    store.compact()
+    store.write_runs([finished("aa", 1, 2, 3), finished("cc", 1, 2)])
+    found = read_runs(tmp_path, ["aa", "cc"])
+    assert found.table is not None
+    assert found.table.select(["run_id", "round"]).to_pylist() == [
+        {"run_id": "aa", "round": 1},
+        {"run_id": "cc", "round": 1},
+        {"run_id": "cc", "round": 2},
+    ]
+    assert (found.lost, found.spared) == ([], [])
+    [shard] = tmp_path.glob("shards/*/*.parquet")
+    shard.write_bytes(shard.read_bytes()[:-9])
+    name = shard.relative_to(tmp_path).as_posix()
+    assert read_runs(tmp_path, ["aa"])[1:] == ([], [name])
+    assert read_runs(tmp_path, ["aa", "cc"])[1:] == ([name], [])
+    assert read_runs(tmp_path, ["dd"]).table is None
+
+
+# ------------------------------------------------------------------------------------------------------------------- parts
+
+
+def part(index: int, of: int, runs: dict[int, str], **more: Any) -> dict[str, Any]:
+    shard = {"index": index, "of": of, "plan": "whole", "places": list(runs)}
+    groups = {f"p{index}": "theory"}
+    plan = {"runs": list(runs.values()), "streams": [f"s{index}"], "skipped": ["k"], "data": {}, "groups": groups}
+    return plan | {"shard": shard} | more
+
+
+def test_a_record_of_parts_is_in_the_whole_plans_order(tmp_path: Path) -> None:
+    one, two, three = part(1, 3, {0: "d", 3: "a"}), part(2, 3, {1: "c"}), part(3, 3, {2: "b"})
+    found = _whole(tmp_path, {Path("3"): three, Path("1"): one})
+    shard = {"merged": [1, 3], "of": 3, "plan": "whole", "places": [0, 2, 3]}
+    groups = {"p1": "theory", "p3": "theory"}
+    kept = {"skipped": ["k"], "data": {}}
+    assert found == {"runs": ["d", "b", "a"], "streams": ["s1", "s3"], "shard": shard, "groups": groups} | kept
+    (tmp_path / "runs.json").write_text(json.dumps(found | {"skipped": []}))
+    whole = _whole(tmp_path, {Path("2"): two})
+    groups["p2"] = "theory"
+    every = {"runs": ["d", "c", "b", "a"], "streams": ["s1", "s2", "s3"], "plan": "whole", "groups": groups}
+    assert whole == every | kept
+    (tmp_path / "runs.json").write_text(json.dumps(whole | {"skipped": [], "more": 1}))
+    assert _whole(tmp_path, {Path("2"): two}) == every | kept | {"skipped": []}
+
+
+def test_who_is_no_part_of_it_is_refused(tmp_path: Path) -> None:
+    one, two = part(1, 2, {0: "a"}), part(2, 2, {1: "b"})
+    for other, message in (
+        (part(1, 2, {1: "b"}), "part 1/2 is given twice"),
+        (part(2, 3, {1: "b"}), "another number of parts"),
+        (part(2, 2, {1: "b"}) | {"shard": {"index": 2, "of": 2, "plan": "x", "places": [1]}}, "of another sweep"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            _refuse_strangers({tmp_path / "1": one, tmp_path / "2": other}, tmp_path / "out")
+    plans = {tmp_path / "1": one, tmp_path / "2": two}
+    with pytest.raises(UsageError, match="is a part itself"):
+        _refuse_strangers(plans, tmp_path / "2")
+    (tmp_path / "out").mkdir()
+    runs = {"runs": [], "streams": []}
+    for held, message in (
+        ({}, "holds another sweep"),
+        ({"plan": "whole"}, ""),
+        ({"plan": "x"}, "holds another sweep"),
+        ({"shard": {"merged": [1], "plan": "whole"}}, ""),
+        ({"shard": {"merged": [1], "plan": "x"}}, "holds another sweep"),
+        (two, "is a part itself"),
+    ):
+        (tmp_path / "out" / "runs.json").write_text(json.dumps(runs | held | {"skipped": []}))
+        if message:
+            with pytest.raises(UsageError, match=message):
+                _refuse_strangers(plans, tmp_path / "out")
+        else:
+            _refuse_strangers(plans, tmp_path / "out")
+
+
+def test_a_part_brings_what_the_whole_lacks(tmp_path: Path) -> None:
+    out, made = Store(tmp_path / "out"), Store(tmp_path / "part")
+    made.write_runs([finished("aa", 1), finished("bb", 1)])
+    made.compact()
+    made.write_runs([finished("cc", 1)])
+    for run_id in ("dd", "ee", "ss", "tt", "uu"):
+        made.write_failure(run_id, RECORD | {"error": f"of {run_id}"})
+    out.write_runs([finished("aa", 1, 2)])
+    for run_id in ("bb", "ff"):
+        out.write_failure(run_id, RECORD)
+    rows = {"stream_id": ["tt"], "round": [2], "norm_bound": [1.0]}
+    out.write_comparators("tt", rows, {"W": np.eye(2)})
+    assert _descriptions(made.folder, {"aa", "cc", "zz"}) == {"aa": '{"is": "aa"}', "cc": '{"is": "cc"}'}
+    plan = {"runs": ["aa", "bb", "cc", "dd"], "streams": ["ss", "tt"]}
+    assert _bring(out, made.folder, plan) == 1  # dd, which failed
+    table = read_runs(out.folder, plan["runs"]).table
+    assert table is not None
+    counts = {run_id: table["run_id"].to_pylist().count(run_id) for run_id in plan["runs"]}
+    assert counts == {"aa": 2, "bb": 1, "cc": 1, "dd": 0}
+    assert out.failed() == {"dd", "ff", "ss"}
+    assert {each["run_id"]: each["error"] for each in out.failures(["dd", "ss"])} == {"dd": "of dd", "ss": "of ss"}
+    made.write_comparators("ss", rows | {"stream_id": ["ss"]}, {"W": np.eye(2)})
+    assert _bring(out, made.folder, {"runs": [], "streams": ["ss"]}) == 0
+    more = {"stream_id": ["ss"] * 2, "round": [2, 4], "norm_bound": [1.0] * 2}
+    for written, held in ((more, 2), (rows | {"stream_id": ["ss"]}, 2), (more | {"round": [2, 8]}, 2)):
+        made.write_comparators("ss", written, {"W": np.eye(2)})
+        _bring(out, made.folder, {"runs": [], "streams": ["ss"]})
+        kept = pq.read_table(out.comparator_files("ss")[0])
+        assert (len(kept), kept["round"].to_pylist()) == (held, [2, 4])  # who has as many keeps his own
+    _bring(out, made.folder, {"runs": [], "streams": []})
+    made.write_comparators("vv", rows | {"stream_id": ["vv"]}, {"W": np.eye(2)})
+    _bring(out, made.folder, {"runs": [], "streams": ["ss"]})
+    assert not out.comparator_files("vv")[0].exists()
+    made.comparator_files("vv")[1].write_bytes(b"no")
+    _bring(out, made.folder, {"runs": [], "streams": ["vv"]})  # its other file is damaged: `run` makes it anew
+    assert not out.comparator_files("vv")[0].exists()

@@ -23,6 +23,8 @@ ROUNDS = 64
 """Rounds that are played to see how long a run takes, four times as many until that takes LONG_ENOUGH."""
 LONG_ENOUGH = 0.02
 """Seconds: a process that waits for a moment is not taken for a slow player, of whose runs each would be a task."""
+LONGEST_TRIAL = 0.1
+"""Seconds after which no more are played: an environment may be slower than its player."""
 UNKNOWN_SECONDS_A_ROUND = 1e-4
 LONGEST_WAIT = 300.0
 """Seconds a process waits for another on this machine that compiles what it needs, too; then it compiles by itself."""
@@ -62,9 +64,10 @@ def warmed_seconds(run: Run, *, uncompiled: bool = True) -> float | None:
     with one_compiler(f"{run.label}|{run.adaptive}"):
         play(env, player, seed=run.environment_seed(), rounds=min(run.rounds, 2))
     rounds, seconds = min(run.rounds, ROUNDS), 0.0
+    until = time.perf_counter() + LONGEST_TRIAL
     while True:
         seconds = float(play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds).seconds[-1])
-        if seconds >= LONG_ENOUGH or rounds == run.rounds:
+        if seconds >= LONG_ENOUGH or rounds == run.rounds or time.perf_counter() >= until:
             break
         rounds = min(run.rounds, 4 * rounds)
     _note(run)

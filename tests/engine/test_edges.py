@@ -500,6 +500,11 @@ def test_a_quick_players_rounds_are_played_until_their_time_can_be_told(small: A
         seen.clear()
         assert warmed_seconds(run) == pytest.approx((1e-3 + last * rate) / last * 5000, rel=1e-9)
         assert seen == [2, *(many for many in (64, 256, 1024, 4096, 5000) if many <= last)]
+    seen.clear()
+    rate = 0.0
+    monkeypatch.setattr(warming, "LONGEST_TRIAL", 0.0)  # the environment takes all of it
+    assert warmed_seconds(run) == pytest.approx(1e-3 / 64 * 5000)
+    assert seen == [2, 64]
 
 
 def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_path: Any, monkeypatch: Any) -> None:

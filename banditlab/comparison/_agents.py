@@ -15,6 +15,7 @@ from banditlab.registry import registry
 
 GAMMAS = [0.01, 0.03, 0.1, 0.3]
 SECOND_ORDER = ("fastcb", "squarecb", "linucb", "lints")
+STACK = "stackcb"
 NON_LINEAR = "exploration(fourier-aioli)"
 SLOW = {"boosted-exploration": "its trees take milliseconds a round"}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -27,7 +28,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """What agents of a comparison play at where it is not their defaults: what has to be tuned is tried at several values."""
 MATRICES = 2**24
-"""Numbers in the K matrices d x d of second-order agents beyond which they are not taken along unasked: 10 ms a round."""
+"""Numbers in the K matrices d x d of second-order agents beyond which they are not taken along unasked: 10 ms a round.
+So it is with the numbers of four bytes that the stack keeps: 2 ms a round."""
 
 
 def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
@@ -70,17 +72,20 @@ def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
     K, d = problem.n_classes, problem.n_features
     names, left_out = [], []
     large = K * d * d > MATRICES
-    for name in (*SECOND_ORDER, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
+    stacked = int(_class(STACK).least_bytes(problem, {})) // 4
+    for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
         if large and name in SECOND_ORDER:
             left_out.append(f"{name}: K d^2 = {K * d * d:,} numbers a round are slow")
+        elif name == STACK and stacked > MATRICES:
+            left_out.append(f"{name}: {stacked:,} numbers a round are slow")
         elif name == NON_LINEAR and K != 2:
             left_out.append(f"{name}, non-linear: for two classes only")
         else:
             names.append(name)
     if large:
-        names[1:1] = ["soba-diag"]
+        names.insert(names.index("epsilon-greedy-direct") + 1, "soba-diag")
     left_out += [f"{name}: {why}" for name, why in SLOW.items()]
-    played = {*names, *SECOND_ORDER, *SLOW, "exploration"}
+    played = {*names, *SECOND_ORDER, STACK, *SLOW, "exploration"}
     others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
     left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
     return [_block(name) for name in names], left_out

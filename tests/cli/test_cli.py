@@ -349,7 +349,9 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     assert "fastcb" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
-    assert set(runs.label) == {"fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct", "gaptron", "uniform"}
+    assert set(runs.label) == {
+        "fastcb", "squarecb", "linucb", "lints", "stackcb", "epsilon-greedy-direct", "gaptron", "uniform"
+    }  # fmt: skip
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):

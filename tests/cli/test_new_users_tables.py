@@ -178,9 +178,9 @@ def test_agents_are_chosen_by_name(tmp_path):
     file.write_bytes(booleans())
     made = prepared(file, "churn")
     assert [agent.id for agent in made.spec.agent] == [
-        "fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct", "exploration", "gaptron", "uniform"
+        "fastcb", "squarecb", "linucb", "lints", "stackcb", "epsilon-greedy-direct", "exploration", "gaptron", "uniform"
     ]  # fmt: skip
-    assert made.spec.agent[5].model_dump()["forecaster"] == "fourier-aioli"
+    assert made.spec.agent[6].model_dump()["forecaster"] == "fourier-aioli"
     assert any("boosted-exploration" in reason for reason in made.left_out)
     assert any("banditron" in reason for reason in made.left_out)
     made = prepared(file, "churn", agents="banditron, exploration(folklore),uniform")

@@ -304,6 +304,18 @@ def test_a_watcher_hides_no_loader(watched: Callable[[str], Finder]) -> None:
     assert module.seen == (finder.loader, finder.loader)
 
 
+def test_a_watcher_comes_before_every_finder_and_asks_those_behind_it(watched: Callable[[str], Finder]) -> None:
+    finder = watched("x = 1")
+    sys.meta_path.insert(0, sys.meta_path.pop())  # the one that finds the module is the first of all
+    done: list[int] = []
+    after_import("watched_module", lambda: done.append(1))
+    watcher = sys.meta_path[0]
+    assert watcher.find_spec("json", None) is None  # of no other module
+    sys.meta_path.append(Finder("x = 2"))  # type: ignore[arg-type]
+    module = importlib.import_module("watched_module")
+    assert (module.x, module.__loader__, done) == (1, finder.loader, [1])
+
+
 def test_nothing_is_done_for_a_module_that_fails_or_is_not_there(watched: Callable[[str], Finder]) -> None:
     done: list[int] = []
     after_import("watched_module", lambda: done.append(1))

@@ -307,6 +307,13 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(whole.predict_proba(X), cut.predict_proba(X))
 
 
+def test_sparse_rows_are_answered_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = OnlineClassifier("ogd", scaling="radius", random_state=SEED).fit(X, Y)
+    whole = model.predict_proba(sparse.csr_matrix(X))
+    monkeypatch.setattr(banditlab.estimator, "BLOCK", 17)
+    np.testing.assert_array_equal(model.predict_proba(sparse.csr_matrix(X)), whole)
+
+
 def test_settings_changed_after_fit_wait_for_the_next_fit() -> None:
     estimator = OnlineClassifier(random_state=SEED).fit(X, Y)
     before = estimator.predict_proba(X)
@@ -466,6 +473,15 @@ def test_aioli_refuses_three_classes() -> None:
         OnlineClassifier("aioli").fit(X, Y)
 
 
+def test_three_classes_are_refused_in_scikit_learns_words_only_where_two_would_do() -> None:
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        OnlineClassifier("aioli").fit(X, Y)
+    for labels, classes in ((Y, [0, 1, 2]), (Y % 2, [0, 1])):
+        with pytest.raises(IncompatibleError, match="needs the horizon") as caught:
+            OnlineClassifier("ftrl", settings={"regularization": "theory"}).partial_fit(X, labels, classes=classes)
+        assert "binary" not in str(caught.value)
+
+
 def test_streams_are_refused() -> None:
     with pytest.raises(UsageError, match="classes must be passed on the first call"):
         OnlineClassifier().partial_fit(X, Y)
@@ -506,6 +522,9 @@ def test_rows_are_shortened_only_where_they_lie_beyond_the_radius_by_more_than_r
     np.testing.assert_array_equal(found[:2], X[:2])  # to the last bit
     np.testing.assert_allclose(found[2:], [[-3.0, 4.0], [3.0, 4.0], [0.0, 5.0]], rtol=1e-15)
     assert (found[2] != X[2]).all()
+    small = within(form(np.array([[0.6, 0.0], [0.2, 0.3]])), 0.5)
+    small = small.toarray() if form is sparse.csr_matrix else small
+    np.testing.assert_allclose(small, [[0.5, 0.0], [0.2, 0.3]], rtol=1e-15)  # entries below 1
     same = form(X[:2])
     assert within(same, 5.0) is same
     assert largest_norm(form(X[:4])) == pytest.approx(10.0)

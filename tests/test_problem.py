@@ -29,6 +29,12 @@ def test_a_problem_at_its_limits() -> None:
             Problem(**({"n_features": 1, "n_classes": 2, "radius": 1.0} | wrong))
 
 
+def test_a_problem_cannot_be_given_what_it_has_not() -> None:
+    assert not hasattr(Problem(1, 2, 1.0), "__dict__")
+    with pytest.raises((AttributeError, TypeError)):
+        Problem(1, 2, 1.0).rounds = 3  # type: ignore[attr-defined]
+
+
 def test_a_decision_shows_ten_probabilities_and_of_more_the_outer_three() -> None:
     ten, eleven = Decision(3, np.arange(10) / 45.0, True), Decision(0, np.arange(11) / 55.0, None, np.zeros((2, 3)))
     assert repr(ten) == (

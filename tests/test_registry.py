@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pickle
 import sys
@@ -68,6 +69,15 @@ def test_every_environment_is_registered() -> None:
 
 def test_built_in_comes_first() -> None:
     assert next(entry.origin for entry in Registry().entries("agents")) == "banditlab"
+
+
+def test_what_is_ours_comes_before_what_a_lab_adds(lab: Path) -> None:
+    write_agent(lab, "mine", "aaa-first-by-name")
+    known = Registry()
+    known.open_lab(lab)
+    listed = known.entries("agents")
+    assert listed[-1].id == "aaa-first-by-name"
+    assert [entry.id for entry in listed[:-1]] == sorted(entry.id for entry in listed[:-1])
 
 
 def test_a_wrong_id_gets_the_nearest_right_one() -> None:
@@ -151,6 +161,45 @@ def test_a_lab_file_that_fails_stays_listed_and_raises_when_selected(
         known.load("agents", id_)
     assert str(caught.value).startswith(f"agent {id_!r} from {lab / 'agents' / 'broken.py'} cannot be loaded: {reason}")
     assert "\n" not in str(caught.value)
+
+
+def test_the_ids_of_a_file_that_fails_are_those_its_classes_write_down(lab: Path) -> None:
+    (lab / "agents" / "broken.py").write_text(
+        "import no_such_module\n"
+        "id = 'of-the-module'\n"
+        "class A:\n"
+        "    'a word'\n"
+        "    name = 'no-id'\n"
+        "    id = 'first'\n"
+        "    id = 3\n"
+        "    id = made_up()\n"
+        "    self.id = 'of-something-else'\n"
+        "    x, id = 'several', 'at once'\n"
+        "    def id(self): ...\n"
+        "class B:\n"
+        "    id: str = 'second'\n"
+        "    name: str = 'no-id'\n"
+        "    id: str\n"
+    )
+    known = Registry()
+    known.open_lab(lab)
+    mine = {entry.id for entry in known.entries("agents") if entry.origin != "banditlab"}
+    assert mine == {"first", "second"}
+
+
+def test_a_lab_file_s_annotations_and_hash(lab: Path) -> None:
+    """What this package's files ask of Python for themselves is none of a lab's."""
+    file = lab / "agents" / "typed.py"
+    file.write_text("def f(x: int): ...\n")
+    module = load_file(file)
+    assert module.f.__annotations__ == {"x": int}
+    digits = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    assert source_hash(file) == module.__source_hash__ == digits
+    assert load_file(file, b"x = 3\n").x == 3  # read already
+    other = lab / "agents" / "typed.txt"
+    other.write_text("x = 1\n")
+    with pytest.raises(UsageError, match=r"typed\.txt: not a Python file$"):
+        load_file(other)
 
 
 def test_a_failing_file_named_like_a_built_in_stops_nobody(lab: Path) -> None:

@@ -18,9 +18,11 @@ from banditlab.validation import (
     loss_unit,
     nonnegative,
     number,
+    one_of,
     positive,
     probability,
     refuse_beyond,
+    resolve,
 )
 
 
@@ -140,3 +142,19 @@ def test_a_decision_is_shown_on_one_line_with_six_of_many_probabilities():
     assert "..." not in ten
     assert "[0.     0.1429 0.2857 ... 1.1429 1.2857 1.4286]" in eleven
     assert repr(Decision(0, np.ones(1), payload=np.ones((2, 3)))).endswith("payload=array of shape (2, 3))")
+
+
+def test_words_in_the_place_of_a_number():
+    words = {"theory": 0.25, "wide": 8.0}
+    assert [resolve("step", value, words) for value in ("theory", "wide", 3, 0.5)] == [0.25, 8.0, 3.0, 0.5]
+    for value, message in (
+        ("narrow", "step must be one of 'theory', 'wide' or a number above 0, got 'narrow'"),
+        (0.0, "step must be a number above 0, got 0"),
+        (None, "step must be a number or 'theory' or 'wide', got None"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            resolve("step", value, words)
+        assert str(caught.value) == message
+    assert one_of("scaling", "none", ("radius", "none")) == "none"
+    with pytest.raises(UsageError, match=r"^scaling must be one of 'radius', 'none', got 'non'$"):
+        one_of("scaling", "non", ("radius", "none"))

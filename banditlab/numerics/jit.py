@@ -33,12 +33,14 @@ def kernel_sources() -> tuple[Path, ...]:
     A kernel holds the code of others and the values of constants, wherever they stand.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
-    # From the files that compile something, along their imports, until nothing is new.
+    # From the files that compile something, along their imports.
     found: set[Path] = set()
-    new = {file for file, text in texts.items() if _COMPILES.search(text)}
-    while new:
-        found |= new
-        new = {file for source in new for file in _imported(texts[source]) if file in texts} - found
+    left = [file for file, text in texts.items() if _COMPILES.search(text)]
+    while left:
+        file = left.pop()
+        if file not in found:
+            found.add(file)
+            left += _imported(texts[file]) & texts.keys()
     return tuple(sorted(found))
 
 

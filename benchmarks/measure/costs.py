@@ -203,6 +203,35 @@ def inverse_gap(c: Cell) -> Cost:
     return Cost().plus(per_class(more, c.K, (STEPS + 1.0) * c.K), 1.0 + c.heavy)
 
 
+SKETCH = 32
+"""Of the default `sketch_size`."""
+
+
+def sketched(c: Cell, exps: float, intercept: int = 0) -> Cost:
+    """Coordinates in m directions, all models read in them, one taught; contexts beyond m dimensions are gathered, too.
+
+    Turning the models, once in m rounds, counts as the products it is made of.
+    """
+    d = c.d + intercept
+    m = float(min(SKETCH, d))
+    reading = Cost(gemv=2.0 * m * d + 2.0 * c.K * d + c.K * m * (m + 1.0), exp=exps, size=max(m, c.K) * d)
+    taught = Cost(gemv=2.0 * d + m * (m + 1.0), stream=m * (m + 1.0))
+    numbers = Cost(moved=m * d + c.K * (d + 0.5 * m * (m + 1.0)))
+    turned = Cost() if d <= m else Cost(gemv=2.0 * m * d, gemm=2.0 * c.K * (d + 2.0 * m * m), moved=m * d)
+    return reading.plus(taught).plus(numbers).plus(turned)
+
+
+def sketched_gap(c: Cell) -> Cost:
+    """A set of models over a sketch; in an open duel a second one."""
+    return Cost().plus(sketched(c, (STEPS + 1.0) * c.K, 1), 1.0 + c.heavy)
+
+
+def sketched_state(K: int, d: int) -> float:
+    """Models in m directions, and what a sketch keeps of the contexts."""
+    m = min(SKETCH, d)
+    return K * (packed(m) + d + m) + 2.0 * m * d
+
+
 BLOCKS, FEATURES, LINEAR = 8, 96, 4
 """Of StackCB's default: Fourier experts, their features (half as many again for two classes), linear experts."""
 

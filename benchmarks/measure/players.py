@@ -65,6 +65,18 @@ AGENTS = [
         watch=costs.duel,
     ),
     Player(
+        "linucb", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", lambda c: costs.sketched(c, 0.0),
+        costs.sketched_state, "second",
+    ),
+    Player(
+        "lints", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", lambda c: costs.sketched(c, 2.0 * c.K),
+        costs.sketched_state, "second",
+    ),
+    Player(
+        "fastcb", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", costs.sketched_gap,
+        lambda K, d: 2.0 * costs.sketched_state(K, d + 1), "second", watch=costs.duel,
+    ),
+    Player(
         "stackcb", "agents", {}, "K d^2", costs.stacked, costs.stacked_state, "second",
         rest="float32 counts as numbers of eight bytes here; scales taken anew, after which the rounds so far are learnt "
         "again, are not counted",

@@ -14,6 +14,7 @@ from benchmarks.measure.one_player import CLASSES, FEATURES, Row
 from benchmarks.measure.players import LEFT_OUT, OURS, PEERS
 from benchmarks.page.growth import LEAST_FEATURES, grow, verdict
 from benchmarks.page.head import SHOWN, head
+from benchmarks.page.lines import lines
 from benchmarks.page.results import JOBS, TARGETS, Cell, Place, Results, limit, place_name, points, us
 
 COLUMNS = (
@@ -31,7 +32,7 @@ def page(rows: list[Row], rates: Rates, runs: dict[str, dict[str, str]] | None =
     wide = [place for place in results.places if place in SHOWN]
     parts: list[Iterable[str]] = [head(results, runs or {}), _rates(rates)]
     parts += [_full(results, place) for place in (wide or results.places)]
-    parts += [_grid(results), _peers(results), _growth(results), _missing(results)]
+    parts += [_grid(results), _peers(results), lines(results), _growth(results), _missing(results)]
     return "\n".join(line for part in parts for line in part)
 
 

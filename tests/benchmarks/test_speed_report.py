@@ -12,6 +12,7 @@ from benchmarks.measure.machine import Curve, Rates
 from benchmarks.measure.one_player import Effort, Row
 from benchmarks.measure.players import PEERS
 from benchmarks.page import kept, report
+from benchmarks.page.lines import misses
 from benchmarks.page.results import Results
 
 FLAT = Curve((1.0, 1e12), (10.0, 10.0))
@@ -135,3 +136,26 @@ def test_vowpal_wabbits_own_driver_plays_the_stream() -> None:
     assert 0.0 < found.mistakes < 0.6  # two thirds is guessing
     assert found.nanoseconds is not None
     assert 100.0 < found.nanoseconds < 1e6
+
+
+@pytest.mark.parametrize(("driver", "line", "beyond"), [(5_000.0, 333.333, True), (12_000.0, 800.0, False)])
+def test_a_missed_target_is_set_beside_the_floor(driver: float, line: float, beyond: bool) -> None:
+    """The line at d = 256 is the driver's time over 15; banditron's floor there is 608.8 ns, its time 1,600."""
+    met = [r for r in rows() if r.player != "linucb"]
+    measured = [r._replace(nanoseconds=driver) if (r.player, r.d) == (DRIVER.label, 256) else r for r in met]
+    [missed] = misses(Results(measured, RATES))
+    assert (missed.player, missed.place) == ("banditron gamma=0.1", ("logistic", 10, 256))
+    assert missed.floor.nanoseconds == pytest.approx((2 * 2560 + 2 * 1.5 * 256) / 10.0 + 20.0)
+    assert (missed.line, missed.taken, missed.out_of_reach) == (pytest.approx(line, abs=1e-3), 1600.0, beyond)
+    page = report.page(measured, RATES).splitlines()
+    [said] = [text for text in page if text.startswith("elsewhere the rest is ours.")]
+    assert said == f"elsewhere the rest is ours. {int(beyond)} of 1 cells are of the first kind."
+    [shown] = [text for text in page if text.startswith("| banditron gamma=0.1 | 10 x 256 |")]
+    told = "4.8 | 1.8" if beyond else "2.0 | 0.8"
+    assert shown.endswith(f"| operations: matrix-vector products 84% | 1.60 | {told} |")
+
+
+def test_where_all_targets_are_met_there_is_no_section() -> None:
+    quick = [r for r in rows() if r.player != "linucb" and r.d == 64]
+    assert misses(Results(quick, RATES)) == []
+    assert "## Below the target" not in report.page(quick, RATES)

@@ -5,14 +5,23 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from banditlab.comparison import FaultyTableError, _sweep, chosen_agents, compare, comparison, default_folder, prepared
+from banditlab.comparison import (
+    FaultyTableError,
+    _agents,
+    _sweep,
+    chosen_agents,
+    compare,
+    comparison,
+    default_folder,
+    prepared,
+)
 from banditlab.comparison._faults import _mended, command, refuse_faults
 from banditlab.comparison._sweep import _about_file
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, IncompatibleError, UsageError
 from banditlab.problem import Problem
 
 # ------------------------------------------------------------------------------------------------------------------ agents
@@ -85,6 +94,75 @@ def test_agents_are_asked_for_by_name() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             chosen_agents(asked, problem)
+
+
+class Known:
+    """A registry of a few agents, by what becomes of each when it is loaded or built."""
+
+    loaded: ClassVar[dict[str, Any]] = {
+        "gaptron": SimpleNamespace(feedback="bit"),
+        "banditron": SimpleNamespace(feedback="bit"),
+        "exploration": SimpleNamespace(feedback="bit", wraps="forecaster"),
+        "only-two": SimpleNamespace(feedback="bit"),
+        "too-large": SimpleNamespace(feedback="bit"),
+        "hopeless": SimpleNamespace(feedback="bit"),
+        "told": SimpleNamespace(feedback="label"),
+        "of-a-lab": SimpleNamespace(feedback="bit"),
+    }
+    built: ClassVar[dict[str, Exception]] = {
+        "only-two": IncompatibleError("two classes only"),
+        "too-large": MemoryError("no\nroom"),
+        "hopeless": UsageError("needs a\nsetting"),
+    }
+
+    def entries(self, kind: str) -> list[Any]:
+        assert kind == "agents"
+        origin = {"of-a-lab": "/lab/mine.py"}
+        return [SimpleNamespace(id=id_, origin=origin.get(id_, "banditlab")) for id_ in [*self.loaded, "missing"]]
+
+    def load(self, kind: str, id_: str) -> Any:
+        if id_ == "missing":
+            raise UsageError("agent 'missing' cannot be\nloaded")
+        return self.loaded[id_]
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_all_that_can_be_built_play_and_the_others_are_told_of(K: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, described = Problem(5, K, 1.0), []
+
+    def build(id_: str, given: Problem, rng: Any) -> None:
+        assert given is problem
+        if id_ in Known.built:
+            raise Known.built[id_]
+
+    monkeypatch.setattr(_agents, "registry", Known)
+    monkeypatch.setattr(
+        _agents, "describe_player", lambda kind, id_, written, where: described.append((id_, written)) or id_
+    )
+    monkeypatch.setattr(_agents, "build_player", build)
+    blocks, left_out = chosen_agents("all", problem)
+    non_linear = {"id": "exploration", "forecaster": "fourier-aioli", "grid": {"gamma": [0.03, 0.1, 0.3]}}
+    assert blocks == [
+        {"id": "gaptron", "step": "wide", "norm_bound": 10.0},
+        {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}},
+        {"id": "exploration"},
+        {"id": "only-two"},  # the plan says why it is skipped
+        {"id": "of-a-lab"},
+        *([non_linear] if K == 2 else []),
+    ]
+    assert left_out == [
+        "too-large: no room",
+        "hopeless: needs a setting",
+        "told: is told the label",
+        "missing: agent 'missing' cannot be loaded",
+    ]
+    assert described[:2] == [("gaptron", {"step": "wide", "norm_bound": 10.0}), ("banditron", {})]
+    assert [id_ for id_, _ in described[2:]] == ["exploration", "only-two", "too-large", "hopeless"]
+    unasked = chosen_agents(None, problem)[1][-1]
+    assert (
+        unasked
+        == "banditron, only-two, too-large, hopeless, of-a-lab: a theorem's settings, older, or another library's"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------------ faults

@@ -135,6 +135,15 @@ def test_defaults_and_names_of_arguments() -> None:
     assert njit(named["outer"], cache=False)(1.0) == 8.0 + 4.0 + 2.0
 
 
+def test_an_argument_that_must_be_known_while_compiling_is_asked_for_by_its_place() -> None:
+    """Which entry of a tuple of several types is meant: a number in the caller's text."""
+    named: dict[str, Any] = {"numba": numba, "np": np}
+    exec("def entry(t, i=0):\n    return t[numba.literally(i)]\n", named)
+    named["entry"] = njit(named["entry"], cache=False)
+    exec("def outer(x):\n    return entry((x, np.ones(2)), 1).sum() + entry((x, 2 * x), i=0)\n", named)
+    assert njit(named["outer"], cache=False)(5.0) == 7.0
+
+
 def test_under_another_numba_kernels_are_compiled_as_numba_does(monkeypatch: pytest.MonkeyPatch) -> None:
     for version, known in (((0, 63, 9), False), ((0, 64, 0), True), ((0, 68, 1), True), ((0, 69, 0), False)):
         monkeypatch.setattr(numba, "version_info", version)

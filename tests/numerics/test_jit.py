@@ -8,14 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 from banditlab.numerics import jit
 from banditlab.numerics.draws import draw_uniform
-from banditlab.numerics.jit import bind, njit, read_only
+from banditlab.numerics.inner_kernels import known
+from banditlab.numerics.jit import bind, borrow, njit, read_only
 
 
 def _twice(x):  # type: ignore[no-untyped-def]
@@ -32,25 +35,40 @@ def plus_two(x):  # type: ignore[no-untyped-def]
     return x + 2
 
 
+def plain(kernel: Any) -> Any:
+    """Return a kernel's function, which it is itself where nothing is compiled."""
+    return getattr(kernel, "py_func", kernel)
+
+
+def name_of(kernel: Any) -> str:
+    return str(plain(kernel).__qualname__)
+
+
 def test_a_template_is_bound_to_each_kernel() -> None:
     one, two = bind(_twice, "one", inner=plus_one), bind(_twice, "two", inner=plus_two)
     assert (one(1), two(1), one(1)) == (4, 6, 4)
 
 
 def test_the_bound_name_holds_owner_and_sources() -> None:
-    name = bind(_twice, "me", inner=plus_one).py_func.__qualname__
+    name = name_of(bind(_twice, "me", inner=plus_one))
     assert name.startswith(f"_twice@me@{jit.source_digest()}@inner=")
     # this test's file is no part of the package's digest
     assert name.rpartition("=")[2] == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
-    assert len(jit.source_digest()) == 16
+
+
+def test_the_digest_is_sixteen_digits_of_the_names_and_contents(digest: Callable[..., str]) -> None:
+    digest("numerics.py", "import numba\n")
+    found = digest("agents/x.py", "from banditlab.kernels import njit\n")
+    told = b"agents/x.py\0from banditlab.kernels import njit\n\0" + b"numerics.py\0import numba\n\0"
+    assert found == hashlib.sha256(told).hexdigest()[:16]
 
 
 def test_a_loaded_file_is_known_by_what_it_was_and_a_cell_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "__source_hash__", "as it was loaded", raising=False)
-    assert bind(_twice, "me", inner=plus_one).py_func.__qualname__.endswith("@inner=as it was loaded")
+    assert name_of(bind(_twice, "me", inner=plus_one)).endswith("@inner=as it was loaded")
     cell = _plus_elsewhere()
-    expected = hashlib.sha256(cell.py_func.__code__.co_code).hexdigest()[:16]
-    assert bind(_twice, "me", inner=cell).py_func.__qualname__.endswith(f"@inner={expected}")
+    expected = hashlib.sha256(plain(cell).__code__.co_code).hexdigest()[:16]
+    assert name_of(bind(_twice, "me", inner=cell)).endswith(f"@inner={expected}")
 
 
 def test_what_is_lent_to_be_read_cannot_be_written() -> None:
@@ -62,16 +80,82 @@ def test_what_is_lent_to_be_read_cannot_be_written() -> None:
         writes(np.zeros(2))
 
 
+def test_what_is_lent_is_handed_on_without_its_counter() -> None:
+    """As the compiler sees it: the array that was given, read-only where it is lent to be read, with no owner."""
+    kind, made = jit.nbtypes.float64[::1], SimpleNamespace(meminfo="counted", _getvalue=lambda: "the array")
+    context = SimpleNamespace(
+        make_array=lambda kind: lambda context, builder, value: made if value == "given" else None,
+        get_constant_null=lambda kind: "nobody",
+    )
+    for lent, writable in ((jit._borrow, True), (jit._read_only, False)):
+        made.meminfo = "counted"
+        signature, code = lent(None, kind)
+        assert code(context, None, signature, ["given"]) == "the array"
+        assert (made.meminfo, signature.return_type.mutable, signature.args) == ("nobody", writable, (kind,))
+    signature, code = jit._borrow(None, jit.nbtypes.float64)
+    assert code(None, None, signature, [3.0]) == 3.0  # a number has no counter
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled here")
+def test_what_is_borrowed_is_the_same() -> None:
+    @njit(cache=False)
+    def total(rows, c):  # type: ignore[no-untyped-def]
+        rows = borrow(rows)
+        rows[0][1] = c
+        return rows[0].sum() + rows[1]
+
+    x = np.ones(2)
+    assert total((x, 0.5), 3.0) == 4.5
+    assert x.tolist() == [1.0, 3.0]
+
+
+def test_what_numba_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Division as in C, no callback for C, a cache unless there is to be none, and what the caller adds."""
+    asked: list[dict[str, Any]] = []
+
+    class Dispatcher:
+        _cache: Any = None
+
+        def enable_caching(self) -> None:
+            """Mark a compiled function, not one left as it is."""
+
+    def told(**options: Any) -> Any:
+        asked.append(options)
+        return lambda function: Dispatcher()
+
+    monkeypatch.setattr(jit, "_njit", told)
+    monkeypatch.setattr(jit.inner_kernels, "known", lambda: False)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    function = plain(plus_one)
+    kept = [njit(function), njit()(function), jit.inline(function), bind(_twice, "me", inner=plus_one)]
+    assert [type(made._cache).__name__ for made in kept] == ["SharedCache"] * 4
+    assert njit(function, cache=False, error_model="python")._cache is None
+    usual = {"error_model": "numpy", "no_cfunc_wrapper": True}
+    assert asked == [
+        usual,
+        usual,
+        usual | {"forceinline": True},
+        usual,
+        usual | {"error_model": "python"},
+    ]
+
+
+def test_the_versions_of_numba_whose_inside_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version, answer in (((0, 63, 9), False), ((0, 64, 0), True), ((0, 68, 1), True), ((0, 69, 0), False)):
+        monkeypatch.setattr(numba, "version_info", version)
+        assert known() is answer
+
+
 def test_package_kernels_are_covered_by_the_package_digest() -> None:
-    assert bind(_twice, "me", inner=draw_uniform).py_func.__qualname__.endswith("@inner=")
+    assert name_of(bind(_twice, "me", inner=draw_uniform)).endswith("@inner=")
 
 
 def test_a_bound_kernel_passes_its_files_on() -> None:
     """A reduction binds a lab's forecaster and is bound to the loop itself: the lab's file must show there."""
-    one, two = (bind(draw_uniform.py_func, "me", helper=kernel) for kernel in (plus_one, _plus_elsewhere()))
-    names = [bind(_twice, "outer", inner=kernel).py_func.__qualname__ for kernel in (one, two, one)]
+    one, two = (bind(plain(draw_uniform), "me", helper=kernel) for kernel in (plus_one, _plus_elsewhere()))
+    names = [name_of(bind(_twice, "outer", inner=kernel)) for kernel in (one, two, one)]
     assert names[0] == names[2] != names[1]
-    assert names[0].rpartition("=")[2] == hashlib.sha256(one.py_func.__qualname__.encode()).hexdigest()[:16]
+    assert names[0].rpartition("=")[2] == hashlib.sha256(name_of(one).encode()).hexdigest()[:16]
 
 
 def _plus_elsewhere() -> Any:

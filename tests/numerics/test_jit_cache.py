@@ -13,9 +13,9 @@ from typing import Any
 
 import numba
 import pytest
-from numba.core.caching import _CacheLocator
+from numba.core.caching import FunctionCache, _CacheLocator
 
-from banditlab.numerics import draws, jit
+from banditlab.numerics import draws, jit, jit_cache
 from banditlab.numerics.jit_cache import SLOTS, EntryFiles, SharedCache
 
 
@@ -151,6 +151,43 @@ def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch: pytest.
     assert compiled(3) == 3
     assert compiled._cache.cache_path is None
     compiled.recompile()
+
+
+def test_a_cache_keeps_and_forgets_where_it_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    saved: list[Any] = []
+    monkeypatch.setattr(FunctionCache, "save_overload", lambda self, sig, data: saved.append((self, sig)))
+    monkeypatch.setattr(FunctionCache, "load_overload", lambda self, sig, context: f"code for {sig}")
+    on = SharedCache(_plain, "sources")
+    assert Path(on.cache_path).is_relative_to(tmp_path)
+    assert on.load_overload("int64", None) == "code for int64"
+    on.save_overload("int64", None)
+    on._cache_file.save("int64", 1)
+    on.flush()
+    assert on._cache_file.load("int64") is None
+
+    def refused(self: Any) -> None:
+        raise PermissionError(13, "read-only")
+
+    monkeypatch.setattr(_CacheLocator, "ensure_cache_path", refused)
+    off = SharedCache(_plain, "sources")
+    assert (off.cache_path, off.load_overload("int64", None)) == (None, None)
+    off.save_overload("int64", None)
+    off.flush()
+    assert saved == [(on, "int64")]
+
+
+def test_a_folder_that_is_refused_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BANDITLAB_CACHE_REFUSED", "")  # put back afterwards, whatever is set meanwhile
+    monkeypatch.delenv("BANDITLAB_CACHE_REFUSED")
+    for _ in range(2):
+        jit_cache._say_once("it is everybody's")
+    assert capsys.readouterr().err == (
+        "banditlab: kernels are not kept in NUMBA_CACHE_DIR, since it is everybody's: make it your own, or name another\n"
+    )
+    assert os.environ["BANDITLAB_CACHE_REFUSED"] == "1"  # for the processes this one starts
 
 
 def test_an_edit_of_any_kernel_makes_entries_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,9 @@ TUNING = (1000, 1001)
 FIRST = 100
 """The first of the streams that are reported."""
 FEW = 4
-"""Streams of players that take more than .2 ms a round."""
+"""Streams of players that take more than .2 ms a round, where these have `LONG` rounds; of shorter ones they play as many more."""
+SHORT, LONG = 1000, 5000
+"""Rounds below which settings are chosen on five times as many streams; and those of a long stream."""
 
 
 class Choice(NamedTuple):
@@ -189,6 +191,11 @@ def put(lines: list[told.Line], line: told.Line) -> list[told.Line]:
     return [*kept, line]
 
 
+def chosen_on(rounds: int) -> tuple[int, ...]:
+    """Return the streams on which settings are chosen where these have so many rounds."""
+    return TUNING if rounds >= SHORT else tuple(range(TUNING[0], TUNING[0] + 5 * len(TUNING)))
+
+
 def measured(source: Source, rival: Rival, streams: int, rounds: int, held: bool) -> Iterator[told.Line]:
     """Yield the player's line on a table at its defaults and, where it is tuned, at the best setting."""
     default, best = tuned(source, rival, rounds) if rival.tuned else (rival.default, rival.default)
@@ -196,7 +203,7 @@ def measured(source: Source, rival: Rival, streams: int, rounds: int, held: bool
     for name, choice in ((rival.name, default), (f"{rival.name} tuned", best))[: 1 + rival.tuned]:
         if choice not in played:
             try:
-                played[choice] = reported(source, rival, choice, min(streams, rival.streams), rounds, held)
+                played[choice] = reported(source, rival, choice, streams, rounds, held)
             except vowpal.PlayFailed as error:
                 print(f"not played: {source.name}, {name}: {error}", flush=True)
                 continue
@@ -211,7 +218,7 @@ def tuned(source: Source, rival: Rival, rounds: int) -> tuple[Choice, Choice]:
         new = [choice for choice in dict.fromkeys(choices) if choice not in scores]
         shares: dict[Choice, list[float]] = {choice: [] for choice in new}
         for scaling in SCALINGS:
-            for seed in TUNING:
+            for seed in chosen_on(len(stream(source, scaling, TUNING[0], rounds).y)):
                 mine = [choice for choice in new if choice.scaling == scaling]
                 for choice in mine:
                     failed = math.inf in shares[choice]
@@ -251,13 +258,14 @@ def stream(source: Source, scaling: str, seed: int, rounds: int) -> Stream:
 def reported(source: Source, rival: Rival, choice: Choice, streams: int, rounds: int, held: bool) -> told.Line:
     """Return the line of a player at a choice, on the streams that are reported."""
     mistakes, seconds = [], 0.0
-    for seed in range(FIRST, FIRST + streams):
+    T, d = stream(source, choice.scaling, FIRST, rounds).X.shape
+    n = min(streams, rival.streams * max(1, LONG // T))
+    for seed in range(FIRST, FIRST + n):
         shown = stream(source, choice.scaling, seed, rounds)
         start = spent()
         mistakes.append(100.0 * rival.play(shown, choice.setting, seed))
         seconds += spent() - start
-    T, d = shown.X.shape
-    each = 1e6 * seconds / (streams * T)
+    each = 1e6 * seconds / (n * T)
     setting = rival.line(choice.setting)
     return told.Line(
         source.name, held, T, shown.n_classes, d, rival.name, setting, choice.scaling, tuple(mistakes), each

@@ -123,7 +123,7 @@ def test_settings_and_scaling_are_chosen_on_other_streams_than_are_reported(sour
     play = Asked(shares)
     rival = Rival("some", play, Choice("norm", 1), str, (lambda _: [1, 2],))
     assert rivals.tuned(source, rival, 100) == (Choice("standard", 1), Choice("norm", 2))
-    assert sorted(play.asked) == sorted((s, k, seed) for s, k in shares for seed in rivals.TUNING)  # each once
+    assert sorted(play.asked) == sorted((s, k, seed) for s, k in shares for seed in range(1000, 1010))  # each once
     play.asked.clear()
     default, best = rivals.measured(source, rival, 2, 100, False)
     assert (default.player, default.scaling, default.setting, default.mistakes) == (
@@ -133,7 +133,23 @@ def test_settings_and_scaling_are_chosen_on_other_streams_than_are_reported(sour
         (40.0, 40.0),
     )
     assert (best.player, best.scaling, best.setting, best.rounds) == ("some tuned", "norm", "2", 30)
-    assert {seed for _, _, seed in play.asked} == {*rivals.TUNING, rivals.FIRST, rivals.FIRST + 1}
+    assert {seed for _, _, seed in play.asked} == {*range(1000, 1010), 100, 101}
+
+
+@pytest.mark.parametrize(("rounds", "tuning"), [(999, 10), (1000, 2)])
+def test_short_streams_are_more(rounds: int, tuning: int, tmp_path: Path) -> None:
+    """A player of two streams of 5,000 rounds plays ten of up to 1,000, and of the four asked for, four."""
+    rng = np.random.default_rng(1)
+    table = written(tmp_path / "t.csv.gz", rng.random((1100, 1)), rng.integers(0, 2, 1100))
+    play = Asked({("norm", 1): 0.5, ("standard", 1): 0.25})
+    rival = Rival("some", play, Choice("norm", 1), tuned=False, streams=2)
+    shown = Source("t", of_file(table))
+    for asked, played in ((4, 4), (20, 2 * (5000 // rounds))):
+        [line] = rivals.measured(shown, rival, asked, rounds, False)
+        assert line.mistakes == (50.0,) * played
+    play.asked.clear()
+    rivals.tuned(shown, rival, rounds)
+    assert sorted({seed for _, _, seed in play.asked}) == list(range(1000, 1000 + tuning))
 
 
 def test_stages_go_on_from_the_best_so_far_and_keep_its_scaling(source: Source) -> None:

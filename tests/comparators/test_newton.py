@@ -103,3 +103,24 @@ def test_rows_are_feasible_as_computed():
         W = feasible(rng.normal(size=(5, 7)) * B, B)
         assert (row_norms(W) <= B).all()
         assert (shrinkage(W, B) == 1.0).all()
+
+
+def test_a_round_counts_once_it_has_begun_wherever_it_ends():
+    """The first round is one spectral step and one Newton step; the tolerance decides before which of them it is enough."""
+    B = 2.0
+    objective, _ = objective_and_optimum(B)
+    start = np.zeros((4, 6))
+    p = point(objective, start, objective.logits(start), B)
+    first = 1.0 / float(objective.totals @ row_dots(objective.contexts, objective.contexts))
+    q, _ = spectral_step(objective, p, B, first, p.loss)
+    relative = [each.gap / max(1.0, each.loss) for each in (p, q)]
+    assert relative[1] < 0.9 * relative[0]
+    for tolerance, count, loss in (
+        (1.01 * relative[0], 0, p.loss),
+        (np.sqrt(relative[0] * relative[1]), 1, q.loss),
+    ):
+        found, counted = minimise(objective, start, B, tolerance, 300)
+        assert (counted, found.loss) == (count, loss)
+    found, counted = minimise(objective, start, B, 0.5 * relative[1], 1)  # not enough in one round
+    assert counted == 1
+    assert found.loss < q.loss

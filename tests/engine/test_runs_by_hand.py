@@ -572,7 +572,7 @@ def test_kernels_are_read_by_two_rounds_once_in_a_process(small: Any, monkeypatc
         work._loaded.clear()
         run = small(rounds=rounds, norm_bounds=[]).plan.runs[0]
         for _ in range(2):
-            work._load_kernels(run, run.build_environment())
+            work._load_kernels(run, run.build_environment(), work.Log())
     assert played == [2, 2, 1]
 
 
@@ -603,17 +603,16 @@ def side_by_side(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, **f
 
 def test_who_plays_no_blocks_plays_a_long_stream_alone(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
     ready = work._ready
-    mine = {0: lambda run, env: None}
 
-    def which(run: Any, env: Any) -> Any:
-        return mine[0](run, env) if run.label == "uniform" else ready(run, env)
+    def which(run: Any, env: Any, log: Any) -> Any:
+        return None if run.label == "uniform" else ready(run, env, log)
 
     runs, found, failed = side_by_side(small, tmp_path, monkeypatch, _ready=which)
     assert {run.run_id for run in runs} == set(found)
     assert failed == set()
     assert [found[run.run_id].seconds for run in runs] == pytest.approx([0.375, 0.375, 0.75])  # two share, one is alone
 
-    def broken(run: Any, streams: Any, met: Any) -> Any:
+    def broken(run: Any, *_: Any) -> Any:
         raise ValueError("its own")
 
     runs, found, failed = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which, _rows_of_one=broken)
@@ -629,10 +628,10 @@ def test_an_error_beside_others_is_told_of_whose_it_is(small: Any, tmp_path: Any
     assert [found[run.run_id].failure for run in runs] == ["ValueError: everybody's"] * 3
     ready = work._ready
 
-    def which(run: Any, env: Any) -> Any:
+    def which(run: Any, env: Any, log: Any) -> Any:
         if run.label == "uniform":
             raise ValueError("not built")
-        return ready(run, env)
+        return ready(run, env, log)
 
     monkeypatch.undo()
     runs, found, _ = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which)

@@ -110,6 +110,7 @@ class Cluster(Executor):
         self.refused: dict[str, str] = {}  # why a worker gets no tasks
         self.deaths = self.deaths_since = self.most = 0
         self.looked, self.pause = -1e9, LOOK
+        self.again = False  # whether all that is under way was sent a second time since something moved
         self.heard = self.moved = time.monotonic()
         self.where, self.link = where, Link(where, patience)
         self.client = self.link.client
@@ -179,24 +180,27 @@ class Cluster(Executor):
         return [each for each in self.workers if each in self.admitted and each not in frozen]
 
     def _frozen(self) -> set[str]:
-        now = time.monotonic()
-        return {address for address, (_, since) in self.heartbeats.items() if now - since > FROZEN}
+        # as of the last answer: heartbeats are not seen between two looks
+        return {address for address, (_, since) in self.heartbeats.items() if self.heard - since > FROZEN}
 
     def _look(self) -> None:
         """Ask the scheduler who is there and what is being worked on, and raise a ClusterError where nothing moves."""
         now = time.monotonic()
         if now - self.looked < self.pause:
             return
+        if now - self.looked > self.patience:  # this process was held up, by Ctrl-Z or its disk, and knows of nothing
+            self.heard = self.moved = now
         self.client = self.link.restored()
         found, busy = self.link.ask("identity"), self.link.ask("processing")
         self.looked = time.monotonic()
-        self.pause = max(LOOK, 10 * (self.looked - now))
+        self.pause = LOOK
         if found is None or busy is None:
             if self.looked - self.heard > self.patience:
                 silent = f"the scheduler has not answered for {self.patience:g} s"
                 raise ClusterError(f"{self.link.name}: {silent}; {AGAIN}")
             return
         self.heard = self.looked
+        self.pause = max(LOOK, min(10 * (self.looked - now), self.patience / 4))
         self._note_workers(found["workers"])
         self._free_orphans()
         self._free_frozen(busy)
@@ -267,6 +271,12 @@ class Cluster(Executor):
         now, good = time.monotonic(), self._good()
         if any(key in self.flying for address in good for key in busy.get(address, ())):
             self.moved = now
+        if self.moved > now - self.patience / 2:
+            self.again = False
+        elif not self.again:  # the answers may have been lost with a connection: once more, under other keys
+            self.again = True
+            for key in list(self.flying):
+                self._withdraw(key)
         lost = f"{self.deaths_since} workers were lost since the last result"
         if self.deaths_since > STORM + 2 * self.most:
             raise ClusterError(f"{self.link.name}: {lost}; {AGAIN}")
@@ -298,19 +308,26 @@ class Cluster(Executor):
         good = self._good()
         if not good or self.client.status != "running":
             return
-        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs:
-            self._fly(self.queue.popleft(), good)
-        if self.suspects and not self.queue and not self.flying:
-            self._fly(self.suspects.popleft(), good, alone=True)
+        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs and self._fly(self.queue[0], good):
+            self.queue.popleft()
+        if self.suspects and not self.queue and not self.flying and self._fly(self.suspects[0], good, alone=True):
+            self.suspects.popleft()
 
-    def _fly(self, task: Task, good: list[str], *, alone: bool = False) -> None:
-        parcel = self._parcel(task)
+    def _fly(self, task: Task, good: list[str], *, alone: bool = False) -> bool:
+        """Send a task, and return whether the connection took it."""
+        parcel = self._parcel(task)  # which may take a minute
         key = f"banditlab-{self.sweep}-{self.sent}"
-        self.sent += 1
         some = good if len(good) < len(self.workers) else []  # anybody, those that are still to come as well
-        future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
+        try:
+            future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
+        except Exception:
+            if self.client.status == "running":
+                raise
+            return False
+        self.sent += 1
         self.flying[key] = _Flight(task, future, alone, frozenset(some), frozenset(good), self.deaths)
         future.add_done_callback(self.arrived.put)
+        return True
 
     def _parcel(self, task: Task) -> dict[str, Any]:
         """Return a task as it travels, its files sent ahead."""
@@ -405,6 +422,8 @@ class Cluster(Executor):
             yield from self._again(flight, f"{error} came damaged from {address}")
             return
         said = {outcome.id: outcome for each in reply["outcomes"] if (outcome := Outcome(*each)).id in runs}
+        if task.comparators:  # those that lacked nothing: another process was quicker
+            stored |= {id_ for id_ in said if read_comparator(self.store.comparator_files(id_)[0]) is not None}
         done = [each for id_, each in said.items() if task.warming or each.failure or id_ in stored]
         if not task.comparators:  # a run that was stored in the last moment
             done += [Outcome(id_, runs[id_].rounds, 0.0) for id_ in stored - said.keys()]

@@ -38,7 +38,12 @@ class Link:
         self.local: Any = None
         self.levels: dict[str, int] = {}  # of the loggers that are quiet meanwhile
         self.own = not isinstance(where, distributed.Client)
-        self.client: Any = self._connected(min(patience, CONNECT)) if self.own else where
+        self.client: Any = None
+        try:
+            self.client = self._connected(min(patience, CONNECT)) if self.own else where
+        except BaseException:
+            self.close()  # the log says again what it said before, and workers that were started here end
+            raise
         self.name = where if isinstance(where, str) else self.client.scheduler.address
 
     def _connected(self, seconds: float) -> Any:

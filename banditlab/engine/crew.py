@@ -33,7 +33,7 @@ OUTSIDERS = (
 )
 STARTS = 5  # workers in a row that may end before they begin a run; of those killed from outside, ten times as many
 OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
-HELD_UP = 5.0  # seconds between two looks at the clock from which on this process was held up, its workers perhaps as well
+HELD_UP = 5.0  # seconds between two looks at the clock from which on they are no run's: this process was held up
 
 
 def dispatch(
@@ -82,7 +82,8 @@ class _Crew:
             if worker is None:
                 self._look_at_the_clock()
                 continue
-            if time.monotonic() - self.asked >= TICK:  # others have much to say, and one hangs; what was said before counts
+            if time.monotonic() - self.asked >= TICK:
+                # Others have much to say, and one hangs. What was said before the look counts.
                 self.asked = time.monotonic()
                 self.mail.put((None, None))
             if worker not in self.workers:  # dealt with already

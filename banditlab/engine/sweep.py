@@ -287,9 +287,11 @@ class _Round:
         worth = self.executor.jobs * FEW_SECONDS
         if self.together or self.under_way >= worth:
             return []
+        # this machine plays foreign code after all others, so that it keeps nobody busy now
+        last = set[str]() if self.executor.remote else {kind for kind, run in self.first.items() if run.foreign}
         streams: dict[str, list[Run]] = {}
         for run in self.held:
-            if run.foreign and not self.executor.remote:  # this machine plays them after all others
+            if last and kind_of_run(run) in last:
                 continue
             streams.setdefault(run.run_id if run.adaptive else run.stream_id, []).append(run)
         some, seconds = list[Run](), self.under_way

@@ -19,7 +19,6 @@ from banditlab.results.schema import COLUMNS, Rows, type_of
 from banditlab.results.seal import BLANK, KEY, is_whole, sealed
 from banditlab.results.system import keep_entry, make_readable
 
-
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from banditlab.engine.executors import cluster as cluster_module
@@ -99,7 +100,7 @@ class Wire:
     name = "tcp://here"
 
     def __init__(self, clock: Clock) -> None:
-        self.clock, self.slowness = clock, 0.0
+        self.clock, self.slowness, self.seconds = clock, 0.0, 0.0
         self.workers: dict[str, dict[str, Any]] = {}
         self.busy: dict[str, Any] | None = {}
         self.silent = False
@@ -127,6 +128,7 @@ class Wire:
 
     def run(self, function: Any, *arguments: Any, workers: list[str], seconds: float) -> dict[str, Any]:
         self.ran.append((function.__name__, sorted(workers)))
+        self.seconds = seconds
         same = {"package": freight.package_digest(), "facts": facts()} if function is remote.hello else None
         return {each: self.says.get(each, same) for each in workers}
 
@@ -310,6 +312,52 @@ def test_a_scheduler_may_be_silent_for_a_minute(which: str, started: Any, wire: 
         look(made, clock, 2.0)
 
 
+def test_a_silent_scheduler_is_asked_again_at_once(started: Any, wire: Wire, clock: Clock) -> None:
+    """What it did not answer says nothing of how long an answer takes."""
+    made = started(a=1)
+    wire.silent, wire.slowness = True, 10.0
+    look(made, clock)
+    assert made.pause == 1.0
+    wire.silent = False
+    look(made, clock)
+    assert made.pause == 15.0  # a quarter of the patience
+    wire.silent = True
+    clock.now += 15.0
+    begin = clock.now
+
+    def looks() -> None:
+        while True:
+            look(made, clock, 0.5)
+
+    with pytest.raises(ClusterError, match="the scheduler has not answered for 60 s"):
+        looks()
+    assert clock.now - begin < 80.0
+
+
+def test_between_two_slow_looks_nobody_is_frozen(started: Any, wire: Wire, clock: Clock) -> None:
+    made = started(a=1, b=1)
+    clock.now += 40.0
+    assert made._good() == ["a", "b"]
+
+
+def test_who_was_held_up_himself_gives_everybody_time(
+    started: Any, wire: Wire, clock: Clock, tasks: list[Task]
+) -> None:
+    """By Ctrl-Z or by a disk: what was done meanwhile has arrived, and the connection is to be made again."""
+    made = started(a=1)
+    future = flying(made, tasks[0])
+    future.come(failed(tasks[0]))
+    clock.now += 1000.0
+    made._look()  # nothing is being worked on, and nothing has moved
+    wire.silent = True
+    clock.now += 1000.0
+    made._look()
+    clock.now += 59.0
+    made._look()
+    with pytest.raises(ClusterError, match="the scheduler has not answered for 60 s"):
+        look(made, clock)
+
+
 def test_who_sends_no_heartbeat_for_half_a_minute_gets_no_tasks(
     started: Any, wire: Wire, clock: Clock, tasks: list[Task]
 ) -> None:
@@ -349,7 +397,7 @@ def test_what_only_workers_may_do_that_are_gone_is_taken_back(started: Any, task
 def test_whatever_is_left_must_move_within_a_minute(left: str, started: Any, clock: Clock, tasks: list[Task]) -> None:
     made = started(a=1, b=1)
     if left == "flying":
-        made.flying["k"] = _Flight(tasks[0], None)
+        made.flying["k"] = _Flight(tasks[0], Future("k"))
     elif left != "nothing":
         getattr(made, left).append(tasks[0])
     made.heartbeats.clear()  # nobody is frozen
@@ -367,7 +415,62 @@ def test_whatever_is_left_must_move_within_a_minute(left: str, started: Any, clo
     assert made.moved == clock.now
 
 
+def test_what_never_comes_is_sent_once_more(started: Any, clock: Clock, tasks: list[Task]) -> None:
+    """The answer was lost with a connection, and nobody will ever say so."""
+    made = started(a=1)
+    made.heartbeats.clear()
+    first = flying(made, tasks[0])
+    made.moved = clock.now
+    clock.now += 29.0
+    made._watch({})
+    assert list(made.flying) == [first.key]
+    clock.now += 2.0
+    made._watch({})
+    assert (made.flying, list(made.queue), first.released) == ({}, [tasks[0]], True)
+    made.queue.clear()
+    second = Future("second")
+    made.flying["second"] = _Flight(tasks[0], second)
+    made._watch({})
+    assert not second.released  # once
+    made._watch({"a": ["second"]})
+    clock.now += 31.0
+    made._watch({})
+    assert second.released  # since something moved
+
+
 # --------------------------------------------------------------------------------------------------------------- sending
+
+
+def test_a_connection_that_closes_while_a_task_is_packed_loses_no_task(
+    started: Any, wire: Wire, tasks: list[Task]
+) -> None:
+    made = started(a=1)
+    submit = wire.client.submit
+
+    def closes(*_: Any, **__: Any) -> Any:
+        wire.client.status = "closed"
+        raise ValueError("Client is closed")
+
+    wire.client.submit = closes
+    made.submit(tasks[0])
+    made._send()
+    assert (made.flying, list(made.queue)) == ({}, [tasks[0]])
+    made.queue.clear()
+    made.suspects.append(tasks[0])
+    wire.client.status = "running"
+    made._send()
+    assert (made.flying, list(made.suspects)) == ({}, [tasks[0]])
+    wire.client.status, wire.client.submit = "running", submit
+    made._send()
+    assert ([flight.alone for flight in made.flying.values()], list(made.suspects)) == ([True], [])
+
+    def refuses(*_: Any, **__: Any) -> Any:
+        raise ValueError("too long")
+
+    wire.client.submit = refuses
+    made.submit(tasks[1])
+    with pytest.raises(ValueError, match="too long"):
+        made._send()
 
 
 def test_two_tasks_a_thread_are_sent_and_nothing_where_nobody_is(started: Any, wire: Wire, tasks: list[Task]) -> None:
@@ -480,6 +583,13 @@ def test_who_takes_no_files_is_refused_but_not_for_silence(
     assert ("a" in made.refused, "a" in made.admitted) == (refused, not refused)
 
 
+def test_a_large_file_has_the_time_it_takes(started: Any, wire: Wire) -> None:
+    made = started(a=1, b=1)
+    for size, workers, seconds in ((0, "a", 60.0), (2**26, "a", 76.0), (2**26, "ab", 92.0)):
+        made._provide(list(workers), {"k1": ("f", bytes(size)), "k2": ("g", b"")})
+        assert wire.seconds == seconds
+
+
 # ------------------------------------------------------------------------------------------------------------- receiving
 
 
@@ -564,6 +674,22 @@ def test_warming_and_comparators_leave_no_rows(started: Any, tasks: list[Task], 
     assert list(made.queue) == [stream]
 
 
+def test_comparators_that_lacked_nothing_are_done(started: Any, tasks: list[Task]) -> None:
+    """Another process was quicker, or they came before with others that were damaged: there is no file to send."""
+    made, stream = started(a=1), replace(tasks[0], comparators=True)
+    [id_] = [stream.id_of(run) for run in stream.runs]
+    answer = failed(stream) | {"outcomes": [(id_, 300, 1.0, "")]}
+    future = flying(made, stream)
+    future.answer, future.status = answer, "finished"
+    assert told(made, future) == []  # there are none
+    made.store.write_comparators(id_, {"stream_id": [id_], "round": [300], "norm_bound": [1.0]}, {"W": np.eye(2)})
+    for _ in range(2):
+        future = flying(made, stream)
+        future.answer, future.status = answer, "finished"
+        assert told(made, future) == [Outcome(id_, 300, 1.0)]
+        assert not made.queue
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "why"),
     [
@@ -606,6 +732,17 @@ def test_who_dies_is_counted_for_a_run_alone_only(started: Any, tasks: list[Task
     [outcome] = told(made, future)
     assert outcome.failure == "4 workers died while it was all there was in the cluster"
     assert made.deaths_since == 0
+
+
+def test_workers_that_leave_while_a_run_is_alone_are_not_all_its_doing(started: Any, tasks: list[Task]) -> None:
+    """A cluster that grows and shrinks by itself sends those home that have nothing to do."""
+    made = started(a=1)
+    made._provide = lambda *_: None
+    for times in range(1, 5):
+        future = flying(made, tasks[0], alone=True, deaths=made.deaths)
+        made.deaths += 10
+        future.answer, future.status = {"worker": "late", "missing": []}, "finished"
+        assert bool(told(made, future)) == (times == 4)
 
 
 def test_a_warming_task_that_loses_its_workers_is_over(started: Any, tasks: list[Task]) -> None:
@@ -765,6 +902,25 @@ def test_a_link_to_an_address_is_our_own_and_ends(dask: list[Any]) -> None:
     assert (made.own, made.client, made.name) == (False, theirs, "tcp://scheduler")
     made.close()
     assert theirs.ended == 0
+
+
+def test_a_link_that_fails_leaves_nothing_behind(dask: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    loud = logging.getLogger("distributed.by_hand")
+    loud.setLevel(logging.INFO)
+    ended: list[Any] = []
+
+    class Refuses(FakeClient):
+        def __init__(self, address: Any, **_: Any) -> None:
+            if not isinstance(address, str):
+                address.close = lambda timeout: ended.append(timeout)
+            raise OSError("nobody is there")
+
+    monkeypatch.setattr(sys.modules["distributed"], "Client", Refuses)
+    for where in ("tcp://h:1", "local:2"):
+        with pytest.raises(ClusterError, match="nobody is there"):
+            Link(where, 5.0)
+        assert loud.level == logging.INFO
+    assert ended == [5]
 
 
 def test_workers_started_here_have_a_thread_each(dask: list[Any]) -> None:
@@ -936,6 +1092,11 @@ def test_a_file_is_what_its_key_says_under_a_plain_name(tmp_path: Path, monkeypa
             freight.put(tmp_path, {freight.key_of(name, b"x"): (name, b"x")})
     assert not [*tmp_path.iterdir()]
     key = freight.key_of("a", b"x")
+    freight.put(tmp_path, {key: ("a", b"x")})
+    freight.only_file(tmp_path, key).unlink()  # somebody cleared old files away
+    assert not freight.has(tmp_path, key)
+    freight.put(tmp_path, {key: ("a", b"x")})
+    assert freight.only_file(tmp_path, key).read_bytes() == b"x"
     for _ in range(2):  # another thread was quicker
         monkeypatch.setattr(freight, "has", lambda *_: False)
         freight.put(tmp_path, {key: ("a", b"x")})

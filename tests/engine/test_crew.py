@@ -145,6 +145,14 @@ def test_workers_that_never_begin_end_the_sweep_in_one_line(crew):
         ended(crew, Dead(task, [], "exit code 1"))
 
 
+def test_workers_that_hang_before_they_begin_are_not_killed_for_ever(crew):
+    crew, task = crew
+    for _ in range(5):
+        assert ended(crew, Dead(task, [], "SIGKILL", late=True)) == []
+    with pytest.raises(UsageError, match=r"end before they begin a run \(none within 120 s\)"):
+        ended(crew, Dead(task, [], "SIGKILL", late=True))
+
+
 @pytest.mark.parametrize("error", [Base("base"), GeneratorExit(), SystemExit(3), Mute(), KeyboardInterrupt()])
 def test_whatever_a_plug_in_raises_is_caught(error, monkeypatch):
     def raises():

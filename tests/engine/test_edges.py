@@ -526,6 +526,8 @@ def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_pa
         (0, 3.0, 122.9, False),  # a worker has two minutes to begin, beside the run's own
         (0, 3.0, 123.1, True),
         (1, 0.0, 1e9, False),
+        (0, 0.0, 119.9, False),  # whether the run has a limit or not
+        (0, 0.0, 120.1, True),
     ],
 )
 def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
@@ -540,6 +542,35 @@ def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
     made.workers = [worker]  # type: ignore[list-item]
     made._look_at_the_clock()
     assert (ended == ["killed"], worker.late) == (killed, killed)
+
+
+def test_a_lab_without_a_limit_may_load_for_long() -> None:
+    own = Task("", (), (), limit=0.0)
+    assert crew._allowed(own, 0) == 120.0
+    assert crew._allowed(replace(own, foreign=True), 0) == math.inf
+    assert crew._allowed(replace(own, foreign=True, limit=5.0), 0) == 125.0
+
+
+@pytest.mark.parametrize(("away", "killed"), [(4.9, True), (5.1, False), (1e6, False)])
+def test_while_who_looks_at_the_clock_was_stopped_no_run_took_time(
+    away: float, killed: bool, clock: Clock, small: Any, tmp_path: Any
+) -> None:
+    """Ctrl-Z stops the workers, too; what came back of them is in the mail."""
+    task = Task(str(tmp_path), (), tuple(small().plan.runs), limit=3.0)
+    ended: list[str] = []
+    process = SimpleNamespace(poll=lambda: None, kill=lambda: ended.append("killed"))
+    worker = SimpleNamespace(task=task, process=process, running=["id"], since=clock.now - 1.0, late=False)
+    made = crew._Crew([task], 2, Store(tmp_path))
+    made.workers = [worker]  # type: ignore[list-item]
+    clock.now += away
+    made._look_at_the_clock()
+    assert bool(ended) == killed
+    clock.now += 1.9
+    made._look_at_the_clock()
+    assert bool(ended) == killed
+    clock.now += 0.2
+    made._look_at_the_clock()
+    assert ended
 
 
 def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:

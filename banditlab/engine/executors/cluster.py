@@ -42,6 +42,8 @@ LOOK = 1.0
 """Seconds between two looks at the cluster; of many workers a look takes longer, and comes less often."""
 HELLO = 60.0
 """Seconds new workers have for importing the package and saying what they are."""
+SLOWEST = 2.0**22
+"""Bytes a second that go to workers at least; a file that takes longer is sent again, and its runs fail in the end."""
 FROZEN = 30.0
 """Seconds without a heartbeat after which a worker gets no tasks, and those it has go to others as well."""
 IN_FLIGHT = 2
@@ -360,7 +362,8 @@ class Cluster(Executor):
 
     def _provide(self, workers: list[str], parts: dict[str, Any]) -> None:
         """Send files to workers; one that did not get them says so when it is given a task."""
-        for address, said in self.link.run(remote.receive, parts, workers=workers, seconds=HELLO).items():
+        seconds = HELLO + len(workers) * sum(len(content) for _, content in parts.values()) / SLOWEST
+        for address, said in self.link.run(remote.receive, parts, workers=workers, seconds=seconds).items():
             if isinstance(said, Exception) and not _is_silence(said):
                 self._refuse(address, f"a worker takes no files ({type(said).__name__}: {said})")
 
@@ -437,8 +440,10 @@ class Cluster(Executor):
 
     def _came_later(self, flight: _Flight) -> Iterator[Told]:
         """A worker was given a task before files, which is nobody's doing, unless it stands in for one that died."""
-        if flight.alone and (lost := self.deaths - flight.deaths):
-            yield from self._lost(flight.task, lost)
+        if (
+            flight.alone and self.deaths > flight.deaths
+        ):  # one of them was its worker; others leave for their own reasons
+            yield from self._lost(flight.task, 1)
         else:
             self._back(flight)
 

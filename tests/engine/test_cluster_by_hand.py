@@ -382,6 +382,37 @@ def test_who_sends_no_heartbeat_for_half_a_minute_gets_no_tasks(
     assert made._good() == ["a", "b"]
 
 
+def test_who_is_paused_and_plays_nothing_is_as_good_as_frozen(
+    started: Any, wire: Wire, clock: Clock, tasks: list[Task]
+) -> None:
+    """Dask pauses a worker that is short of memory, and its tasks wait there, perhaps for ever: nothing moves."""
+    made = started(a=1)
+    made.submit(tasks[0])
+    made._send()
+    [key] = made.flying
+    wire.busy = {"a": [key]}
+    for second in range(1, 60):  # it still plays what it had begun
+        wire.workers["a"] |= {"last_seen": second, "status": "paused", "metrics": {"task_counts": {"executing": 1}}}
+        look(made, clock, 1.0)
+    assert (made._good(), list(made.flying), made.notices) == (["a"], [key], [])
+
+    def waits() -> None:
+        for second in range(60, 300):
+            wire.workers["a"] |= {"last_seen": second, "metrics": {"task_counts": {"ready": 1}}}
+            look(made, clock, 1.0)
+
+    begin = clock.now
+    with pytest.raises(ClusterError, match="nothing has moved for 60 s"):
+        waits()
+    assert 80.0 < clock.now - begin < 100.0
+    assert made.notices == ["a has begun nothing, for want of memory, for 30 s; its tasks go to others"]
+    assert (made._good(), list(made.queue)) == ([], [tasks[0]])
+    wire.workers["a"] |= {"last_seen": 300, "status": "running"}
+    made.moved = clock.now
+    look(made, clock, 1.0)
+    assert made._good() == ["a"]
+
+
 def test_what_only_workers_may_do_that_are_gone_is_taken_back(started: Any, tasks: list[Task]) -> None:
     made = started(a=1)
     for key, only in (("any", ()), ("there", ("a", "x")), ("gone", ("x", "y"))):

@@ -5,7 +5,8 @@ What can go wrong, and who deals with it:
 * A run ends its process, hangs, or takes all memory: the crew beside the worker (`remote`), as on one machine.
 * A worker or its machine is gone: Dask gives its task to another. After some losses Dask gives the task up; then its runs are
   tried one at a time with nothing else in the cluster, and one that loses its workers then, too, is recorded as failed.
-* A worker no longer answers: what it has is sent to another as well; whatever comes back first counts, rows are written once.
+* A worker no longer answers, or Dask has paused it: what it has is sent to another as well; whatever comes back first counts,
+  rows are written once.
 * The scheduler is gone: its successor at the same address is waited for and sent everything that is left.
 * Nothing moves for `patience` seconds, or workers only die: one line, and what is finished is stored.
 
@@ -106,6 +107,7 @@ class Cluster(Executor):
         self.sent = 0
         self.workers: dict[str, int] = {}  # threads of those that are there, by address
         self.heartbeats: dict[str, tuple[Any, float]] = {}
+        self.paused: set[str] = set()  # those that begin nothing, and play nothing
         self.admitted: set[str] = set()
         self.greeting: set[str] = set()  # those that were asked what they are
         self.greeted: queue.SimpleQueue[tuple[list[str], dict[str, Any]]] = queue.SimpleQueue()
@@ -217,8 +219,10 @@ class Cluster(Executor):
             self.refused.pop(address, None)
             self.heartbeats.pop(address, None)
         self.workers = {address: int(each["nthreads"]) for address, each in found.items()}
+        self.paused = {address for address, each in found.items() if _is_paused(each)}
         for address, each in found.items():
-            if self.heartbeats.get(address, (None,))[0] != each["last_seen"]:
+            beat = self.heartbeats.get(address)
+            if beat is None or (beat[0] != each["last_seen"] and address not in self.paused):
                 self.heartbeats[address] = each["last_seen"], time.monotonic()
         known = self.admitted | self.refused.keys() | self.greeting
         self._greet([address for address in found if address not in known])
@@ -301,7 +305,8 @@ class Cluster(Executor):
         """Send what workers have that no longer answer to others, too."""
         for address in self._frozen() & self.workers.keys():
             for key in [key for key in busy.get(address, ()) if key in self.flying]:
-                self._say(f"{address} has not been heard of for {FROZEN:g} s; its tasks go to others")
+                what = "has begun nothing, for want of memory," if address in self.paused else "has not been heard of"
+                self._say(f"{address} {what} for {FROZEN:g} s; its tasks go to others")
                 self._withdraw(key)
 
     # ------------------------------------------------------------------------------------------------------------- sending
@@ -512,6 +517,12 @@ class Cluster(Executor):
 def replace_task(flight: _Flight, task: Task) -> _Flight:
     """Return the flight with another task."""
     return replace(flight, task=task)
+
+
+def _is_paused(worker: dict[str, Any]) -> bool:
+    """Return whether a worker plays nothing and begins nothing, as Dask has it where memory is short: for ever, perhaps."""
+    counts = worker.get("metrics", {}).get("task_counts", {})
+    return worker.get("status") == "paused" and not (counts.get("executing") or counts.get("long-running"))
 
 
 def _is_silence(said: Any) -> bool:

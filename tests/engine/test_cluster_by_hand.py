@@ -1078,6 +1078,30 @@ def test_a_worker_plays_what_it_has_the_files_for(
     assert remote.played(parcel | {"needs": needs}) == {"worker": "tcp://w", "missing": ["not there"]}
 
 
+@pytest.mark.parametrize("where", ["home", "lab", "store"])
+def test_a_worker_whose_disk_is_full_says_so_and_fails_no_run(
+    where: str, worker: Any, tasks: list[Task], tmp_path: Path, monkeypatch: Any
+) -> None:
+    """An error would be the task's: a worker that fails at once gets one after the other."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(remote.crew, "dispatch", lambda *_: pytest.fail("it has no folder"))
+    if where == "home":
+        monkeypatch.setattr(remote.tempfile, "TemporaryDirectory", full)
+    elif where == "lab":
+        monkeypatch.setattr(remote.freight, "laid_out", full)
+    else:
+        monkeypatch.setattr(remote, "write_bytes", full)
+    parcel = {
+        "sweep": "s3", "package": freight.package_digest(), "needs": [], "paths": [{}], "labs": [[]],
+        "files": {"comparators/s.npz": b"old"}, "task": pickle.dumps(tasks[0]),
+    }  # fmt: skip
+    said = remote.played(parcel)
+    assert said == {"worker": "tcp://w", "outcomes": [], "files": {}, "refused": "No space left on device"}
+
+
 @pytest.mark.parametrize("state", ["executing", "cancelled", "released", "forgotten", "gone", "stopped"])
 def test_a_worker_stops_when_nobody_wants_it_any_more(
     state: str, worker: Any, tasks: list[Task], monkeypatch: Any

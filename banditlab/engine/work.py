@@ -318,7 +318,9 @@ def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcom
 def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
     """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
-    _, error = tried(compare, log)
+    with contextlib.nullcontext() if run.foreign or COMPARATORS in _loaded else log.loading():
+        _, error = tried(compare, log)
+    _loaded.add(COMPARATORS)
     if error is not None:
         return _failed(store, run, True, error)
     return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
@@ -384,6 +386,8 @@ def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
 
 
 _loaded: set[str] = set()
+"""Kinds of players whose kernels this process has, and whether it has those of comparators."""
+COMPARATORS = "comparators"
 
 
 def _load_kernels(run: Run, env: Any, log: Log) -> None:

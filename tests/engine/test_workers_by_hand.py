@@ -89,11 +89,9 @@ def test_while_kernels_are_compiled_the_clock_of_the_runs_that_began_stands_stil
         pass
 
 
-@pytest.mark.parametrize("foreign", [False, True])
-def test_whose_kernels_are_compiled_apart_from_its_time(foreign: bool, small: Any, monkeypatch: Any) -> None:
-    """Not foreign code's, which may hang where it is first played."""
-    run = small(norm_bounds=[]).plan.runs[0]
-    vars(run)["foreign"] = foreign
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return (a log, what it was told of loading); this process has no kernels yet."""
     seen: list[str] = []
     log = work.Log()
 
@@ -105,6 +103,32 @@ def test_whose_kernels_are_compiled_apart_from_its_time(foreign: bool, small: An
 
     monkeypatch.setattr(log, "loading", loading)
     monkeypatch.setattr(work, "_loaded", set())
+    return log, seen
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_the_first_comparators_of_a_process_compile(foreign: bool, loads: Any, small: Any, tmp_path: Any) -> None:
+    run = small(norm_bounds=[]).plan.runs[0]
+    vars(run)["foreign"] = foreign
+    log, seen = loads
+
+    def broken() -> None:
+        seen.append("computed")
+        raise ValueError("no")
+
+    for _ in range(2):
+        assert work._guarded(Store(tmp_path), run, broken, log).failure == "ValueError: no"
+    assert seen == (["computed"] * 2 if foreign else ["loading", "computed", "loaded", "computed"])
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_whose_kernels_are_compiled_apart_from_its_time(
+    foreign: bool, loads: Any, small: Any, monkeypatch: Any
+) -> None:
+    """Not foreign code's, which may hang where it is first played."""
+    run = small(norm_bounds=[]).plan.runs[0]
+    vars(run)["foreign"] = foreign
+    log, seen = loads
     monkeypatch.setattr(work, "one_compiler", lambda key: contextlib.nullcontext())
     monkeypatch.setattr(work, "play", lambda *_, **__: seen.append("played"))
     for _ in range(2):

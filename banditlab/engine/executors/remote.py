@@ -70,7 +70,7 @@ def played(parcel: Parcel) -> dict[str, Any]:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home, prefix="task-", ignore_cleanup_errors=True) as folder:
             return {"worker": worker.address, **_play(parcel, home, Path(folder) / "store", stopped)}
-    except (OSError, UsageError) as error:  # this worker's disk, and no run's fault: else it would fail one after another
+    except (OSError, UsageError) as error:  # its disk is full, and no run's fault: it would fail one after another
         return {"worker": worker.address, "outcomes": [], "files": {}, "refused": _why(error)}
 
 

@@ -334,6 +334,15 @@ def test_a_silent_scheduler_is_asked_again_at_once(started: Any, wire: Wire, clo
     assert clock.now - begin < 80.0
 
 
+def test_a_short_patience_is_one(started: Any, wire: Wire, clock: Clock, tasks: list[Task]) -> None:
+    """Two looks lie further apart."""
+    made = started(a=1)
+    made.patience = 1.0
+    made.submit(tasks[0])
+    with pytest.raises(ClusterError, match="nothing has moved for 1 s"):
+        look(made, clock, 1.5)
+
+
 def test_between_two_slow_looks_nobody_is_frozen(started: Any, wire: Wire, clock: Clock) -> None:
     made = started(a=1, b=1)
     clock.now += 40.0

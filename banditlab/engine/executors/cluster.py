@@ -192,7 +192,8 @@ class Cluster(Executor):
         now = time.monotonic()
         if now - self.looked < self.pause:
             return
-        if now - self.looked > self.patience:  # this process was held up, by Ctrl-Z or its disk, and knows of nothing
+        if now - self.looked > self.pause + max(self.patience, ANSWER):
+            # This process was held up, by Ctrl-Z or its disk: what was meanwhile is not known.
             self.heard = self.moved = now
         self.client = self.link.restored()
         found, busy = self.link.ask("identity"), self.link.ask("processing")

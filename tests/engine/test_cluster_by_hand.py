@@ -984,6 +984,19 @@ def test_a_connection_that_is_ours_is_made_again(status: str, own: bool, local_:
     made.close()
 
 
+def test_a_scheduler_that_is_gone_with_its_file_is_waited_for(dask: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text("{}")
+    made = Link(file, 5.0)
+    before = made.client
+    before.status = "closed"
+    file.unlink()
+    assert made.restored() is before
+    file.write_text("{}")
+    assert made.restored() is not before
+    made.close()
+
+
 def test_who_is_asked_has_a_limit_in_time(dask: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(link, "time", clock)

@@ -446,9 +446,7 @@ class Cluster(Executor):
 
     def _came_later(self, flight: _Flight) -> Iterator[Told]:
         """A worker was given a task before files, which is nobody's doing, unless it stands in for one that died."""
-        if (
-            flight.alone and self.deaths > flight.deaths
-        ):  # one of them was its worker; others leave for their own reasons
+        if flight.alone and self.deaths > flight.deaths:  # one was its worker; others leave for their own reasons
             yield from self._lost(flight.task, 1)
         else:
             self._back(flight)

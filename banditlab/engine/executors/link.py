@@ -81,7 +81,7 @@ class Link:
     def restored(self) -> Any:
         """Return the client: a new one where the old one has given up, and it is ours."""
         if self.client.status == "closed" and self.own and self.local is None:
-            with contextlib.suppress(ClusterError):
+            with contextlib.suppress(ClusterError, UsageError):  # a scheduler that ends takes its file with it
                 self.client = self._connected(ANSWER)
         return self.client
 

@@ -33,6 +33,7 @@ OUTSIDERS = (
 )
 STARTS = 5  # workers in a row that may end before they begin a run; of those killed from outside, ten times as many
 OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
+STUCK = 900.0  # seconds without any use of the processor after which a run without a limit is stuck: none of ours waits so long
 HELD_UP = 5.0  # seconds between two looks at the clock from which on they are no run's: this process was held up
 
 
@@ -134,16 +135,22 @@ class _Crew:
         for worker in self.workers:
             if held_up > HELD_UP:  # Ctrl-Z stops workers as well: that time is no run's
                 worker.since += held_up
+                worker.stirred += held_up
             if worker.task and worker.process.poll() is not None:  # a child of it may hold the pipe open
                 self.mail.put((worker, None))
             elif worker.task and now - worker.since > _allowed(worker.task, len(worker.running)):
                 worker.late = True
+                worker.process.kill()
+            elif worker.task and _computes(worker.task) and now - worker.since > STUCK and worker.is_idle_for(STUCK):
+                worker.stuck = True
                 worker.process.kill()
 
     def _lost(self, worker: Worker) -> Iterator[tuple[list[Outcome], Task]]:
         """A worker is gone: the run it was in is tried alone, or blamed if it was; the others go back to the queue."""
         task, left, running = worker.task, worker.left, worker.running
         why, late, fresh = worker.why(), worker.late, worker.fresh
+        if worker.stuck:
+            why = f"it used no processor for {STUCK:g} s"
         self._discharge(worker)
         if task is None or not left:
             return
@@ -231,6 +238,11 @@ def _allowed(task: Task, running: int) -> float:
     if running:
         return running * task.limit if task.limit else math.inf
     return math.inf if task.foreign and not task.limit else task.limit + START_SECONDS
+
+
+def _computes(task: Task) -> bool:
+    """Return whether a task without a limit computes all the time: a lab's may wait for whatever it likes."""
+    return not (task.limit or task.foreign)
 
 
 def _of(task: Task, runs: Any) -> Task:

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from banditlab.errors import UsageError
@@ -63,7 +64,17 @@ class Worker:
         self.task, self.left = task, {} if task is None else {task.id_of(run): run for run in task.runs}
         self.running: list[str] = []
         self.since = time.monotonic()
-        self.late = False
+        self.late = self.stuck = False
+        self.ticks: int | None = None
+        """Of the processor that it had used when it was last asked and there were more, which was `stirred`."""
+        self.stirred = self.since
+
+    def is_idle_for(self, seconds: float) -> bool:
+        """Return whether the process has used no processor for so long, as far as the system says, while it was asked."""
+        ticks = ticks_of(self.process.pid)
+        if ticks is None or ticks != self.ticks:
+            self.ticks, self.stirred = ticks, time.monotonic()
+        return time.monotonic() - self.stirred > seconds
 
     def send(self, name: str, argument: Any) -> None:
         """Send a message; one that has ended is noticed by its last word, and one that does not read holds nobody up."""
@@ -122,6 +133,16 @@ class Worker:
             return signal.Signals(-code).name
         except ValueError:
             return f"signal {-code}"
+
+
+def ticks_of(process: int) -> int | None:
+    """Return how much of the processor a process has used, in the system's ticks; None where it does not say."""
+    try:
+        _, _, text = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")  # after its name
+        user, system = text.split()[11:13]
+        return int(user) + int(system)
+    except (OSError, ValueError):
+        return None
 
 
 # -------------------------------------------------------------------------------------------------- workers that wait

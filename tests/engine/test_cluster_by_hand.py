@@ -283,6 +283,22 @@ def test_who_is_gone_is_counted_and_forgotten(started: Any, wire: Wire, clock: C
     assert (made.jobs, made.deaths, made.deaths_since) == (1, 3, 3)
 
 
+def test_who_starts_again_at_the_same_address_is_another(started: Any, wire: Wire, clock: Clock) -> None:
+    made = started(a=1, b=1)
+    for name in "ab":
+        wire.workers[name]["local_directory"] = f"/tmp/{name}"
+    look(made, clock)
+    assert made.deaths == 2  # nothing was known of their folders
+    asked = len(wire.done("hello"))
+    look(made, clock)
+    assert (made.deaths, made.admitted) == (2, {"a", "b"})
+    wire.workers["b"] = wire.workers["b"] | {"local_directory": "/tmp/another"}
+    wire.says["b"] = {"package": "x", "facts": facts()}
+    look(made, clock)
+    assert (made.deaths, made.admitted, set(made.refused)) == (3, {"a"}, {"b"})
+    assert wire.done("hello")[asked:] == [["b"]]
+
+
 def test_the_cluster_is_looked_at_a_tenth_of_the_time(started: Any, wire: Wire, clock: Clock) -> None:
     made = started(a=1)
     assert made.pause == 1.0

@@ -62,7 +62,8 @@ class Hand:
         self.task: Task | None = None
         self.left: dict[str, Any] = {}
         self.running: list[str] = []
-        self.since, self.late, self.ended = 0.0, False, 0
+        self.since, self.late, self.stuck, self.ended = 0.0, False, False, 0
+        self.stirred = 0.0
         self.sent: list[Task] = []
         self.signals: list[int] = []
         self.waits: list[float] = []

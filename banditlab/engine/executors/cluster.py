@@ -106,6 +106,7 @@ class Cluster(Executor):
         self.losses, self.tries = Counter[str](), Counter[str]()
         self.sent = 0
         self.workers: dict[str, int] = {}  # threads of those that are there, by address
+        self.places: dict[str, str] = {}  # the folder of each, which no other has
         self.heartbeats: dict[str, tuple[Any, float]] = {}
         self.paused: set[str] = set()  # those that begin nothing, and play nothing
         self.admitted: set[str] = set()
@@ -212,7 +213,10 @@ class Cluster(Executor):
         self._watch(busy)
 
     def _note_workers(self, found: dict[str, Any]) -> None:
-        gone = self.workers.keys() - found.keys()
+        places = {address: each.get("local_directory", "") for address, each in found.items()}
+        # Where ports are given, one that starts again has the address of the one that died, and none of its files.
+        gone = {address for address, place in self.places.items() if places.get(address) != place}
+        self.places = places
         self.deaths += len(gone)
         self.deaths_since += len(gone)
         for address in gone:

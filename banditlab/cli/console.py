@@ -294,7 +294,7 @@ def print_status(folder: Path) -> int:
     done = finished_runs(folder)
     failed = {file.stem for file in folder.glob("failed/*.json")}
     wanted = plan["runs"]
-    n_done, n_failed = sum(r in done for r in wanted), sum(r in failed for r in wanted + plan["streams"])
+    n_done, n_failed = sum(r in done for r in wanted), len(failed & {*wanted, *plan["streams"]})
     out = rich.console.Console(highlight=False, emoji=False)
     summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     say(out, escape(summary))
@@ -316,8 +316,9 @@ def watch_status(folder: Path, every: float) -> None:
     while True:
         plan = read_plan(folder)
         wanted = set(plan["runs"])
-        done = len(finished_runs(folder) & wanted)
-        failed = sum(file.stem in wanted for file in folder.glob("failed/*.json"))
+        finished = finished_runs(folder) & wanted
+        done = len(finished)
+        failed = sum(file.stem in wanted - finished for file in folder.glob("failed/*.json"))
         now = time.monotonic()
         began = began or (now, done)
         rate = (done - began[1]) / (now - began[0]) if now > began[0] else 0.0

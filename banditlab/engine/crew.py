@@ -9,6 +9,7 @@ allowed is ended.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import signal
@@ -32,6 +33,8 @@ OUTSIDERS = (
 )
 STARTS = 5  # workers in a row that may end before they begin a run; of those killed from outside, ten times as many
 OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
+STUCK = 900.0  # seconds without any use of the processor after which a run without a limit is stuck: none of ours waits so long
+HELD_UP = 5.0  # seconds between two looks at the clock from which on they are no run's: this process was held up
 
 
 def dispatch(
@@ -64,8 +67,10 @@ class _Crew:
         self.workers: list[Worker] = []
         self.memory_kills = memory_kills()
         self.tries, self.kills, self.starts = Counter[str](), Counter[str](), Counter[bool]()
+        self.looked = self.asked = time.monotonic()
 
     def work(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[list[Outcome], Task]]:
+        self.looked = self.asked = time.monotonic()
         while self.queue or self.alone or any(worker.task for worker in self.workers):
             if stopped():
                 return
@@ -75,12 +80,20 @@ class _Crew:
             except queue.Empty:
                 self._look_at_the_clock()
                 continue
+            if worker is None:
+                self._look_at_the_clock()
+                continue
+            if time.monotonic() - self.asked >= TICK:
+                # Others have much to say, and one hangs. What was said before the look counts.
+                self.asked = time.monotonic()
+                self.mail.put((None, None))
             if worker not in self.workers:  # dealt with already
                 continue
             if word is None:
                 yield from self._lost(worker)
             elif "began" in word:
-                worker.running, worker.since = list(word["began"]), time.monotonic()
+                worker.running, worker.since = list(word["began"]), time.monotonic() + word.get("spare", 0.0)
+                worker.late = False  # killed for the run before, which ended in that moment: this one took no time
                 self.starts.clear()
             elif "refused" in word:
                 number, text = word["refused"]
@@ -117,20 +130,27 @@ class _Crew:
         return outcomes, _of(worker.task, [worker.left.pop(outcome.id) for outcome in outcomes])
 
     def _look_at_the_clock(self) -> None:
+        now = time.monotonic()
+        held_up, self.looked, self.asked = now - self.looked, now, now
         for worker in self.workers:
+            if held_up > HELD_UP:  # Ctrl-Z stops workers as well: that time is no run's
+                worker.since += held_up
+                worker.stirred += held_up
             if worker.task and worker.process.poll() is not None:  # a child of it may hold the pipe open
                 self.mail.put((worker, None))
-            elif worker.task and worker.task.limit:
-                runs = max(1, len(worker.running))
-                limit = runs * worker.task.limit + (0.0 if worker.running else START_SECONDS)
-                if time.monotonic() - worker.since > limit:
-                    worker.late = True
-                    worker.process.kill()
+            elif worker.task and now - worker.since > _allowed(worker.task, len(worker.running)):
+                worker.late = True
+                worker.process.kill()
+            elif worker.task and _computes(worker.task) and now - worker.since > STUCK and worker.is_idle_for(STUCK):
+                worker.stuck = True
+                worker.process.kill()
 
     def _lost(self, worker: Worker) -> Iterator[tuple[list[Outcome], Task]]:
         """A worker is gone: the run it was in is tried alone, or blamed if it was; the others go back to the queue."""
         task, left, running = worker.task, worker.left, worker.running
         why, late, fresh = worker.why(), worker.late, worker.fresh
+        if worker.stuck:
+            why = f"it used no processor for {STUCK:g} s"
         self._discharge(worker)
         if task is None or not left:
             return
@@ -138,7 +158,7 @@ class _Crew:
         if left:
             self.queue.appendleft(_of(task, left.values()))
         if not suspects:
-            self._count_start(why)
+            self._count_start(f"none within {START_SECONDS:g} s" if late else why)
             return
         if len(suspects) == 1 and late:
             yield self._blame(task, suspects[0], f"it took longer than run_timeout = {task.limit:g} s")
@@ -211,6 +231,18 @@ def memory_kills() -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
+def _allowed(task: Task, running: int) -> float:
+    """Return the seconds a worker has: for the runs it said it was in, else to begin; a lab without a limit has any number."""
+    if running:
+        return running * task.limit if task.limit else math.inf
+    return math.inf if task.foreign and not task.limit else task.limit + START_SECONDS
+
+
+def _computes(task: Task) -> bool:
+    """Return whether a task without a limit computes all the time: a lab's may wait for whatever it likes."""
+    return not (task.limit or task.foreign)
 
 
 def _of(task: Task, runs: Any) -> Task:

@@ -40,10 +40,11 @@ def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[l
 
     queue = tasks if isinstance(tasks, deque) else deque(tasks)
     flying: dict[Any, Task] = {}
+    before = store.failed()  # on an earlier call: what is tried again has not failed yet
     try:
         yield from _parallel(queue, flying, jobs)
     except BrokenProcessPool:
-        finished, failed = finished_runs(store.folder), store.failed()
+        finished, failed = finished_runs(store.folder), store.failed() - before
         undone = deque[Task]()
         for task in [*flying.values(), *queue]:
             known = [outcome for run in task.runs if (outcome := _known(task, run, finished, failed))]
@@ -63,9 +64,9 @@ def _known(task: Task, run: Run, finished: set[str], failed: set[str]) -> Outcom
     """Return what the folder says of a run that nobody has told of, None for nothing; comparators are computed again."""
     if task.warming:
         return None
-    if task.id_of(run) in failed:
-        return Outcome(task.id_of(run), run.rounds, 0.0, "recorded as failed")
-    return Outcome(run.run_id, run.rounds, 0.0) if not task.comparators and run.run_id in finished else None
+    if not task.comparators and run.run_id in finished:
+        return Outcome(run.run_id, run.rounds, 0.0)
+    return Outcome(task.id_of(run), run.rounds, 0.0, "recorded as failed") if task.id_of(run) in failed else None
 
 
 def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterator[tuple[list[Outcome], Task]]:

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from banditlab.errors import UsageError
@@ -28,13 +29,15 @@ START_SECONDS = 120.0  # how long a worker may take to begin, beside that
 TICK = 0.2  # seconds between two looks at the clock
 LONGEST = 2**26  # bytes of a message; what says that it is longer is none
 GOODBYE = 5.0  # seconds a process has for ending
+PIPE = 4096  # bytes that a pipe takes whoever reads it
 START = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from banditlab.engine.serving import serve
 serve(int(sys.argv[2]))"""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
-Mail = queue.SimpleQueue[tuple["Worker", Any]]
+Mail = queue.SimpleQueue[tuple["Worker | None", Any]]
+"""What workers said, each word with whose it is; one of nobody is its reader's own."""
 
 
 class LostError(Exception):
@@ -43,6 +46,8 @@ class LostError(Exception):
 
 class Worker:
     """One worker process, and what it was given."""
+
+    _writer: threading.Thread | None = None  # who sends a long message
 
     def __init__(self, mail: Mail) -> None:
         path = [os.path.abspath(entry or ".") for entry in sys.path]
@@ -59,12 +64,29 @@ class Worker:
         self.task, self.left = task, {} if task is None else {task.id_of(run): run for run in task.runs}
         self.running: list[str] = []
         self.since = time.monotonic()
-        self.late = False
+        self.late = self.stuck = False
+        self.ticks: int | None = None
+        """Of the processor that it had used when it was last asked and there were more, which was `stirred`."""
+        self.stirred = self.since
+
+    def is_idle_for(self, seconds: float) -> bool:
+        """Return whether the process has used no processor for so long, as far as the system says, while it was asked."""
+        ticks = ticks_of(self.process.pid)
+        if ticks is None or ticks != self.ticks:
+            self.ticks, self.stirred = ticks, time.monotonic()
+        return time.monotonic() - self.stirred > seconds
 
     def send(self, name: str, argument: Any) -> None:
-        """Send a message; one that has ended is noticed by its last word."""
+        """Send a message; one that has ended is noticed by its last word, and one that does not read holds nobody up."""
         data = pickle.dumps((name, argument))
-        with contextlib.suppress(OSError):
+        if len(data) < PIPE:
+            self._write(data)
+        else:
+            self._writer = threading.Thread(target=self._write, args=(data,), daemon=True)
+            self._writer.start()
+
+    def _write(self, data: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError):  # it has ended, or was ended meanwhile
             self.process.stdin.write(struct.pack("!Q", len(data)) + data)  # type: ignore[union-attr]
             self.process.stdin.flush()  # type: ignore[union-attr]
 
@@ -83,14 +105,22 @@ class Worker:
         except (OSError, ValueError, OverflowError, MemoryError):  # a plug-in wrote into the pipe, or it was closed
             self.process.kill()
         self.mail.put((self, None))
+        stream.close()  # type: ignore[union-attr]
 
     def end(self) -> None:
-        """Kill the process, if it is still there, and close its pipes."""
+        """Kill the process, if it is still there, and close its pipes.
+
+        A child that a plug-in made may hold them open for ever. Who reads or writes one holds its lock, and closing it would
+        wait: then it is left to him.
+        """
         self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
+        with contextlib.suppress(subprocess.TimeoutExpired):  # one that waits for a dead disk is not even killed
+            self.process.wait(GOODBYE)
+        if self._writer is not None:
+            self._writer.join(TICK)
+        if self._writer is None or not self._writer.is_alive():
             with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+                self.process.stdin.close()  # type: ignore[union-attr]
 
     def why(self) -> str:
         """Return how the process ended: a signal's name or an exit code."""
@@ -103,6 +133,16 @@ class Worker:
             return signal.Signals(-code).name
         except ValueError:
             return f"signal {-code}"
+
+
+def ticks_of(process: int) -> int | None:
+    """Return how much of the processor a process has used, in the system's ticks; None where it does not say."""
+    try:
+        _, _, text = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")  # after its name
+        user, system = text.split()[11:13]
+        return int(user) + int(system)
+    except (OSError, ValueError):
+        return None
 
 
 # -------------------------------------------------------------------------------------------------- workers that wait
@@ -196,6 +236,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
     except BaseException:
         worker.end()
         raise
+    worker.fresh = False  # a lab's code was run in it
     dismissed(key, worker)
     if "refused" in answer:
         raise UsageError(answer["refused"])

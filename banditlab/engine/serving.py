@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
-import errno
 import json
 import os
 import pickle
@@ -13,15 +13,15 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from banditlab.engine.work import Log, Outcome, execute, open_labs, said
+from banditlab.engine.work import COMPILE_SECONDS, Log, Outcome, execute, open_labs, said
 from banditlab.errors import BanditlabError, UsageError
+from banditlab.results.files import NO_ROOM
 
 IDLE_SECONDS = 300.0
 """How long a worker waits for its next task before it ends."""
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 DEATH_SIGNAL = 1  # Linux: PR_SET_PDEATHSIG
 
 
@@ -97,12 +97,20 @@ class _Told(Log):
     def __init__(self, out: BinaryIO, interrupts: list[int]) -> None:
         super().__init__()
         self.out, self.interrupts, self.process = out, interrupts, os.getpid()
+        self.begun: list[str] = []
 
     def is_interrupt(self) -> bool:
         return bool(self.interrupts)
 
     def began(self, ids: list[str]) -> None:
+        self.begun = ids
         self.send({"began": ids})
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        self.send({"began": self.begun, "spare": COMPILE_SECONDS})
+        yield
+        self.send({"began": self.begun})
 
     def ended(self, outcomes: list[Outcome]) -> None:
         if outcomes:

@@ -58,7 +58,7 @@ class Spec(BaseModel):
     balls the comparator is computed in; `horizon_known = false` hides the number of rounds from the players, so that
     "theory" settings that need it are skipped with the reason; `run_timeout` are the seconds after which a run is ended
     as a failure, 0 for none (by default an hour for players and environments of labs and plug-ins, none for the
-    others). It is no part of a run's identity.
+    others); compiling the package's own kernels is not counted. It is no part of a run's identity.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)

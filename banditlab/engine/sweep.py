@@ -22,6 +22,7 @@ from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pa
 from banditlab.engine.warming import is_cold, kind_of_run, runs_by_kind, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
+from banditlab.results.schema import COMPARATOR
 from banditlab.results.store import Store
 
 Watcher = Callable[[Progress], None]
@@ -137,7 +138,7 @@ class Sweep:
         if missing:
             _record_lost(store, missing)
         failures = store.failures(dict.fromkeys([run.run_id for run in plan.runs] + list(plan.streams())))
-        done_now = len(missing) - sum(f["player"] != "comparator" for f in failures)
+        done_now = len(missing) - sum(f["player"] != COMPARATOR for f in failures)
         seconds = time.perf_counter() - begin
         present = len(plan.runs) - len(missing)
         return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
@@ -286,8 +287,12 @@ class _Round:
         worth = self.executor.jobs * FEW_SECONDS
         if self.together or self.under_way >= worth:
             return []
+        # this machine plays foreign code after all others, so that it keeps nobody busy now
+        last = set[str]() if self.executor.remote else {kind for kind, run in self.first.items() if run.foreign}
         streams: dict[str, list[Run]] = {}
         for run in self.held:
+            if last and kind_of_run(run) in last:
+                continue
             streams.setdefault(run.run_id if run.adaptive else run.stream_id, []).append(run)
         some, seconds = list[Run](), self.under_way
         for runs in streams.values():

@@ -10,7 +10,7 @@ from typing import Any
 from banditlab.engine.plan import Run
 from banditlab.engine.processes import LostError, ask
 from banditlab.engine.warming import kind_of_run, unknown_seconds
-from banditlab.engine.work import Task, is_long
+from banditlab.engine.work import COMPILE_SECONDS, Task, is_long
 from banditlab.errors import UsageError
 from banditlab.registry import registry
 
@@ -70,11 +70,15 @@ class Tasks:
         return sorted(tasks, key=lambda task: -cost_of(task, costs))
 
     def warming(self, kinds: list[Run]) -> list[Task]:
-        """Return a task for each player that compiles its kernels, for all environments one after the other."""
+        """Return a task for each player that compiles its kernels, for all environments one after the other.
+
+        `run_timeout` is none of the compiler's.
+        """
         players: dict[str, list[Run]] = {}
         for run in kinds:
             players.setdefault(run.label, []).append(run)
-        return [replace(self._blank(), runs=tuple(runs), warming=True) for runs in players.values()]
+        own = replace(self._blank(), limit=max(self.limit, COMPILE_SECONDS) if self.limit else 0.0, warming=True)
+        return [replace(own, runs=tuple(runs)) for runs in players.values()]
 
     def _blank(self) -> Task:
         return Task(self.folder, (), (), self.balls, limit=self.limit or 0.0)

@@ -23,7 +23,8 @@ from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
 from banditlab.engine.warming import one_compiler, warmed_seconds
 from banditlab.players.label_agent import LabelAgent
-from banditlab.results.schema import COUNTED, Finished, Rows
+from banditlab.results.files import NoRoomError
+from banditlab.results.schema import COMPARATOR, COUNTED, Finished, Rows
 from banditlab.results.store import Store
 
 T = TypeVar("T")
@@ -35,6 +36,8 @@ TOLD_SECONDS = 0.25
 """Runs that take less together are told of at once before they begin: every message wakes who listens."""
 LONGEST_ERROR = 2000
 """Characters of an exception's text that are kept."""
+COMPILE_SECONDS = 600.0
+"""How long the kernels of a run may take to be compiled here, or by another process that is waited for, beside its limit."""
 STREAM_BYTES = 128 * 2**20
 """A stream up to this size is kept in memory for the players of a task; through a longer one they go together."""
 
@@ -98,6 +101,10 @@ class Log:
         """Take note of runs that ended, stored or recorded as failed."""
         self.outcomes += outcomes
 
+    def loading(self) -> contextlib.AbstractContextManager[None]:
+        """Take note that what is inside compiles or reads kernels, and is no part of the time of the runs that began."""
+        return contextlib.nullcontext()
+
 
 def execute(task: Task, log: Log | None = None) -> list[Outcome]:
     """Do a task in this process with one thread, write its files, and say how it went, to the log as well."""
@@ -136,12 +143,14 @@ def open_labs(labs: Sequence[str]) -> None:
 def tried(call: Callable[[], T], log: Log) -> tuple[T | None, BaseException | None]:
     """Return (what a plug-in's code returned, None) or (None, what it raised), in the process and folder that were before.
 
-    Whatever it raises is caught, but for the user's interrupt. A child process that it made and that comes back ends here:
-    what is stored is this process's.
+    Whatever it raises is caught, but for the user's interrupt and a results folder without room. A child process that it made
+    and that comes back ends here: what is stored is this process's.
     """
     process, here = os.getpid(), _working_folder()
     try:
         return call(), None
+    except NoRoomError:
+        raise
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and log.is_interrupt():
             raise
@@ -192,6 +201,8 @@ class _Shelf:
             if self._waiting:
                 self.store.write_runs([finished for _, finished, _ in self._waiting])
                 outcomes = [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in self._waiting]
+        except NoRoomError:
+            raise
         except Exception:  # one run's odd rows are no reason to lose the others'
             outcomes = [self._store_one(*each) for each in self._waiting]
         self._waiting = []  # not before they are stored: an interrupt comes at any time
@@ -201,6 +212,8 @@ class _Shelf:
     def _store_one(self, run: Run, finished: Finished, seconds: float) -> Outcome:
         try:
             self.store.write_runs([finished])
+        except NoRoomError:
+            raise
         except Exception as error:
             return _failed(self.store, run, False, error)
         return Outcome(run.run_id, run.rounds, seconds)
@@ -215,7 +228,7 @@ def _play_all(shelf: _Shelf, task: Task) -> None:
             told += _told_at_once(task, seconds)
             shelf.log.began([each.run_id for each in task.runs[i:told]])
         begin = time.perf_counter()
-        rows, error = tried(partial(_rows_of_one, run, streams, met), shelf.log)
+        rows, error = tried(partial(_rows_of_one, run, streams, met, shelf.log), shelf.log)
         if rows is None:  # a plug-in may raise anything: it is listed, the other runs go on
             shelf.fail(run, error or RuntimeError("no rows"))
         else:
@@ -232,8 +245,8 @@ def _told_at_once(task: Task, seconds: float) -> int:
     return max(1, int(TOLD_SECONDS / max(seconds, 1e-6)))
 
 
-def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> Rows:
-    return run_rows(run, *_play_one(run, streams, met))
+def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder], log: Log) -> Rows:
+    return run_rows(run, *_play_one(run, streams, met, log))
 
 
 def is_long(run: Run) -> bool:
@@ -263,13 +276,13 @@ def _play_long(shelf: _Shelf, task: Task) -> None:
     for run in task.runs:
         begin = time.perf_counter()
         log.began([run.run_id])
-        player, error = tried(partial(_ready, run, env), log)
+        player, error = tried(partial(_ready, run, env, log), log)
         if error is not None:
             shelf.fail(run, error)
         elif player is not None:
             ready.append((run, player))
         else:
-            rows, error = tried(partial(_rows_of_one, run, {}, []), log)
+            rows, error = tried(partial(_rows_of_one, run, {}, [], log), log)
             if rows is None:
                 shelf.fail(run, error or RuntimeError("no rows"))
             else:
@@ -290,9 +303,9 @@ def _play_long(shelf: _Shelf, task: Task) -> None:
             shelf.add(run, rows, share)
 
 
-def _ready(run: Run, env: Any) -> Any:
+def _ready(run: Run, env: Any, log: Log) -> Any:
     """Return the run's player if it plays blocks, its kernels loaded, else None."""
-    _load_kernels(run, env)
+    _load_kernels(run, env, log)
     player = run.build_player(env)
     return player if player.plays_blocks else None
 
@@ -305,7 +318,9 @@ def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcom
 def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
     """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
-    _, error = tried(compare, log)
+    with contextlib.nullcontext() if run.foreign or COMPARATORS in _loaded else log.loading():
+        _, error = tried(compare, log)
+    _loaded.add(COMPARATORS)
     if error is not None:
         return _failed(store, run, True, error)
     return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
@@ -334,7 +349,7 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     record = {
         "run_id": id_,
         "environment": run.environment_label,
-        "player": "comparator" if comparator else run.label,
+        "player": COMPARATOR if comparator else run.label,
         "repetition": run.repetition,
         "settings": {} if comparator else {name: str(value) for name, value in run.written.items()},
         "error": error,
@@ -345,13 +360,15 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     return Outcome(id_, run.rounds, 0.0, error)
 
 
-def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Any, Played]:
+def _play_one(
+    run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder], log: Log
+) -> tuple[Any, Played]:
     """Play a run on its stream, which is drawn once for the runs of it that follow one another; return its player too."""
     if run.stream_id not in streams:
         streams.clear()
         streams[run.stream_id] = _open_stream(run)
     env, blocks = streams[run.stream_id]
-    _load_kernels(run, env)
+    _load_kernels(run, env, log)
     player = run.build_player(env)
     if run.adaptive:
         env = _Recorder(env)
@@ -369,13 +386,19 @@ def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
 
 
 _loaded: set[str] = set()
+"""Kinds of players whose kernels this process has, and whether it has those of comparators."""
+COMPARATORS = "comparators"
 
 
-def _load_kernels(run: Run, env: Any) -> None:
-    """Play two rounds of a kind of player once in a process: reading compiled code back is no part of a run's time."""
+def _load_kernels(run: Run, env: Any, log: Log) -> None:
+    """Play two rounds of a kind of player once in a process: compiling kernels, or reading them, is no part of a run's time.
+
+    Of foreign code it is: it may hang in these rounds.
+    """
     key = f"{run.label}|{run.adaptive}"
     if key not in _loaded:
-        with one_compiler(key):  # others on this machine that need the same wait and read it
+        apart = contextlib.nullcontext() if run.foreign else log.loading()
+        with apart, one_compiler(key):  # others on this machine that need the same wait and read it
             play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
         _loaded.add(key)
 

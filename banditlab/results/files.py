@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable
@@ -17,6 +18,12 @@ from banditlab.errors import UsageError
 from banditlab.results.schema import COLUMNS, Rows, type_of
 from banditlab.results.seal import BLANK, KEY, is_whole, sealed
 from banditlab.results.system import keep_entry, make_readable
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+
+
+class NoRoomError(OSError):
+    """A results folder has no room, or cannot be written any more: that is no run's fault, and all that follow meet it."""
 
 
 def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
@@ -99,7 +106,22 @@ def parquet_of(table: pa.Table) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes) -> None:
-    """Write a file that is either whole or not there: temporary name, fsync, os.replace, fsync of the folder."""
+    """Write a file that is either whole or not there: temporary name, fsync, os.replace, fsync of the folder.
+
+    Raises
+    ------
+    NoRoomError
+        There is no room for it.
+    """
+    try:
+        _write_bytes(file, data)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise NoRoomError(error.errno, error.strerror) from error
+        raise
+
+
+def _write_bytes(file: Path, data: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:

@@ -67,8 +67,7 @@ def _take_shard(store: Store, name: str, data: bytes, wanted: set[str]) -> set[s
             raise DamagedError(name)
         rows = table.filter(pc.is_in(table["run_id"], array_of(sorted(mine), table.schema.field("run_id").type)))
         write_parquet(store.shard(*mine), rows.replace_schema_metadata({RUNS: json.dumps(mine)}))
-    for id_ in store.failed() & set(mine):
-        (store.folder / "failed" / f"{id_}.json").unlink(missing_ok=True)
+    store.forgive(mine)
     return set(mine)
 
 

@@ -161,8 +161,7 @@ def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:
             described = {RUNS: json.dumps({run_id: texts[run_id] for run_id in mine})}
             write_parquet(store.shard(*mine), rows.replace_schema_metadata(described))
             wanted -= set(mine)
-            for run_id in store.failed() & set(mine):
-                (store.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
+            store.forgive(mine)
     _bring_comparators(store, folder, set(plan["streams"]))
     for file in folder.glob("failed/*.json"):
         if file.stem in wanted or (file.stem in plan["streams"] and not store.comparator_files(file.stem)[0].exists()):

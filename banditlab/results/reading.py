@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
 from banditlab.results.files import array_of, bytes_of, concatenate, parsed, read_if_whole, refuse_unless_cut
-from banditlab.results.schema import COPIES, FORMAT, RUNS
+from banditlab.results.schema import COMPARATOR, COPIES, FORMAT, RUNS
 from banditlab.results.seal import is_whole
 
 
@@ -44,7 +44,7 @@ class Failure:
     @property
     def is_comparator(self) -> bool:
         """Whether a stream's comparators failed, not a run."""
-        return self.player == "comparator"
+        return self.player == COMPARATOR
 
 
 # ------------------------------------------------------------------------------------------------------- what was asked for
@@ -245,6 +245,15 @@ def compacted_ids(folder: Path) -> set[str]:
     return set() if table is None else set(table["run_id"].unique().to_pylist())
 
 
+def _stand(folder: Path) -> tuple[int, int] | None:
+    """Return what changes when results.parquet is written anew, None where there is none."""
+    try:
+        found = (folder / "results.parquet").stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 class Found(NamedTuple):
     """Rows, None where there are none; damaged files whose rows are lost, and those whose rows were had elsewhere."""
 
@@ -259,6 +268,7 @@ def read_runs(folder: Path, wanted: Collection[str]) -> Found:
     Compacted runs come first, then those in shards; a run that stands in both counts once.
     """
     tables, left = [], set(wanted)
+    before = _stand(folder)
 
     def take(table: pa.Table) -> None:
         mine = set(table["run_id"].unique().to_pylist()) & left
@@ -278,6 +288,10 @@ def read_runs(folder: Path, wanted: Collection[str]) -> Found:
             damaged.append(shard.relative_to(folder).as_posix())
         else:
             take(part)
+    if left and _stand(folder) != before:  # compacted meanwhile: what was in shards is there now
+        table, _ = compacted(folder, "results.parquet")
+        if table is not None:
+            take(table)
     lost = damaged if left else []
     return Found(concatenate(tables) if tables else None, lost, [] if left else damaged)
 

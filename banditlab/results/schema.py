@@ -23,6 +23,7 @@ import pyarrow as pa
 
 FORMAT = 1
 COPIES, ASIDE = "copies", "damaged"
+COMPARATOR = "comparator"  # the player in the record of a failure that is of a stream's comparators, and of no run
 COUNTED = (
     "mistakes_variance",
     "first_sight_rounds",

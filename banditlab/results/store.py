@@ -33,13 +33,14 @@ from banditlab.results.files import (
 from banditlab.results.reading import (
     check_format,
     compacted,
+    compacted_ids,
     first_run,
     read_comparator,
     read_failure,
     read_plan,
     shards,
 )
-from banditlab.results.schema import ASIDE, COPIES, FORMAT, RUNS, Finished, Rows
+from banditlab.results.schema import ASIDE, COMPARATOR, COPIES, FORMAT, RUNS, Finished, Rows
 from banditlab.results.seal import BLANK, KEY, is_whole, sealed
 from banditlab.results.system import locked
 
@@ -78,8 +79,17 @@ class Store:
         texts = {run.run_id: json.dumps(run.description, sort_keys=True) for run in runs}
         table = stacked([run.rows for run in runs]).replace_schema_metadata({RUNS: json.dumps(texts)})
         write_parquet(self.shard(*texts), table)
-        for run_id in self.failed() & set(texts):
-            (self.folder / "failed" / f"{run_id}.json").unlink(missing_ok=True)
+        self.forgive(texts)
+
+    def forgive(self, run_ids: Iterable[str]) -> None:
+        """Forget why runs failed that are stored now.
+
+        What is said of the comparators of an adaptive stream, which bear their run's id, stays.
+        """
+        for run_id in self.failed() & set(run_ids):
+            file = self.folder / "failed" / f"{run_id}.json"
+            if read_failure(file)["player"] != COMPARATOR:
+                file.unlink(missing_ok=True)
 
     def write_failure(self, run_id: str, record: dict[str, Any]) -> None:
         """Record why a run failed; it is tried again on the next call."""
@@ -154,8 +164,12 @@ class Store:
         return [read_failure(self.folder / "failed" / f"{run_id}.json") for run_id in run_ids if run_id in failed]
 
     def failed(self) -> set[str]:
-        """Return the ids of the runs and streams that have a record of failure."""
-        return {name.removesuffix(".json") for name in os.listdir(self.folder / "failed") if name.endswith(".json")}
+        """Return the ids of the runs and streams that have a record of failure; none where somebody took the folder away."""
+        try:
+            names = os.listdir(self.folder / "failed")
+        except FileNotFoundError:
+            return set()
+        return {name.removesuffix(".json") for name in names if name.endswith(".json")}
 
     # -------------------------------------------------------------------------------------------------------------- damage
 
@@ -217,6 +231,8 @@ class Store:
                 self._add("results.parquet", list(read.values()), ["run_id", "round"])
             for file in read:
                 file.unlink(missing_ok=True)
+            if self.failed():  # a run may have been stored, and its process ended before it said so
+                self.forgive(compacted_ids(self.folder))
             self._gather_comparators()
 
     def _add(self, name: str, tables: list[pa.Table], key: list[str]) -> None:

@@ -43,7 +43,10 @@ def locked(file: Path) -> Iterator[None]:
             except OSError as error:
                 reason = f"{file}: the file system gives no lock ({error.strerror})"
                 raise UsageError(f"{reason}; choose a folder on another with -o") from None
-            yield  # closing drops it
+            try:
+                yield
+            finally:
+                _unlock(opened)
             return
         opened.seek(0)  # where the byte lies that is locked; it need not be there
         while True:
@@ -92,9 +95,11 @@ def release(held: BinaryIO) -> None:
 
 
 def _unlock(opened: BinaryIO) -> None:
-    if fcntl is None:  # elsewhere closing does it
-        opened.seek(0)
-        msvcrt.locking(opened.fileno(), msvcrt.LK_UNLCK, 1)
+    if fcntl is not None:  # closing does not drop it, where a child that was forked meanwhile has the file open, too
+        fcntl.flock(opened.fileno(), fcntl.LOCK_UN)
+        return
+    opened.seek(0)
+    msvcrt.locking(opened.fileno(), msvcrt.LK_UNLCK, 1)
 
 
 def make_readable(number: int) -> None:

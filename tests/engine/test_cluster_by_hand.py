@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from banditlab.engine.executors import cluster as cluster_module
@@ -99,7 +100,7 @@ class Wire:
     name = "tcp://here"
 
     def __init__(self, clock: Clock) -> None:
-        self.clock, self.slowness = clock, 0.0
+        self.clock, self.slowness, self.seconds = clock, 0.0, 0.0
         self.workers: dict[str, dict[str, Any]] = {}
         self.busy: dict[str, Any] | None = {}
         self.silent = False
@@ -127,6 +128,7 @@ class Wire:
 
     def run(self, function: Any, *arguments: Any, workers: list[str], seconds: float) -> dict[str, Any]:
         self.ran.append((function.__name__, sorted(workers)))
+        self.seconds = seconds
         same = {"package": freight.package_digest(), "facts": facts()} if function is remote.hello else None
         return {each: self.says.get(each, same) for each in workers}
 
@@ -281,6 +283,22 @@ def test_who_is_gone_is_counted_and_forgotten(started: Any, wire: Wire, clock: C
     assert (made.jobs, made.deaths, made.deaths_since) == (1, 3, 3)
 
 
+def test_who_starts_again_at_the_same_address_is_another(started: Any, wire: Wire, clock: Clock) -> None:
+    made = started(a=1, b=1)
+    for name in "ab":
+        wire.workers[name]["local_directory"] = f"/tmp/{name}"
+    look(made, clock)
+    assert made.deaths == 2  # nothing was known of their folders
+    asked = len(wire.done("hello"))
+    look(made, clock)
+    assert (made.deaths, made.admitted) == (2, {"a", "b"})
+    wire.workers["b"] = wire.workers["b"] | {"local_directory": "/tmp/another"}
+    wire.says["b"] = {"package": "x", "facts": facts()}
+    look(made, clock)
+    assert (made.deaths, made.admitted, set(made.refused)) == (3, {"a"}, {"b"})
+    assert wire.done("hello")[asked:] == [["b"]]
+
+
 def test_the_cluster_is_looked_at_a_tenth_of_the_time(started: Any, wire: Wire, clock: Clock) -> None:
     made = started(a=1)
     assert made.pause == 1.0
@@ -310,6 +328,61 @@ def test_a_scheduler_may_be_silent_for_a_minute(which: str, started: Any, wire: 
         look(made, clock, 2.0)
 
 
+def test_a_silent_scheduler_is_asked_again_at_once(started: Any, wire: Wire, clock: Clock) -> None:
+    """What it did not answer says nothing of how long an answer takes."""
+    made = started(a=1)
+    wire.silent, wire.slowness = True, 10.0
+    look(made, clock)
+    assert made.pause == 1.0
+    wire.silent = False
+    look(made, clock)
+    assert made.pause == 15.0  # a quarter of the patience
+    wire.silent = True
+    clock.now += 15.0
+    begin = clock.now
+
+    def looks() -> None:
+        while True:
+            look(made, clock, 0.5)
+
+    with pytest.raises(ClusterError, match="the scheduler has not answered for 60 s"):
+        looks()
+    assert clock.now - begin < 80.0
+
+
+def test_a_short_patience_is_one(started: Any, wire: Wire, clock: Clock, tasks: list[Task]) -> None:
+    """Two looks lie further apart."""
+    made = started(a=1)
+    made.patience = 1.0
+    made.submit(tasks[0])
+    with pytest.raises(ClusterError, match="nothing has moved for 1 s"):
+        look(made, clock, 1.5)
+
+
+def test_between_two_slow_looks_nobody_is_frozen(started: Any, wire: Wire, clock: Clock) -> None:
+    made = started(a=1, b=1)
+    clock.now += 40.0
+    assert made._good() == ["a", "b"]
+
+
+def test_who_was_held_up_himself_gives_everybody_time(
+    started: Any, wire: Wire, clock: Clock, tasks: list[Task]
+) -> None:
+    """By Ctrl-Z or by a disk: what was done meanwhile has arrived, and the connection is to be made again."""
+    made = started(a=1)
+    future = flying(made, tasks[0])
+    future.come(failed(tasks[0]))
+    clock.now += 1000.0
+    made._look()  # nothing is being worked on, and nothing has moved
+    wire.silent = True
+    clock.now += 1000.0
+    made._look()
+    clock.now += 59.0
+    made._look()
+    with pytest.raises(ClusterError, match="the scheduler has not answered for 60 s"):
+        look(made, clock)
+
+
 def test_who_sends_no_heartbeat_for_half_a_minute_gets_no_tasks(
     started: Any, wire: Wire, clock: Clock, tasks: list[Task]
 ) -> None:
@@ -334,6 +407,37 @@ def test_who_sends_no_heartbeat_for_half_a_minute_gets_no_tasks(
     assert made._good() == ["a", "b"]
 
 
+def test_who_is_paused_and_plays_nothing_is_as_good_as_frozen(
+    started: Any, wire: Wire, clock: Clock, tasks: list[Task]
+) -> None:
+    """Dask pauses a worker that is short of memory, and its tasks wait there, perhaps for ever: nothing moves."""
+    made = started(a=1)
+    made.submit(tasks[0])
+    made._send()
+    [key] = made.flying
+    wire.busy = {"a": [key]}
+    for second in range(1, 60):  # it still plays what it had begun
+        wire.workers["a"] |= {"last_seen": second, "status": "paused", "metrics": {"task_counts": {"executing": 1}}}
+        look(made, clock, 1.0)
+    assert (made._good(), list(made.flying), made.notices) == (["a"], [key], [])
+
+    def waits() -> None:
+        for second in range(60, 300):
+            wire.workers["a"] |= {"last_seen": second, "metrics": {"task_counts": {"ready": 1}}}
+            look(made, clock, 1.0)
+
+    begin = clock.now
+    with pytest.raises(ClusterError, match="nothing has moved for 60 s"):
+        waits()
+    assert 80.0 < clock.now - begin < 100.0
+    assert made.notices == ["a has begun nothing, for want of memory, for 30 s; its tasks go to others"]
+    assert (made._good(), list(made.queue)) == ([], [tasks[0]])
+    wire.workers["a"] |= {"last_seen": 300, "status": "running"}
+    made.moved = clock.now
+    look(made, clock, 1.0)
+    assert made._good() == ["a"]
+
+
 def test_what_only_workers_may_do_that_are_gone_is_taken_back(started: Any, tasks: list[Task]) -> None:
     made = started(a=1)
     for key, only in (("any", ()), ("there", ("a", "x")), ("gone", ("x", "y"))):
@@ -349,7 +453,7 @@ def test_what_only_workers_may_do_that_are_gone_is_taken_back(started: Any, task
 def test_whatever_is_left_must_move_within_a_minute(left: str, started: Any, clock: Clock, tasks: list[Task]) -> None:
     made = started(a=1, b=1)
     if left == "flying":
-        made.flying["k"] = _Flight(tasks[0], None)
+        made.flying["k"] = _Flight(tasks[0], Future("k"))
     elif left != "nothing":
         getattr(made, left).append(tasks[0])
     made.heartbeats.clear()  # nobody is frozen
@@ -367,7 +471,62 @@ def test_whatever_is_left_must_move_within_a_minute(left: str, started: Any, clo
     assert made.moved == clock.now
 
 
+def test_what_never_comes_is_sent_once_more(started: Any, clock: Clock, tasks: list[Task]) -> None:
+    """The answer was lost with a connection, and nobody will ever say so."""
+    made = started(a=1)
+    made.heartbeats.clear()
+    first = flying(made, tasks[0])
+    made.moved = clock.now
+    clock.now += 29.0
+    made._watch({})
+    assert list(made.flying) == [first.key]
+    clock.now += 2.0
+    made._watch({})
+    assert (made.flying, list(made.queue), first.released) == ({}, [tasks[0]], True)
+    made.queue.clear()
+    second = Future("second")
+    made.flying["second"] = _Flight(tasks[0], second)
+    made._watch({})
+    assert not second.released  # once
+    made._watch({"a": ["second"]})
+    clock.now += 31.0
+    made._watch({})
+    assert second.released  # since something moved
+
+
 # --------------------------------------------------------------------------------------------------------------- sending
+
+
+def test_a_connection_that_closes_while_a_task_is_packed_loses_no_task(
+    started: Any, wire: Wire, tasks: list[Task]
+) -> None:
+    made = started(a=1)
+    submit = wire.client.submit
+
+    def closes(*_: Any, **__: Any) -> Any:
+        wire.client.status = "closed"
+        raise ValueError("Client is closed")
+
+    wire.client.submit = closes
+    made.submit(tasks[0])
+    made._send()
+    assert (made.flying, list(made.queue)) == ({}, [tasks[0]])
+    made.queue.clear()
+    made.suspects.append(tasks[0])
+    wire.client.status = "running"
+    made._send()
+    assert (made.flying, list(made.suspects)) == ({}, [tasks[0]])
+    wire.client.status, wire.client.submit = "running", submit
+    made._send()
+    assert ([flight.alone for flight in made.flying.values()], list(made.suspects)) == ([True], [])
+
+    def refuses(*_: Any, **__: Any) -> Any:
+        raise ValueError("too long")
+
+    wire.client.submit = refuses
+    made.submit(tasks[1])
+    with pytest.raises(ValueError, match="too long"):
+        made._send()
 
 
 def test_two_tasks_a_thread_are_sent_and_nothing_where_nobody_is(started: Any, wire: Wire, tasks: list[Task]) -> None:
@@ -480,6 +639,13 @@ def test_who_takes_no_files_is_refused_but_not_for_silence(
     assert ("a" in made.refused, "a" in made.admitted) == (refused, not refused)
 
 
+def test_a_large_file_has_the_time_it_takes(started: Any, wire: Wire) -> None:
+    made = started(a=1, b=1)
+    for size, workers, seconds in ((0, "a", 60.0), (2**26, "a", 76.0), (2**26, "ab", 92.0)):
+        made._provide(list(workers), {"k1": ("f", bytes(size)), "k2": ("g", b"")})
+        assert wire.seconds == seconds
+
+
 # ------------------------------------------------------------------------------------------------------------- receiving
 
 
@@ -564,6 +730,22 @@ def test_warming_and_comparators_leave_no_rows(started: Any, tasks: list[Task], 
     assert list(made.queue) == [stream]
 
 
+def test_comparators_that_lacked_nothing_are_done(started: Any, tasks: list[Task]) -> None:
+    """Another process was quicker, or they came before with others that were damaged: there is no file to send."""
+    made, stream = started(a=1), replace(tasks[0], comparators=True)
+    [id_] = [stream.id_of(run) for run in stream.runs]
+    answer = failed(stream) | {"outcomes": [(id_, 300, 1.0, "")]}
+    future = flying(made, stream)
+    future.answer, future.status = answer, "finished"
+    assert told(made, future) == []  # there are none
+    made.store.write_comparators(id_, {"stream_id": [id_], "round": [300], "norm_bound": [1.0]}, {"W": np.eye(2)})
+    for _ in range(2):
+        future = flying(made, stream)
+        future.answer, future.status = answer, "finished"
+        assert told(made, future) == [Outcome(id_, 300, 1.0)]
+        assert not made.queue
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "why"),
     [
@@ -606,6 +788,17 @@ def test_who_dies_is_counted_for_a_run_alone_only(started: Any, tasks: list[Task
     [outcome] = told(made, future)
     assert outcome.failure == "4 workers died while it was all there was in the cluster"
     assert made.deaths_since == 0
+
+
+def test_workers_that_leave_while_a_run_is_alone_are_not_all_its_doing(started: Any, tasks: list[Task]) -> None:
+    """A cluster that grows and shrinks by itself sends those home that have nothing to do."""
+    made = started(a=1)
+    made._provide = lambda *_: None
+    for times in range(1, 5):
+        future = flying(made, tasks[0], alone=True, deaths=made.deaths)
+        made.deaths += 10
+        future.answer, future.status = {"worker": "late", "missing": []}, "finished"
+        assert bool(told(made, future)) == (times == 4)
 
 
 def test_a_warming_task_that_loses_its_workers_is_over(started: Any, tasks: list[Task]) -> None:
@@ -767,6 +960,25 @@ def test_a_link_to_an_address_is_our_own_and_ends(dask: list[Any]) -> None:
     assert theirs.ended == 0
 
 
+def test_a_link_that_fails_leaves_nothing_behind(dask: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    loud = logging.getLogger("distributed.by_hand")
+    loud.setLevel(logging.INFO)
+    ended: list[Any] = []
+
+    class Refuses(FakeClient):
+        def __init__(self, address: Any, **_: Any) -> None:
+            if not isinstance(address, str):
+                address.close = lambda timeout: ended.append(timeout)
+            raise OSError("nobody is there")
+
+    monkeypatch.setattr(sys.modules["distributed"], "Client", Refuses)
+    for where in ("tcp://h:1", "local:2"):
+        with pytest.raises(ClusterError, match="nobody is there"):
+            Link(where, 5.0)
+        assert loud.level == logging.INFO
+    assert ended == [5]
+
+
 def test_workers_started_here_have_a_thread_each(dask: list[Any]) -> None:
     made = Link("local:3", 99.0)
     [cluster] = dask
@@ -785,6 +997,19 @@ def test_a_connection_that_is_ours_is_made_again(status: str, own: bool, local_:
     made.own, made.local, before.status = own, local_, status
     assert (made.restored() is not before) == (status == "closed" and own and local_ is None)
     made.own, made.local = True, None
+    made.close()
+
+
+def test_a_scheduler_that_is_gone_with_its_file_is_waited_for(dask: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text("{}")
+    made = Link(file, 5.0)
+    before = made.client
+    before.status = "closed"
+    file.unlink()
+    assert made.restored() is before
+    file.write_text("{}")
+    assert made.restored() is not before
     made.close()
 
 
@@ -891,6 +1116,30 @@ def test_a_worker_plays_what_it_has_the_files_for(
     assert remote.played(parcel | {"needs": needs}) == {"worker": "tcp://w", "missing": ["not there"]}
 
 
+@pytest.mark.parametrize("where", ["home", "lab", "store"])
+def test_a_worker_whose_disk_is_full_says_so_and_fails_no_run(
+    where: str, worker: Any, tasks: list[Task], tmp_path: Path, monkeypatch: Any
+) -> None:
+    """An error would be the task's: a worker that fails at once gets one after the other."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(remote.crew, "dispatch", lambda *_: pytest.fail("it has no folder"))
+    if where == "home":
+        monkeypatch.setattr(remote.tempfile, "TemporaryDirectory", full)
+    elif where == "lab":
+        monkeypatch.setattr(remote.freight, "laid_out", full)
+    else:
+        monkeypatch.setattr(remote, "write_bytes", full)
+    parcel = {
+        "sweep": "s3", "package": freight.package_digest(), "needs": [], "paths": [{}], "labs": [[]],
+        "files": {"comparators/s.npz": b"old"}, "task": pickle.dumps(tasks[0]),
+    }  # fmt: skip
+    said = remote.played(parcel)
+    assert said == {"worker": "tcp://w", "outcomes": [], "files": {}, "refused": "No space left on device"}
+
+
 @pytest.mark.parametrize("state", ["executing", "cancelled", "released", "forgotten", "gone", "stopped"])
 def test_a_worker_stops_when_nobody_wants_it_any_more(
     state: str, worker: Any, tasks: list[Task], monkeypatch: Any
@@ -936,6 +1185,11 @@ def test_a_file_is_what_its_key_says_under_a_plain_name(tmp_path: Path, monkeypa
             freight.put(tmp_path, {freight.key_of(name, b"x"): (name, b"x")})
     assert not [*tmp_path.iterdir()]
     key = freight.key_of("a", b"x")
+    freight.put(tmp_path, {key: ("a", b"x")})
+    freight.only_file(tmp_path, key).unlink()  # somebody cleared old files away
+    assert not freight.has(tmp_path, key)
+    freight.put(tmp_path, {key: ("a", b"x")})
+    assert freight.only_file(tmp_path, key).read_bytes() == b"x"
     for _ in range(2):  # another thread was quicker
         monkeypatch.setattr(freight, "has", lambda *_: False)
         freight.put(tmp_path, {key: ("a", b"x")})

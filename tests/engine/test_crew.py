@@ -39,7 +39,7 @@ class Dead:
     def __init__(self, task, running, why, *, fresh=True, late=False, told=()):
         self.task, self.running, self.fresh, self.late = task, list(running), fresh, late
         self.left = {task.id_of(run): run for run in task.runs if task.id_of(run) not in told}
-        self._why = why
+        self._why, self.stuck = why, False
 
     def why(self):
         return self._why
@@ -143,6 +143,27 @@ def test_workers_that_never_begin_end_the_sweep_in_one_line(crew):
         assert ids(crew.queue) == ids([task])
     with pytest.raises(UsageError, match=r"end before they begin a run \(exit code 1\)"):
         ended(crew, Dead(task, [], "exit code 1"))
+
+
+def test_a_run_that_is_stuck_each_time_is_blamed_after_two_tries(crew):
+    """It was killed here, by a signal that might have come from outside."""
+    crew, task = crew
+    one = Task(task.folder, (), task.runs[:1])
+    [[id_]] = ids([one])
+    dead = Dead(one, [id_], "SIGKILL")
+    dead.stuck = True
+    assert ended(crew, dead) == []
+    crew.alone.clear()
+    [outcome] = ended(crew, dead)
+    assert "(it used no processor for 900 s)" in outcome.failure
+
+
+def test_workers_that_hang_before_they_begin_are_not_killed_for_ever(crew):
+    crew, task = crew
+    for _ in range(5):
+        assert ended(crew, Dead(task, [], "SIGKILL", late=True)) == []
+    with pytest.raises(UsageError, match=r"end before they begin a run \(none within 120 s\)"):
+        ended(crew, Dead(task, [], "SIGKILL", late=True))
 
 
 @pytest.mark.parametrize("error", [Base("base"), GeneratorExit(), SystemExit(3), Mute(), KeyboardInterrupt()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 from gymnasium.wrappers import TimeLimit, TransformObservation
 
 from banditlab.agents.banditron import Banditron
-from banditlab.engine import crew, estimating, make_spec, play, progress, questions, warming, work
+from banditlab.engine import crew, estimating, make_spec, play, processes, progress, questions, warming, work
 from banditlab.engine.annotations import shown_type
 from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
@@ -526,6 +527,8 @@ def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_pa
         (0, 3.0, 122.9, False),  # a worker has two minutes to begin, beside the run's own
         (0, 3.0, 123.1, True),
         (1, 0.0, 1e9, False),
+        (0, 0.0, 119.9, False),  # whether the run has a limit or not
+        (0, 0.0, 120.1, True),
     ],
 )
 def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
@@ -536,10 +539,78 @@ def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
     ended: list[str] = []
     process = SimpleNamespace(poll=lambda: None, kill=lambda: ended.append("killed"))
     worker = SimpleNamespace(task=task, process=process, running=["id"] * running, since=clock.now - since, late=False)
+    worker.is_idle_for = lambda seconds: False
     made = crew._Crew([task], 2, Store(tmp_path))
     made.workers = [worker]  # type: ignore[list-item]
     made._look_at_the_clock()
     assert (ended == ["killed"], worker.late) == (killed, killed)
+
+
+def test_a_lab_without_a_limit_may_load_for_long() -> None:
+    own = Task("", (), (), limit=0.0)
+    assert crew._allowed(own, 0) == 120.0
+    assert crew._allowed(replace(own, foreign=True), 0) == math.inf
+    assert crew._allowed(replace(own, foreign=True, limit=5.0), 0) == 125.0
+
+
+@pytest.mark.parametrize(("away", "killed"), [(4.9, True), (5.1, False), (1e6, False)])
+def test_while_who_looks_at_the_clock_was_stopped_no_run_took_time(
+    away: float, killed: bool, clock: Clock, small: Any, tmp_path: Any
+) -> None:
+    """Ctrl-Z stops the workers, too; what came back of them is in the mail."""
+    task = Task(str(tmp_path), (), tuple(small().plan.runs), limit=3.0)
+    ended: list[str] = []
+    process = SimpleNamespace(poll=lambda: None, kill=lambda: ended.append("killed"))
+    worker = SimpleNamespace(task=task, process=process, running=["id"], since=clock.now - 1.0, late=False, stirred=0.0)
+    made = crew._Crew([task], 2, Store(tmp_path))
+    made.workers = [worker]  # type: ignore[list-item]
+    clock.now += away
+    made._look_at_the_clock()
+    assert bool(ended) == killed
+    clock.now += 1.9
+    made._look_at_the_clock()
+    assert bool(ended) == killed
+    clock.now += 0.2
+    made._look_at_the_clock()
+    assert ended
+
+
+@pytest.mark.parametrize(("settings", "killed"), [({}, True), ({"foreign": True}, False), ({"limit": 1e9}, False)])
+def test_a_run_without_a_limit_that_sleeps_is_stuck(
+    settings: Any, killed: bool, clock: Clock, small: Any, tmp_path: Any, monkeypatch: Any
+) -> None:
+    """A process that was stopped, or waits for a lock nobody gives back: no limit would ever end it."""
+    monkeypatch.setattr(processes, "time", clock)
+    used = [None, 5, 5, 6]
+    monkeypatch.setattr(processes, "ticks_of", lambda process: used[0])
+    task = Task(str(tmp_path), (), tuple(small().plan.runs), **settings)
+    ended: list[str] = []
+    worker: Any = object.__new__(processes.Worker)
+    worker.process = SimpleNamespace(pid=1, poll=lambda: None, kill=lambda: ended.append("killed"))
+    worker.rest(task)
+    worker.running = ["id"]
+    made = crew._Crew([task], 2, Store(tmp_path))
+    made.workers = [worker]
+
+    def looks(seconds: int) -> bool:
+        for _ in range(seconds):
+            clock.now += 1.0
+            made._look_at_the_clock()
+        return bool(ended)
+
+    assert not looks(2000)  # the system does not say
+    used[:] = used[1:]
+    assert not looks(899)
+    used[:] = used[2:]
+    assert not looks(899)
+    assert looks(3) == killed
+    assert worker.stuck == killed
+
+
+def test_the_system_says_how_much_a_process_has_used() -> None:
+    found = processes.ticks_of(os.getpid())
+    assert found is None or found > 0
+    assert processes.ticks_of(2**22 + 7) is None  # beyond the largest there is
 
 
 def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:

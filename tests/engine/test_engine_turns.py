@@ -62,7 +62,8 @@ class Hand:
         self.task: Task | None = None
         self.left: dict[str, Any] = {}
         self.running: list[str] = []
-        self.since, self.late, self.ended = 0.0, False, 0
+        self.since, self.late, self.stuck, self.ended = 0.0, False, False, 0
+        self.stirred = 0.0
         self.sent: list[Task] = []
         self.signals: list[int] = []
         self.waits: list[float] = []
@@ -226,6 +227,75 @@ def test_so_many_workers_may_be_killed_from_outside_before_they_begin(hired: Any
         made._count_start("SIGKILL")
 
 
+def test_a_run_that_hangs_is_ended_though_others_have_much_to_say(
+    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = [dataclasses.replace(task, limit=3.0) for task in tasks[:2]]
+    [hangs], [talks] = ([task.id_of(run) for run in task.runs] for task in limited)
+    made, hands = hired(2, limited, lambda task: [{"began": [task.id_of(task.runs[0])]}])
+    mail = deque[Any]()
+
+    def get(timeout: float) -> Any:
+        """There is always something: a word every tenth of a second, of who is well."""
+        clock.now += 0.1
+        assert clock.now < 130.0, "it hangs"
+        return mail.popleft() if mail else (hands[1], {"began": [talks]})
+
+    monkeypatch.setattr(Hand, "why", lambda self: "SIGKILL", raising=False)
+    made.mail = SimpleNamespace(put=mail.append, get=get)
+    made._give()
+    for hand in hands:
+        hand.process.kill = lambda hand=hand: mail.append((hand, None))
+    outcomes, _ = next(made.work())
+    assert [(each.id, each.failure) for each in outcomes] == [(hangs, "it took longer than run_timeout = 3 s")]
+    assert clock.now < 104.0
+
+
+def test_what_was_said_before_counts_when_the_clock_is_looked_at(
+    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads was away for as long as a run may take: that it had ended by then stands in the mail."""
+    limited = [dataclasses.replace(task, limit=3.0) for task in tasks[:2]]
+    made, hands = hired(1, limited, plays)
+    loop = made.work()
+    assert len(next(loop)[0]) == 1
+    hands[0].process.kill = lambda: pytest.fail("it was done in time")
+    clock.now += 4.0
+    assert len(next(loop)[0]) == 1
+    assert list(loop) == []
+
+
+def test_the_run_after_one_that_took_too_long_is_not_blamed(
+    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed for a run that ends in that moment: its last word is that the next began."""
+    both = dataclasses.replace(tasks[0], runs=tasks[0].runs + tasks[1].runs, limit=3.0)
+    one, two = (both.id_of(run) for run in both.runs)
+    made, hands = hired(1, [both])
+    monkeypatch.setattr(Hand, "why", lambda self: "SIGKILL", raising=False)
+    made._give()
+    [hand] = hands
+    hand.running, hand.since = [one], clock.now
+    hand.process.kill = lambda: [made.mail.put((hand, word)) for word in ({"began": [two]}, None)]
+    clock.now += 3.5
+    made._look_at_the_clock()
+    assert hand.late
+    assert list(made.work(lambda: bool(made.alone))) == []
+    assert [[both.id_of(run) for run in task.runs] for task in (*made.alone, *made.queue)] == [[two], [one]]
+
+
+def test_what_a_kernel_takes_to_be_compiled_is_no_runs_time(hired: Any, tasks: list[Task], clock: Clock) -> None:
+    limited = dataclasses.replace(tasks[0], limit=3.0)
+    [id_] = [limited.id_of(run) for run in limited.runs]
+    said = [{"began": [id_]}, {"began": [id_], "spare": 600.0}]
+    made, hands = hired(1, [limited], lambda task: said)
+    made._give()
+    [hand] = hands
+    next_word = iter([False, False, True])
+    assert list(made.work(lambda: next(next_word))) == []
+    assert (hand.running, hand.since) == ([id_], 700.0)
+
+
 @pytest.mark.parametrize(("text", "kills"), [("a 1\noom_kill 7\noom_kill_x 9\n", 7), ("a 1\n", None), (None, None)])
 def test_the_system_counts_whom_it_kills_for_memory(text: Any, kills: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: Any) -> str:
@@ -368,6 +438,30 @@ def test_no_more_is_played_before_all_is_compiled_than_keeps_the_workers_busy(sm
     assert sorted(map(streams.count, set(streams))) == [2] * 7 + [3] * 2
 
 
+def test_what_is_played_last_keeps_nobody_busy_while_others_compile(
+    small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine plays foreign code after all others: fed to it before, it would wait, and workers would, too."""
+    monkeypatch.setattr("banditlab.engine.tasks.long_streams", lambda runs: set())
+    for remote in (False, True):
+        sweep, hands = small(norm_bounds=[], repetitions=2), Hands(1, remote=remote)
+        made = sweep_module._Round(sweep, hands, Store(tmp_path), Progress(runs=6, streams=2), lambda progress: None)
+        for run in sweep.plan.runs:
+            vars(run)["foreign"] = run.label == "uniform"
+        own, foreign = ([run for run in sweep.plan.runs if run.foreign is each] for each in (False, True))
+        made.first = {kind_of_run(run): run for run in (foreign[0], own[0])}
+        made.costs, made.waiting = dict.fromkeys(made.first, 2.0), {"another": []}
+        made.held = [*foreign, *own]
+        made._feed()
+        played = {run.run_id for task in hands.taken for run in task.runs}
+        assert bool(played & {run.run_id for run in foreign}) == remote
+        assert played & {run.run_id for run in own}
+        made.waiting.clear()
+        made._feed()
+        assert made.held == []
+        assert sum(len(task.runs) for task in hands.taken) == 6
+
+
 def test_a_clusters_workers_compile_everything(rounds: Any) -> None:
     _, hands, stages, warm = rounds(50, "", remote=True)
     assert (warm, hands.jobs) == ([], 50)
@@ -437,6 +531,8 @@ def test_what_a_folder_says_of_a_run_nobody_told_of(tasks: list[Task]) -> None:
     assert pool._known(compared, run, {run.run_id}, set()) is None
     assert pool._known(compared, run, set(), {run.stream_id}) == Outcome(run.stream_id, 300, 0.0, "recorded as failed")
     assert pool._known(warming, run, {run.run_id}, {warming.id_of(run)}) is None
+    # the record may be of its comparators, which bear its id where the environment is adaptive
+    assert pool._known(tasks[0], run, {run.run_id}, {run.run_id}) == Outcome(run.run_id, 300, 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------- environments, content

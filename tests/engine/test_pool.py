@@ -53,6 +53,30 @@ def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine[:2]}
 
 
+def test_what_failed_on_an_earlier_call_is_tried_again_though_a_worker_dies(
+    tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    from banditlab.engine.work import store_failure
+
+    mine, store = tasks
+    store_failure(store, mine[0].runs[0], False, "it failed last time", "")
+
+    def breaks(queue: Any, flying: dict[Any, Task], jobs: int) -> Any:
+        store_failure(store, mine[1].runs[0], False, "it failed now", "")
+        flying["first"], flying["second"] = queue.popleft(), queue.popleft()
+        raise TerminatedWorkerError("a worker is gone")
+        yield
+
+    sent: list[Task] = []
+    monkeypatch.setattr(pool, "_parallel", breaks)
+    monkeypatch.setattr(crew, "dispatch", lambda undone, jobs, store: sent.extend(undone) or iter(()))
+    [(outcomes, _)] = list(pool.dispatch(mine, 2, store))
+    assert [(outcome.id, outcome.failure) for outcome in outcomes] == [(mine[1].runs[0].run_id, "recorded as failed")]
+    assert [task.runs for task in sent] == [mine[0].runs, mine[2].runs]
+
+
 def killed_once(task: Task, parent: int) -> list[Outcome]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from banditlab.agents.banditron import Banditron
+from banditlab.analysis import load
 from banditlab.engine import describe, plan, play, tasks, work
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine.describe import build_environment, coerce, describe_environment, is_foreign
@@ -479,6 +480,37 @@ def test_what_is_done_is_taken_down(one: Any) -> None:
         assert (progress.jobs, progress.cluster) == (shown, "a cluster")
 
 
+def test_comparators_that_failed_are_said_though_their_run_is_stored_after_that(
+    small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an adaptive environment bear the run's id: what is stored is the run, and what failed is not."""
+
+    def broken(*_: Any) -> None:
+        raise ValueError("no comparator")
+
+    keys: dict[str, Any] = {"environment": [{"id": "banditlab/Adversary-v0"}], "agent": [{"id": "uniform"}]}
+    sweep = small(rounds=20, repetitions=1, norm_bounds=[1.0], **keys)
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "compare_run", broken)
+        result = sweep.run(tmp_path)
+    assert [(each["player"], each["error"]) for each in result.failures] == [
+        ("comparator", "ValueError: no comparator")
+    ]
+    assert result.played == 1
+    assert [failure.player for failure in load(tmp_path).failures] == ["comparator"]
+    again = sweep.run(tmp_path)
+    assert (again.present, again.failures, load(tmp_path).failures) == (1, [], [])
+
+
+def test_a_run_that_is_there_has_not_failed_whatever_was_recorded(small: Any, tmp_path: Any) -> None:
+    """Its worker stored it, and was ended before it could say so."""
+    sweep = small(rounds=20, repetitions=1, norm_bounds=[], agent=[{"id": "uniform"}])
+    assert sweep.run(tmp_path).failures == []
+    work.store_failure(Store(tmp_path), sweep.plan.runs[0], False, "it took longer than run_timeout = 2 s", "")
+    result = sweep.run(tmp_path)
+    assert (result.present, result.played, result.failures) == (1, 0, [])
+
+
 def test_a_run_that_vanished_is_recorded_under_its_own_id(small: Any, tmp_path: Any) -> None:
     runs, store = small(norm_bounds=[]).plan.runs, Store(tmp_path)
     work.store_failure(store, runs[0], False, "it failed", "")
@@ -501,6 +533,14 @@ def test_streams_are_compared_one_a_task_until_there_are_sixteen_a_worker(small:
         assert {run.stream_id for task in made for run in task.runs} == {run.stream_id for run in streams[:n]}
         assert all((task.comparators, task.limit, task.balls) == (True, 5.0, (1.0,)) for task in made)
     assert Tasks("out", (), None, 1).made([], streams[:1], {})[0].limit == 0.0
+
+
+@pytest.mark.parametrize(("limit", "given"), [(None, 0.0), (0.0, 0.0), (5.0, 600.0), (7200.0, 7200.0)])
+def test_run_timeout_is_none_of_the_compilers(limit: float | None, given: float, small: Any) -> None:
+    """A kernel takes 20 s to be compiled and its runs a moment: killed for it, none of them would ever be played."""
+    runs = small(norm_bounds=[]).plan.runs
+    for task in Tasks("out", (), limit, 2).warming([runs[0], runs[-1]]):
+        assert (task.limit, task.warming, len(task.runs)) == (given, True, 1)
 
 
 def test_a_streams_costliest_runs_come_first_and_short_ones_share_tasks(small: Any) -> None:
@@ -572,7 +612,7 @@ def test_kernels_are_read_by_two_rounds_once_in_a_process(small: Any, monkeypatc
         work._loaded.clear()
         run = small(rounds=rounds, norm_bounds=[]).plan.runs[0]
         for _ in range(2):
-            work._load_kernels(run, run.build_environment())
+            work._load_kernels(run, run.build_environment(), work.Log())
     assert played == [2, 2, 1]
 
 
@@ -603,17 +643,16 @@ def side_by_side(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, **f
 
 def test_who_plays_no_blocks_plays_a_long_stream_alone(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
     ready = work._ready
-    mine = {0: lambda run, env: None}
 
-    def which(run: Any, env: Any) -> Any:
-        return mine[0](run, env) if run.label == "uniform" else ready(run, env)
+    def which(run: Any, env: Any, log: Any) -> Any:
+        return None if run.label == "uniform" else ready(run, env, log)
 
     runs, found, failed = side_by_side(small, tmp_path, monkeypatch, _ready=which)
     assert {run.run_id for run in runs} == set(found)
     assert failed == set()
     assert [found[run.run_id].seconds for run in runs] == pytest.approx([0.375, 0.375, 0.75])  # two share, one is alone
 
-    def broken(run: Any, streams: Any, met: Any) -> Any:
+    def broken(run: Any, *_: Any) -> Any:
         raise ValueError("its own")
 
     runs, found, failed = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which, _rows_of_one=broken)
@@ -629,10 +668,10 @@ def test_an_error_beside_others_is_told_of_whose_it_is(small: Any, tmp_path: Any
     assert [found[run.run_id].failure for run in runs] == ["ValueError: everybody's"] * 3
     ready = work._ready
 
-    def which(run: Any, env: Any) -> Any:
+    def which(run: Any, env: Any, log: Any) -> Any:
         if run.label == "uniform":
             raise ValueError("not built")
-        return ready(run, env)
+        return ready(run, env, log)
 
     monkeypatch.undo()
     runs, found, _ = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import queue
 import signal
 import struct
 import subprocess
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +21,7 @@ from banditlab.engine import processes, questions, serving, work
 from banditlab.engine.processes import LostError, Worker
 from banditlab.engine.work import Outcome
 from banditlab.errors import UsageError
+from banditlab.results import files
 from banditlab.results.store import Store
 
 
@@ -71,6 +74,66 @@ def test_what_is_told_comes_from_this_process_only() -> None:
     told.began(["of a child"])
     assert words(out) == [{"began": ["a"]}, {"outcomes": [["a", 3, 0.5, "no"]]}]
     assert serving._Told(out, [1]).is_interrupt()
+
+
+def test_while_kernels_are_compiled_the_clock_of_the_runs_that_began_stands_still() -> None:
+    out = io.BytesIO()
+    told = serving._Told(out, [])
+    told.began(["a", "b"])
+    with told.loading():
+        assert words(out)[1:] == [{"began": ["a", "b"], "spare": 600.0}]
+    assert words(out)[2:] == [{"began": ["a", "b"]}]
+    with pytest.raises(ValueError, match="no kernel"), told.loading():
+        raise ValueError("no kernel")
+    with work.Log().loading():
+        pass
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return (a log, what it was told of loading); this process has no kernels yet."""
+    seen: list[str] = []
+    log = work.Log()
+
+    @contextlib.contextmanager
+    def loading() -> Any:
+        seen.append("loading")
+        yield
+        seen.append("loaded")
+
+    monkeypatch.setattr(log, "loading", loading)
+    monkeypatch.setattr(work, "_loaded", set())
+    return log, seen
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_the_first_comparators_of_a_process_compile(foreign: bool, loads: Any, small: Any, tmp_path: Any) -> None:
+    run = small(norm_bounds=[]).plan.runs[0]
+    vars(run)["foreign"] = foreign
+    log, seen = loads
+
+    def broken() -> None:
+        seen.append("computed")
+        raise ValueError("no")
+
+    for _ in range(2):
+        assert work._guarded(Store(tmp_path), run, broken, log).failure == "ValueError: no"
+    assert seen == (["computed"] * 2 if foreign else ["loading", "computed", "loaded", "computed"])
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_whose_kernels_are_compiled_apart_from_its_time(
+    foreign: bool, loads: Any, small: Any, monkeypatch: Any
+) -> None:
+    """Not foreign code's, which may hang where it is first played."""
+    run = small(norm_bounds=[]).plan.runs[0]
+    vars(run)["foreign"] = foreign
+    log, seen = loads
+    monkeypatch.setattr(work, "one_compiler", lambda key: contextlib.nullcontext())
+    monkeypatch.setattr(work, "play", lambda *_, **__: seen.append("played"))
+    for _ in range(2):
+        work._load_kernels(run, run.build_environment(), log)
+    assert seen == (["played"] if foreign else ["loading", "played", "loaded"])
 
 
 def test_questions_are_answered_refused_or_broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +292,55 @@ def test_a_message_says_its_length_first() -> None:
     assert (made.task, made.left) == (None, {})
 
 
+def soon(call: Any) -> bool:
+    """Return whether a call comes back."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10.0)
+    return not thread.is_alive()
+
+
+def test_a_worker_that_does_not_read_holds_nobody_up() -> None:
+    made, (read, write) = worker(), os.pipe()
+    made.process.stdin = os.fdopen(write, "wb")
+    task = bytes(10**6)  # more than a pipe takes
+    assert soon(lambda: made.send("task", task))
+    with os.fdopen(read, "rb") as reader:
+        (size,) = struct.unpack("!Q", reader.read(8))
+        assert pickle.loads(reader.read(size)) == ("task", task)
+    made.end()
+    assert made.process.stdin.closed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no sh here")
+def test_a_child_that_holds_a_workers_pipes_holds_nobody_up() -> None:
+    made, code = worker(), "exec 3<&0; sleep 60 & printf x; exec sleep 60"
+    made.process = subprocess.Popen(
+        ["sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert made.process.stdout.read(1) == b"x"  # the child is there, and holds both
+    listener = threading.Thread(target=made._listen, daemon=True)
+    listener.start()
+    made.send("task", bytes(10**6))
+    try:
+        assert soon(made.end)
+        assert made.process.poll() == -signal.SIGKILL
+        assert listener.is_alive()
+    finally:
+        os.killpg(made.process.pid, signal.SIGKILL)
+    listener.join(10.0)
+    made._writer.join(10.0)
+    with contextlib.suppress(OSError):
+        made.process.stdin.close()
+    assert made.process.stdout.closed
+
+
+def test_who_cannot_be_killed_is_left() -> None:
+    made = worker()
+    made.end()
+    assert made.process.killed == 1
+
+
 @pytest.mark.parametrize(
     ("code", "why"),
     [(None, "exit code None"), (0, "exit code 0"), (3, "exit code 3"), (-9, "SIGKILL"), (-250, "signal 250")],
@@ -333,7 +445,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_an_answer_is_waited_for(asked: Any) -> None:
-    assert asked([{"began": []}, {"answer": 8}])[0] == 8
+    answer, hand, _ = asked([{"began": []}, {"answer": 8}])
+    assert (answer, hand.fresh) == (8, False)  # a lab's code was run in it: no run is alone there
     answer, hand, _ = asked([{"refused": "not so"}])
     assert (type(answer), str(answer), hand.ended) == (UsageError, "not so", 0)
     answer, hand, _ = asked([{"broken": "ValueError: no"}])
@@ -404,6 +517,24 @@ def test_short_runs_are_named_at_once(
     work._play_all(work._Shelf(store, log), work.Task(str(tmp_path), (), runs, **settings))
     assert [len(each) for each in told] == named
     assert [id_ for each in told for id_ in each] == [run.run_id for run in runs]
+
+
+def test_a_full_disk_is_no_runs_fault(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What says that a run failed is short, and may still fit where its rows do not."""
+    write = files._write_bytes
+
+    def full(file: Any, data: bytes) -> None:
+        if file.suffix == ".parquet":
+            raise OSError(28, "No space left on device")
+        write(file, data)
+
+    monkeypatch.setattr(files, "_write_bytes", full)
+    for keys in ({"norm_bounds": []}, {}):
+        with pytest.raises(OSError, match="No space left") as caught:
+            small(agent=[{"id": "uniform"}], rounds=20, **keys).run(tmp_path)
+        assert caught.value.errno == 28
+        assert isinstance(pickle.loads(pickle.dumps(caught.value)), files.NoRoomError)
+    assert Store(tmp_path).failed() == set()
 
 
 def test_a_run_that_cannot_be_stored_costs_no_other(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

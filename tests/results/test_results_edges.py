@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.errors import UsageError
+from banditlab.results import reading
 from banditlab.results.files import (
+    NoRoomError,
     array_of,
     bytes_of,
     concatenate,
@@ -257,6 +260,67 @@ def test_what_has_come_is_no_failure_any_more(tmp_path: Path) -> None:
     store.write_comparators("ss", {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}, {"W": np.eye(2)})
     store.write_comparators("tt", {"stream_id": ["tt"], "round": [2], "norm_bound": [1.0]}, {"W": np.eye(2)})
     assert store.failed() == {"bb"}
+
+
+def test_who_is_stored_is_forgiven_and_comparators_are_not(tmp_path: Path) -> None:
+    """An adaptive stream's comparators bear its run's id."""
+    store = Store(tmp_path)
+    record = {"error": "no", "environment": "e", "repetition": 1, "settings": {}}
+    store.write_failure("cc", record | {"player": "comparator"})
+    store.write_runs([finished("aa"), finished("cc")])
+    assert store.failed() == {"cc"}
+    for run_id in ("aa", "bb", "dd"):
+        store.write_failure(run_id, record | {"player": "p"})
+    (tmp_path / "failed" / "aa.json").write_bytes(b"half of it")
+    store.compact()
+    assert store.failed() == {"bb", "cc", "dd"}
+    store.write_runs([finished("bb")])
+    store.write_failure("bb", record | {"player": "p"})
+    store.compact()
+    assert store.failed() == {"cc", "dd"}
+    table = read_runs(tmp_path, ["aa", "bb", "cc", "dd"]).table
+    assert table is not None
+    assert set(table["run_id"].to_pylist()) == {"aa", "bb", "cc"}
+
+
+def test_a_folder_that_was_taken_away_costs_no_run(tmp_path: Path) -> None:
+    store = Store(tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    assert store.failed() == set()
+    store.write_runs([finished("aa")])
+    table = read_runs(tmp_path / "out", ["aa"]).table
+    assert table is not None
+    assert len(table) == 2
+
+
+@pytest.mark.parametrize(("number", "full"), [(errno.ENOSPC, True), (errno.EROFS, True), (errno.EACCES, False)])
+def test_a_file_there_is_no_room_for(number: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: int) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(os, "fsync", refuses)
+    with pytest.raises(OSError, match="no") as caught:
+        write_bytes(tmp_path / "file", b"x")
+    assert (caught.value.errno, isinstance(caught.value, NoRoomError)) == (number, full)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_compacted_while_it_is_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, look = Store(tmp_path), reading.compacted
+    store.write_runs([finished("aa")])
+    compacts = [True]
+
+    def compacted(folder: Path, name: str, columns: list[str] | None = None) -> Any:
+        found = look(folder, name, columns)
+        if compacts:
+            compacts.clear()
+            store.compact()
+        return found
+
+    monkeypatch.setattr(reading, "compacted", compacted)
+    found = read_runs(tmp_path, ["aa", "bb"])
+    assert found.table is not None
+    assert found.table["run_id"].to_pylist() == ["aa", "aa"]
 
 
 def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:

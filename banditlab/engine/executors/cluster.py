@@ -5,7 +5,8 @@ What can go wrong, and who deals with it:
 * A run ends its process, hangs, or takes all memory: the crew beside the worker (`remote`), as on one machine.
 * A worker or its machine is gone: Dask gives its task to another. After some losses Dask gives the task up; then its runs are
   tried one at a time with nothing else in the cluster, and one that loses its workers then, too, is recorded as failed.
-* A worker no longer answers: what it has is sent to another as well; whatever comes back first counts, rows are written once.
+* A worker no longer answers, or Dask has paused it: what it has is sent to another as well; whatever comes back first counts,
+  rows are written once.
 * The scheduler is gone: its successor at the same address is waited for and sent everything that is left.
 * Nothing moves for `patience` seconds, or workers only die: one line, and what is finished is stored.
 
@@ -42,6 +43,8 @@ LOOK = 1.0
 """Seconds between two looks at the cluster; of many workers a look takes longer, and comes less often."""
 HELLO = 60.0
 """Seconds new workers have for importing the package and saying what they are."""
+SLOWEST = 2.0**22
+"""Bytes a second that go to workers at least; a file that takes longer is sent again, and its runs fail in the end."""
 FROZEN = 30.0
 """Seconds without a heartbeat after which a worker gets no tasks, and those it has go to others as well."""
 IN_FLIGHT = 2
@@ -103,13 +106,16 @@ class Cluster(Executor):
         self.losses, self.tries = Counter[str](), Counter[str]()
         self.sent = 0
         self.workers: dict[str, int] = {}  # threads of those that are there, by address
+        self.places: dict[str, str] = {}  # the folder of each, which no other has
         self.heartbeats: dict[str, tuple[Any, float]] = {}
+        self.paused: set[str] = set()  # those that begin nothing, and play nothing
         self.admitted: set[str] = set()
         self.greeting: set[str] = set()  # those that were asked what they are
         self.greeted: queue.SimpleQueue[tuple[list[str], dict[str, Any]]] = queue.SimpleQueue()
         self.refused: dict[str, str] = {}  # why a worker gets no tasks
         self.deaths = self.deaths_since = self.most = 0
         self.looked, self.pause = -1e9, LOOK
+        self.again = False  # whether all that is under way was sent a second time since something moved
         self.heard = self.moved = time.monotonic()
         self.where, self.link = where, Link(where, patience)
         self.client = self.link.client
@@ -179,31 +185,38 @@ class Cluster(Executor):
         return [each for each in self.workers if each in self.admitted and each not in frozen]
 
     def _frozen(self) -> set[str]:
-        now = time.monotonic()
-        return {address for address, (_, since) in self.heartbeats.items() if now - since > FROZEN}
+        # as of the last answer: heartbeats are not seen between two looks
+        return {address for address, (_, since) in self.heartbeats.items() if self.heard - since > FROZEN}
 
     def _look(self) -> None:
         """Ask the scheduler who is there and what is being worked on, and raise a ClusterError where nothing moves."""
         now = time.monotonic()
         if now - self.looked < self.pause:
             return
+        if now - self.looked > self.pause + max(self.patience, ANSWER):
+            # This process was held up, by Ctrl-Z or its disk: what was meanwhile is not known.
+            self.heard = self.moved = now
         self.client = self.link.restored()
         found, busy = self.link.ask("identity"), self.link.ask("processing")
         self.looked = time.monotonic()
-        self.pause = max(LOOK, 10 * (self.looked - now))
+        self.pause = LOOK
         if found is None or busy is None:
             if self.looked - self.heard > self.patience:
                 silent = f"the scheduler has not answered for {self.patience:g} s"
                 raise ClusterError(f"{self.link.name}: {silent}; {AGAIN}")
             return
         self.heard = self.looked
+        self.pause = max(LOOK, min(10 * (self.looked - now), self.patience / 4))
         self._note_workers(found["workers"])
         self._free_orphans()
         self._free_frozen(busy)
         self._watch(busy)
 
     def _note_workers(self, found: dict[str, Any]) -> None:
-        gone = self.workers.keys() - found.keys()
+        places = {address: each.get("local_directory", "") for address, each in found.items()}
+        # Where ports are given, one that starts again has the address of the one that died, and none of its files.
+        gone = {address for address, place in self.places.items() if places.get(address) != place}
+        self.places = places
         self.deaths += len(gone)
         self.deaths_since += len(gone)
         for address in gone:
@@ -211,8 +224,10 @@ class Cluster(Executor):
             self.refused.pop(address, None)
             self.heartbeats.pop(address, None)
         self.workers = {address: int(each["nthreads"]) for address, each in found.items()}
+        self.paused = {address for address, each in found.items() if _is_paused(each)}
         for address, each in found.items():
-            if self.heartbeats.get(address, (None,))[0] != each["last_seen"]:
+            beat = self.heartbeats.get(address)
+            if beat is None or (beat[0] != each["last_seen"] and address not in self.paused):
                 self.heartbeats[address] = each["last_seen"], time.monotonic()
         known = self.admitted | self.refused.keys() | self.greeting
         self._greet([address for address in found if address not in known])
@@ -267,6 +282,12 @@ class Cluster(Executor):
         now, good = time.monotonic(), self._good()
         if any(key in self.flying for address in good for key in busy.get(address, ())):
             self.moved = now
+        if self.moved > now - self.patience / 2:
+            self.again = False
+        elif not self.again:  # the answers may have been lost with a connection: once more, under other keys
+            self.again = True
+            for key in list(self.flying):
+                self._withdraw(key)
         lost = f"{self.deaths_since} workers were lost since the last result"
         if self.deaths_since > STORM + 2 * self.most:
             raise ClusterError(f"{self.link.name}: {lost}; {AGAIN}")
@@ -289,7 +310,8 @@ class Cluster(Executor):
         """Send what workers have that no longer answer to others, too."""
         for address in self._frozen() & self.workers.keys():
             for key in [key for key in busy.get(address, ()) if key in self.flying]:
-                self._say(f"{address} has not been heard of for {FROZEN:g} s; its tasks go to others")
+                what = "has begun nothing, for want of memory," if address in self.paused else "has not been heard of"
+                self._say(f"{address} {what} for {FROZEN:g} s; its tasks go to others")
                 self._withdraw(key)
 
     # ------------------------------------------------------------------------------------------------------------- sending
@@ -298,19 +320,26 @@ class Cluster(Executor):
         good = self._good()
         if not good or self.client.status != "running":
             return
-        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs:
-            self._fly(self.queue.popleft(), good)
-        if self.suspects and not self.queue and not self.flying:
-            self._fly(self.suspects.popleft(), good, alone=True)
+        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs and self._fly(self.queue[0], good):
+            self.queue.popleft()
+        if self.suspects and not self.queue and not self.flying and self._fly(self.suspects[0], good, alone=True):
+            self.suspects.popleft()
 
-    def _fly(self, task: Task, good: list[str], *, alone: bool = False) -> None:
-        parcel = self._parcel(task)
+    def _fly(self, task: Task, good: list[str], *, alone: bool = False) -> bool:
+        """Send a task, and return whether the connection took it."""
+        parcel = self._parcel(task)  # which may take a minute
         key = f"banditlab-{self.sweep}-{self.sent}"
-        self.sent += 1
         some = good if len(good) < len(self.workers) else []  # anybody, those that are still to come as well
-        future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
+        try:
+            future = self.client.submit(remote.played, parcel, key=key, pure=False, workers=some or None)
+        except Exception:
+            if self.client.status == "running":
+                raise
+            return False
+        self.sent += 1
         self.flying[key] = _Flight(task, future, alone, frozenset(some), frozenset(good), self.deaths)
         future.add_done_callback(self.arrived.put)
+        return True
 
     def _parcel(self, task: Task) -> dict[str, Any]:
         """Return a task as it travels, its files sent ahead."""
@@ -343,7 +372,8 @@ class Cluster(Executor):
 
     def _provide(self, workers: list[str], parts: dict[str, Any]) -> None:
         """Send files to workers; one that did not get them says so when it is given a task."""
-        for address, said in self.link.run(remote.receive, parts, workers=workers, seconds=HELLO).items():
+        seconds = HELLO + len(workers) * sum(len(content) for _, content in parts.values()) / SLOWEST
+        for address, said in self.link.run(remote.receive, parts, workers=workers, seconds=seconds).items():
             if isinstance(said, Exception) and not _is_silence(said):
                 self._refuse(address, f"a worker takes no files ({type(said).__name__}: {said})")
 
@@ -405,6 +435,8 @@ class Cluster(Executor):
             yield from self._again(flight, f"{error} came damaged from {address}")
             return
         said = {outcome.id: outcome for each in reply["outcomes"] if (outcome := Outcome(*each)).id in runs}
+        if task.comparators:  # those that lacked nothing: another process was quicker
+            stored |= {id_ for id_ in said if read_comparator(self.store.comparator_files(id_)[0]) is not None}
         done = [each for id_, each in said.items() if task.warming or each.failure or id_ in stored]
         if not task.comparators:  # a run that was stored in the last moment
             done += [Outcome(id_, runs[id_].rounds, 0.0) for id_ in stored - said.keys()]
@@ -418,8 +450,8 @@ class Cluster(Executor):
 
     def _came_later(self, flight: _Flight) -> Iterator[Told]:
         """A worker was given a task before files, which is nobody's doing, unless it stands in for one that died."""
-        if flight.alone and (lost := self.deaths - flight.deaths):
-            yield from self._lost(flight.task, lost)
+        if flight.alone and self.deaths > flight.deaths:  # one was its worker; others leave for their own reasons
+            yield from self._lost(flight.task, 1)
         else:
             self._back(flight)
 
@@ -488,6 +520,12 @@ class Cluster(Executor):
 def replace_task(flight: _Flight, task: Task) -> _Flight:
     """Return the flight with another task."""
     return replace(flight, task=task)
+
+
+def _is_paused(worker: dict[str, Any]) -> bool:
+    """Return whether a worker plays nothing and begins nothing, as Dask has it where memory is short: for ever, perhaps."""
+    counts = worker.get("metrics", {}).get("task_counts", {})
+    return worker.get("status") == "paused" and not (counts.get("executing") or counts.get("long-running"))
 
 
 def _is_silence(said: Any) -> bool:

@@ -84,7 +84,10 @@ def place(home: Path, key: str, name: str) -> Path:
 
 def has(home: Path, key: str) -> bool:
     """Return whether a worker has a file."""
-    return (home / key).is_dir()
+    try:
+        return any((home / key).iterdir())
+    except OSError:
+        return False
 
 
 def put(home: Path, parts: Parts) -> None:
@@ -104,7 +107,7 @@ def put(home: Path, parts: Parts) -> None:
         fresh = Path(tempfile.mkdtemp(dir=home, prefix="part-"))
         (fresh / name).write_bytes(content)
         try:
-            os.replace(fresh, home / key)
+            os.replace(fresh, home / key)  # over an empty folder, too: somebody may have cleared old files away
         except OSError:  # another thread was quicker
             (fresh / name).unlink()
             fresh.rmdir()

@@ -38,7 +38,12 @@ class Link:
         self.local: Any = None
         self.levels: dict[str, int] = {}  # of the loggers that are quiet meanwhile
         self.own = not isinstance(where, distributed.Client)
-        self.client: Any = self._connected(min(patience, CONNECT)) if self.own else where
+        self.client: Any = None
+        try:
+            self.client = self._connected(min(patience, CONNECT)) if self.own else where
+        except BaseException:
+            self.close()  # the log says again what it said before, and workers that were started here end
+            raise
         self.name = where if isinstance(where, str) else self.client.scheduler.address
 
     def _connected(self, seconds: float) -> Any:
@@ -76,7 +81,7 @@ class Link:
     def restored(self) -> Any:
         """Return the client: a new one where the old one has given up, and it is ours."""
         if self.client.status == "closed" and self.own and self.local is None:
-            with contextlib.suppress(ClusterError):
+            with contextlib.suppress(ClusterError, UsageError):  # a scheduler that ends takes its file with it
                 self.client = self._connected(ANSWER)
         return self.client
 

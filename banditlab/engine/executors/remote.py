@@ -66,9 +66,12 @@ def played(parcel: Parcel) -> dict[str, Any]:
         known = worker.state.tasks.get(key)  # the driver may be gone, and nobody want this any more
         return parcel["sweep"] in _stopped or known is None or known.state in ("cancelled", "released", "forgotten")
 
-    home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home, prefix="task-") as folder:
-        return {"worker": worker.address, **_play(parcel, home, Path(folder) / "store", stopped)}
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home, prefix="task-", ignore_cleanup_errors=True) as folder:
+            return {"worker": worker.address, **_play(parcel, home, Path(folder) / "store", stopped)}
+    except (OSError, UsageError) as error:  # its disk is full, and no run's fault: it would fail one after another
+        return {"worker": worker.address, "outcomes": [], "files": {}, "refused": _why(error)}
 
 
 def _home(worker: Any) -> Path:
@@ -89,12 +92,14 @@ def _play(parcel: Parcel, home: Path, folder: Path, stopped: Any) -> dict[str, A
     try:
         for told, _ in crew.dispatch([task], 1, store, stopped) if runs else ():
             outcomes += told
-    except OSError as error:
-        refused = os.strerror(error.errno) if error.errno else str(error)
-    except UsageError as error:
-        refused = str(error)
+    except (OSError, UsageError) as error:
+        refused = _why(error)
     files = {name: content for name, content in _files(store.folder) if parcel["files"].get(name) != content}
     return {"outcomes": [astuple(outcome) for outcome in outcomes], "files": files, "refused": refused}
+
+
+def _why(error: Exception) -> str:
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
 def _located(run: Run, paths: dict[str, str], home: Path) -> Run:

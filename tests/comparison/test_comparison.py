@@ -103,6 +103,7 @@ class Known:
         "gaptron": SimpleNamespace(feedback="bit"),
         "banditron": SimpleNamespace(feedback="bit"),
         "exploration": SimpleNamespace(feedback="bit", wraps="forecaster"),
+        "stackcb": SimpleNamespace(feedback="bit", least_bytes=lambda problem, settings: 4.0 * 2**24),
         "only-two": SimpleNamespace(feedback="bit"),
         "too-large": SimpleNamespace(feedback="bit"),
         "hopeless": SimpleNamespace(feedback="bit"),
@@ -146,6 +147,7 @@ def test_all_that_can_be_built_play_and_the_others_are_told_of(K: int, monkeypat
         {"id": "gaptron", "step": "wide", "norm_bound": 10.0},
         {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}},
         {"id": "exploration"},
+        {"id": "stackcb"},
         {"id": "only-two"},  # the plan says why it is skipped
         {"id": "of-a-lab"},
         *([non_linear] if K == 2 else []),
@@ -157,7 +159,7 @@ def test_all_that_can_be_built_play_and_the_others_are_told_of(K: int, monkeypat
         "missing: agent 'missing' cannot be loaded",
     ]
     assert described[:2] == [("gaptron", {"step": "wide", "norm_bound": 10.0}), ("banditron", {})]
-    assert [id_ for id_, _ in described[2:]] == ["exploration", "only-two", "too-large", "hopeless"]
+    assert [id_ for id_, _ in described[2:]] == ["exploration", "stackcb", "only-two", "too-large", "hopeless"]
     unasked = chosen_agents(None, problem)[1][-1]
     assert (
         unasked

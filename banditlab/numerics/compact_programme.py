@@ -6,10 +6,10 @@ together, once a round each.
 
 from __future__ import annotations
 
-from banditlab.numerics import diagonal_programme, sketched_programme
 from banditlab.numerics.contexts import by_context
-from banditlab.numerics.sketched_programme import SketchedProgramme
+from banditlab.numerics.diagonal_programme import diagonal_add, diagonal_scores, diagonal_solve
+from banditlab.numerics.sketched_programme import SketchedProgramme, sketched_add, sketched_scores, sketched_solve
 
-scores = by_context(diagonal_programme.scores, sketched_programme.scores, kind=SketchedProgramme, name="programme")
-add = by_context(diagonal_programme.add, sketched_programme.add, kind=SketchedProgramme, name="programme")
-solve = by_context(diagonal_programme.solve, sketched_programme.solve, kind=SketchedProgramme, name="programme")
+scores = by_context(diagonal_scores, sketched_scores, kind=SketchedProgramme, name="programme")
+add = by_context(diagonal_add, sketched_add, kind=SketchedProgramme, name="programme")
+solve = by_context(diagonal_solve, sketched_solve, kind=SketchedProgramme, name="programme")

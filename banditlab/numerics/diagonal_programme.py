@@ -21,7 +21,7 @@ Only then the diagonal takes weight x_j^2 in place of weight x x', and b_i what 
 Without that, r_i would go on to answer for products x_j x_l W_l that C_i has not got, and W would run away where features
 come together. Along the axes nothing is lost: then (3) is C_i += weight x x', b_i += step x.
 
-`scores`, `add` and `solve` are plain functions, which `compact_programme` compiles.
+`diagonal_scores`, `diagonal_add` and `diagonal_solve` are plain functions, which `compact_programme` compiles.
 
 Cost: a pass over 3 K d numbers with K d divisions for every nu tried, one where the ball is slack, two or three where it binds.
 """
@@ -91,13 +91,13 @@ def diagonal_programme(n_classes: int, n_features: int, ridge: float, radius: fl
     return made
 
 
-def scores(programme, x, z):
+def diagonal_scores(programme, x, z):
     """Write W_k'x into z_k."""
     lay(x, programme.x)
     times(programme.W, programme.x, z)
 
 
-def add(programme, i, x, weight, step):
+def diagonal_add(programme, i, x, weight, step):
     """Learn the term (weight / 2) (x'W_i)^2 + step x'W_i, in the family of diagonals."""
     own, v, N = borrow(programme.x), borrow(programme.v), borrow(programme.N)
     C, r, W = borrow(programme.C[i]), borrow(programme.r[i]), borrow(programme.W[i])
@@ -118,7 +118,7 @@ def add(programme, i, x, weight, step):
         put(r, j, eight(r, j) + (more * (eight(W, j) - eight(v, j) * h) - y * h))
 
 
-def solve(programme):
+def diagonal_solve(programme):
     """Write the minimiser into W and its multiplier into nu."""
     D, tally = programme.radius, programme.tally
     trial, done = programme.nu[0], False

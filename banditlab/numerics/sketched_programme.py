@@ -33,7 +33,7 @@ When the basis turns, W stays, and nu; of every C_k the block in the new basis i
 
 While contexts span at most m directions rest is 0, and all of this is exact: the numbers of the full programme, to rounding.
 
-`scores`, `add` and `solve` are plain functions, which `compact_programme` compiles.
+`sketched_scores`, `sketched_add` and `sketched_solve` are plain functions, which `compact_programme` compiles.
 
 Cost: K (d + m) multiplications for scores, 3 K d + 2 m d and some K m^2 to learn, K d + K^2 d / m + K m^2 a round in the mean
 where the basis turns, beside the sketch's own; K (d + m^2 + 25 m + K) numbers.
@@ -136,7 +136,7 @@ def weights(programme: SketchedProgramme, n_features: int) -> NDArray[np.float64
 # ------------------------------------------------------------------------------------------------------- the three verbs
 
 
-def scores(programme, x, z):
+def sketched_scores(programme, x, z):
     """Write W_k'x into z_k."""
     sketch, n, v = programme.sketch, programme.n, programme.v
     see(sketch, x)
@@ -151,7 +151,7 @@ def scores(programme, x, z):
             z[k] += n[k] * (v[k] - mean / total)
 
 
-def add(programme, i, x, weight, step):
+def sketched_add(programme, i, x, weight, step):
     """Learn the term (weight / 2) (x'W_i)^2 + step x'W_i; the basis gets the context's direction while there is room."""
     sketch, block = programme.sketch, programme.block
     see(sketch, x)
@@ -162,7 +162,7 @@ def add(programme, i, x, weight, step):
         add_inside(block, i, sketch.a, weight, step)
 
 
-def solve(programme):
+def sketched_solve(programme):
     """Write the minimiser into the block's W and into n, its multiplier into the block's nu; the sketch learns x."""
     minimise(programme)
     if hold(programme.sketch):

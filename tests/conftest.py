@@ -69,7 +69,7 @@ def dense_step() -> Any:
 
 FAMILIES = {
     "obama": "obama|gaussian_posterior",
-    "newtron": "newtron|frobenius_programme",
+    "newtron": "newtron|_programme",
     "inverse gap": "fastcb|squarecb",
     "stack": "stackcb",
     "ridge": "confidit|linucb|lints|ridge",

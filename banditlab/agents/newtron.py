@@ -1,30 +1,58 @@
-"""Newtron (Hazan and Kale, NIPS 2011), exact, O(K d^2) a round."""
+"""Newtron (Hazan and Kale, NIPS 2011), exact, O(K d^2) a round; or with less of its matrices, O((K + m) d)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.errors import UsageError
+from banditlab.numerics import compact_programme, diagonal_programme, frobenius_programme, sketched_programme
+from banditlab.numerics.contexts import by_context
+from banditlab.numerics.diagonal_programme import DiagonalProgramme
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme, add, programme_state, solve
+from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme
 from banditlab.numerics.jit import njit
 from banditlab.numerics.packed_symmetric import lay, rows_times
+from banditlab.numerics.sketched_programme import SketchedProgramme
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    """The quadratic programme with W' (K, d), padded; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
+    """The quadratic programme with W' in one of its forms; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
 
-    programme: Programme
+    programme: Any
     z: NDArray[np.float64]
     s: NDArray[np.float64]
     rates: NDArray[np.float64]
+
+
+def _scores(programme, x, z):
+    """Write W'_k x into z_k."""
+    own = programme.room.x
+    lay(x, own)
+    rows_times(programme.W, own, z)
+
+
+def _add(programme, i, x, weight, step):
+    """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme."""
+    frobenius_programme.add(programme, i, x, weight, step)
+
+
+def _solve(programme):
+    """Write the programme's solution into W'."""
+    frobenius_programme.solve(programme)
+
+
+scores = by_context(compact_programme.scores, _scores, kind=Programme, name="programme", inlined=True)
+add = by_context(compact_programme.add, _add, kind=Programme, name="programme", inlined=True)
+solve = by_context(compact_programme.solve, _solve, kind=Programme, name="programme", inlined=True)
 
 
 @njit
@@ -32,9 +60,7 @@ def act_kernel(state, x, u, p, payload):
     z, s = state.z, state.s
     gamma, alpha = state.rates[0], state.rates[2]
     K = p.shape[0]
-    own = state.programme.room.x
-    lay(x, own)
-    rows_times(state.programme.W, own, z)
+    scores(state.programme, x, z)
     top = z.max()
     total = 0.0
     for k in range(K):
@@ -86,14 +112,20 @@ class Newtron(KernelAgent):
     same numbers as the Kd x Kd form. The ball binds in nearly every round; `numerics.frobenius_programme` solves that
     case exactly, too.
 
+    With `second_order` other than "full" a round is learnt from the quadratic that is kept, exactly; then class i's d x d
+    matrix goes back to what is kept of it, and its linear term to where the solution stays (`numerics.diagonal_programme`,
+    `numerics.sketched_programme`). W' is never projected on anything but the ball.
+
     Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
     gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. So gamma = "theory", of the last shape, at the
     default alpha = 1 is covered from T = e^{8 R D} on only, which few runs reach. The constants are not known to us, so `bound`
-    answers None; the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies below l_t in
-    conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search, not
-    proved).
+    answers None; the theorem covers `ball=True` with second_order = "full" only. The beta used for "theory" is ours: f_t lies
+    below l_t in conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search,
+    not proved).
 
-    Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers.
+    Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Diagonals take O(K d), with
+    a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball K d + K^2 and
+    some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
 
     Parameters
     ----------
@@ -107,11 +139,17 @@ class Newtron(KernelAgent):
         Curvature of f_t, 0 or above (beta in the paper); "theory" is alpha e^{-sqrt(2) alpha D R}/K.
     ball
         Whether W' is held in the Frobenius ball. False is faster and not covered by the theorem.
+    second_order
+        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
+        of the contexts learnt that all classes share (`numerics.sketched_programme`); while contexts span at most
+        sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
+    sketch_size
+        m, directions of the sketch, 1 or more. Of second_order = "sketch".
 
     Raises
     ------
     UsageError
-        A setting outside its range.
+        A setting outside its range, or a sketch_size without a sketch.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -125,6 +163,7 @@ class Newtron(KernelAgent):
     summary = "online Newton steps that learn from hits and from errors, in a Frobenius ball"
     reference = "Hazan and Kale, NIPS 2011"
     state_order = (1, 2)
+    added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 2
@@ -139,14 +178,17 @@ class Newtron(KernelAgent):
         alpha: float = 1.0,
         beta: float | Literal["theory"] = "theory",
         ball: bool = True,
+        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
-        K, d, R = problem.n_classes, problem.n_features, problem.radius
+        K, R = problem.n_classes, problem.radius
         self.norm_bound = positive("norm_bound", number("norm_bound", norm_bound))
         self.alpha = positive("alpha", number("alpha", alpha))
         if not isinstance(ball, bool):
             raise UsageError(f"ball must be true or false, got {ball!r}")
         self.ball = ball
+        self.second_order, self.sketch_size = settled(second_order, sketch_size)
         D = math.sqrt(K) * self.norm_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
@@ -157,22 +199,56 @@ class Newtron(KernelAgent):
             self.beta = self.alpha * math.exp(-math.sqrt(2.0) * self.alpha * D * R) / K
         else:
             self.beta = nonnegative("beta", number("beta", beta, "theory"))
-        programme = programme_state(K, d, 1.0 / D, D if self.ball else math.inf)
-        self.state = State(programme, np.zeros(K), np.zeros(K), np.array([self.gamma, self.beta, self.alpha]))
+        rates = np.array([self.gamma, self.beta, self.alpha])
+        self.state = State(self._programme(1.0 / D, D if self.ball else math.inf), np.zeros(K), np.zeros(K), rates)
+
+    def _programme(self, ridge: float, radius: float) -> Any:
+        """Return the programme in the form that `second_order` says."""
+        K, d = self.problem.n_classes, self.problem.n_features
+        if self.second_order == "diagonal":
+            return diagonal_programme.diagonal_programme(K, d, ridge, radius)
+        if self.second_order == "sketch":
+            return sketched_programme.sketched_programme(K, d, ridge, radius, self.sketch_size)
+        return frobenius_programme.programme_state(K, d, ridge, radius)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least, by what is kept of the matrices."""
+        kept = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
+        return least_bytes(problem.n_classes, problem.n_features, *kept)
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W' (K, d), a view."""
-        return self.state.programme.W[:, -self.problem.n_features :]
+        """W' (K, d), a view; made anew where there is a sketch."""
+        d, programme = self.problem.n_features, self.state.programme
+        if isinstance(programme, SketchedProgramme):
+            return sketched_programme.weights(programme, d)
+        view: NDArray[np.float64] = programme.W[:, -d:]
+        return view
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""
-        solves, binding, applied, refactored, stalled, _ = (int(n) for n in self.state.programme.tally)
-        return {
-            "solves": solves,
-            "binding": binding,
-            "applications": applied,
-            "refactorisations": refactored,
-            "stalled": stalled,
-            "drift": float(self.state.programme.nu[WORST_DRIFT]),
-        }
+        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift.
+
+        Of diagonals the multipliers tried stand for applications, and nothing moves or drifts. Of a sketch all this is said of
+        the programme in it; then come how often its basis was turned, and the share of |x|^2 that lay outside of it.
+        """
+        programme = self.state.programme
+        if isinstance(programme, DiagonalProgramme):
+            solves, binding, tried, stalled = (int(n) for n in programme.tally)
+            return {"solves": solves, "binding": binding, "tried": tried, "stalled": stalled}
+        if isinstance(programme, SketchedProgramme):
+            return solved(programme.block) | told(programme.sketch)
+        return solved(programme)
+
+
+def solved(programme: Programme) -> dict[str, Any]:
+    """Return what a programme's tally says."""
+    solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)
+    return {
+        "solves": solves,
+        "binding": binding,
+        "applications": applied,
+        "refactorisations": refactored,
+        "stalled": stalled,
+        "drift": float(programme.nu[WORST_DRIFT]),
+    }

@@ -26,7 +26,13 @@ from banditlab.players.actor import Trace
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
 TABLE = PLACE / "second-order.csv"
-AGENTS = ("fastcb", "linucb", "lints")
+AGENTS: dict[str, dict[str, Any]] = {
+    "fastcb": {},
+    "linucb": {},
+    "lints": {},
+    "newtron": {"gamma": 0.05, "beta": 0.1, "norm_bound": 100.0, "ball": False},
+}
+"""Agents with their settings; Newtron's are those at which its full matrices do best of ten tried at 10 x 256."""
 FORMS: dict[str, dict[str, Any]] = {
     "full": {},
     "sketch 16": {"second_order": "sketch", "sketch_size": 16},
@@ -62,9 +68,9 @@ def main(
     sizes, forms_ = pick("cells", cells, all_cells()), pick("forms", forms, tuple(FORMS))
     lines = []
     for kind, K, d in ((kind, K, d) for kind, pairs in CELLS.items() for K, d in pairs if f"{K}x{d}" in sizes):
-        for id_ in pick("agents", agents, AGENTS):
+        for id_ in pick("agents", agents, tuple(AGENTS)):
             for form in forms_:
-                runs = [played(kind, K, d, id_, FORMS[form], rounds, seed) for seed in range(streams)]
+                runs = [played(kind, K, d, id_, AGENTS[id_] | FORMS[form], rounds, seed) for seed in range(streams)]
                 whole, later = np.mean([run[:2] for run in runs], axis=0)
                 rate = np.median([run.rate for run in runs])
                 line = [kind, K, d, id_, form, rounds, streams, f"{whole:.2f}", f"{later:.2f}", f"{rate:.0f}"]

@@ -61,7 +61,15 @@ DEFAULTS = {
     "agents/linucb": {"confidence": 1.0, "regularization": "auto", "second_order": "full", "sketch_size": 32},
     "agents/mabwiser-lints": {"alpha": 1.0, "l2_lambda": 1.0, "batch": 1},
     "agents/mabwiser-linucb": {"alpha": 1.0, "l2_lambda": 1.0, "batch": 1},
-    "agents/newtron": {"norm_bound": 1.0, "gamma": "theory", "alpha": 1.0, "beta": "theory", "ball": True},
+    "agents/newtron": {
+        "norm_bound": 1.0,
+        "gamma": "theory",
+        "alpha": 1.0,
+        "beta": "theory",
+        "ball": True,
+        "second_order": "full",
+        "sketch_size": 32,
+    },
     "agents/obama-lite": {
         "norm_bound": 1.0,
         "gamma": "theory",

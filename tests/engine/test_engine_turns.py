@@ -280,7 +280,8 @@ def test_the_run_after_one_that_took_too_long_is_not_blamed(
     clock.now += 3.5
     made._look_at_the_clock()
     assert hand.late
-    assert list(made.work(lambda: bool(made.alone))) == []
+    turns = iter(range(9))
+    assert list(made.work(lambda: bool(made.alone) or next(turns, None) is None)) == []
     assert [[both.id_of(run) for run in task.runs] for task in (*made.alone, *made.queue)] == [[two], [one]]
 
 

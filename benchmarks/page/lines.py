@@ -47,7 +47,8 @@ def lines(results: Results) -> Iterable[str]:
     yield "## Below the target, and what stands in the way\n"
     yield "The line is the fastest library's time over the target, 15 or 10. Where the floor of a player's round lies above"
     yield "it, this core cannot do the player's arithmetic, or move its numbers, in that time, whoever writes it;"
-    yield f"elsewhere the rest is ours. {beyond} of {len(missed)} cells are of the first kind.\n"
+    yield f"elsewhere the rest is ours. {beyond} of {len(missed)} cells are of the first kind."
+    yield "A floor above the time measured shows how far off floors may be: they are made of rates at other sizes.\n"
     yield "| player | cell | line, us | floor, us | the floor is | measured, us | times the line | the floor's |"
     yield "|---|---|---:|---:|---|---:|---:|---:|"
     for miss in missed:

@@ -44,6 +44,7 @@ class Rig:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.names: list[str] = []
         if apart:
+            self._forget("link", "banditlab")  # of one that was killed
             self._ip("link", "add", "banditlab", "type", "bridge")
             self._ip("addr", "add", f"{self.host}/24", "dev", "banditlab")
             self._ip("link", "set", "banditlab", "up")
@@ -130,17 +131,24 @@ class Rig:
         if self.apart:
             for name in self.names:  # the cable, too: a process on its way out may hold the namespace for a moment
                 for kind in ("link", "netns"):
-                    subprocess.run(["ip", kind, "del", f"bl-{name}"], check=False)
-            subprocess.run(["ip", "link", "del", "banditlab"], check=False)
+                    self._forget(kind, f"bl-{name}")
+            self._forget("link", "banditlab")
 
     def _wire(self, name: str) -> None:
         number = len(self.names) + 1
+        for kind in ("link", "netns"):
+            self._forget(kind, f"bl-{name}")
         self._ip("netns", "add", f"bl-{name}")
         self._ip("link", "add", f"bl-{name}", "type", "veth", "peer", "name", "inside", "netns", f"bl-{name}")
         self._ip("link", "set", f"bl-{name}", "master", "banditlab", "up")
         self._ip("-n", f"bl-{name}", "addr", "add", f"{NETWORK}.{number}/24", "dev", "inside")
         for device in ("lo", "inside"):
             self._ip("-n", f"bl-{name}", "link", "set", device, "up")
+
+    @staticmethod
+    def _forget(kind: str, name: str) -> None:
+        """Delete a link or a namespace, if there is one."""
+        subprocess.run(["ip", kind, "del", name], check=False, stderr=subprocess.DEVNULL)
 
     @staticmethod
     def _ip(*arguments: str) -> None:

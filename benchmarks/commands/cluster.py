@@ -5,7 +5,8 @@ of one to three faults at random and compares what is stored with one machine's;
 and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux); `--peers` plays one grid by this
 package, by coba's processes and by a joblib loop; `--study MINUTES --kills N` plays one sweep on one machine, on undisturbed
 workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores. On cores whose
-speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other.
+speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other; `--runs` are those
+of all sweeps of a way.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def main(
     study: float = 0.0,
     kills: int = 20,
     turns: int = 1,
+    runs: int = 100_000,
 ) -> None:
     """Do what was asked for."""
     with tempfile.TemporaryDirectory(prefix="banditlab-cluster-") as folder:
@@ -69,7 +71,7 @@ def main(
         if peers:
             _peers()
         if study:
-            _study(place / "study", study, kills, turns)
+            _study(place / "study", study, kills, turns, runs)
 
 
 # ------------------------------------------------------------------------------------------------------------ overhead
@@ -406,17 +408,17 @@ def _coba() -> int:
 
 # --------------------------------------------------------------------------------------------------------------- study
 
-STUDY_RUNS, PLAYERS, FIRST_ROUNDS = 100_000, 5, 20_000
+PLAYERS, FIRST_ROUNDS = 5, 20_000
 LAST = 20.0
 """Seconds before the end from which a time left is not judged: it is told in whole seconds, and tables are written then."""
 
 
-def _study(folder: Path, minutes: float, kills: int, turns: int) -> None:
+def _study(folder: Path, minutes: float, kills: int, turns: int, runs: int) -> None:
     """Print how much of the speed of undisturbed workers, and of one machine's, is left with so many of them killed."""
     folder.mkdir()
     rig = Rig(folder).start(2)
     try:
-        many = STUDY_RUNS // PLAYERS
+        many = runs // PLAYERS
         rounds = int(FIRST_ROUNDS * 60 * minutes / (_seconds_of_a_run(folder) * many * PLAYERS))
         spec = SPEC.format(rounds=rounds, repetitions=many // turns, balls="[]")
         (folder / "sweep.toml").write_text(spec)

@@ -5,8 +5,8 @@ of one to three faults at random and compares what is stored with one machine's;
 and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux); `--peers` plays one grid by this
 package, by coba's processes and by a joblib loop; `--study MINUTES --kills N` plays one sweep on one machine, on undisturbed
 workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores. On cores whose
-speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other; `--runs` are those
-of all sweeps of a way.
+speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other; `--runs`: of
+a way, all sweeps together.
 """
 
 from __future__ import annotations

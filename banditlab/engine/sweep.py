@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,8 +19,16 @@ from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.progress import Kind, Progress
 from banditlab.engine.spec import Spec
 from banditlab.engine.spec_text import spec_to_toml
-from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pair_of, seconds_of
-from banditlab.engine.warming import is_cold, kind_of_run, runs_by_kind, unknown_seconds, warmed_seconds
+from banditlab.engine.tasks import FIXED_SECONDS, Tasks, asked, long_streams, pair_of, portion_seconds, seconds_of
+from banditlab.engine.warming import (
+    drawing_of,
+    drawing_seconds,
+    is_cold,
+    kind_of_run,
+    runs_by_kind,
+    unknown_seconds,
+    warmed_seconds,
+)
 from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
 from banditlab.results.schema import COMPARATOR
@@ -191,7 +200,10 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Executo
 
 
 FEW_SECONDS = 0.5
-"""Seconds of play that a worker has left when it gets more while kernels are compiled; drawing streams comes on top."""
+"""Seconds of play, streams drawn, that a worker has left when it gets more while kernels are compiled."""
+
+SUCCESSOR_SECONDS = 30.0
+"""Seconds for which a lost worker counts in the time left: until then its successor may be there."""
 
 
 class _Round:
@@ -209,8 +221,9 @@ class _Round:
         self.first: dict[str, Run] = {}  # of each kind of run that is missing
         self.waiting: dict[str, list[Run]] = {}  # runs whose kernels are being compiled, by kind
         self.held: list[Run] = []  # runs that can be played, and wait for other players of their streams
-        self.under_way = 0.0  # seconds of runs that were handed to the executor
+        self.handed: dict[str, float] = {}  # seconds of runs that are under way while others are compiled, by id
         self.together = False
+        self.lately = deque[tuple[float, int]]()  # workers that were there, and when
 
     def play(self, missing: list[Run], streams: list[Run]) -> None:
         """Have everything played."""
@@ -259,8 +272,18 @@ class _Round:
             self._note(task, outcomes)
         self._feed()
         if progress.cluster is not None:
-            progress.jobs = max(1, self.executor.jobs)
+            progress.jobs = max(1, self._jobs_lately())
         self.tell(progress)
+
+    def _jobs_lately(self) -> int:
+        """Return the most workers that were there at once of late."""
+        now, jobs = time.perf_counter(), self.executor.jobs
+        while self.lately and self.lately[-1][1] <= jobs:
+            self.lately.pop()
+        self.lately.append((now, jobs))  # fewer and fewer, the first of them the most
+        while self.lately[0][0] < now - SUCCESSOR_SECONDS:
+            self.lately.popleft()
+        return self.lately[0][1]
 
     def _warmed(self, outcomes: list[Outcome], task: Task) -> None:
         """Take down what runs of these kinds cost, and make tasks of them."""
@@ -268,6 +291,7 @@ class _Round:
         for outcome in outcomes:
             run = known[outcome.id]
             self.costs[kind_of_run(run)] = outcome.seconds or unknown_seconds(run)
+            self.costs[drawing_of(run)] = outcome.drawing
             self.held += self.waiting.pop(kind_of_run(run), [])
         self._estimate()
         self._say_stage()
@@ -278,14 +302,14 @@ class _Round:
         if runs:
             chosen = {run.run_id for run in runs}
             self.held = [run for run in self.held if run.run_id not in chosen]
-            self.under_way += sum(seconds_of(run, self.costs) for run in runs)
             for task in self.tasks.made(runs, [], self.costs):
                 self.executor.submit(task)
 
     def _some(self) -> list[Run]:
         """Return the runs of some streams; none where the workers have enough, or streams are long."""
         worth = self.executor.jobs * FEW_SECONDS
-        if self.together or self.under_way >= worth:
+        under_way = sum(self.handed.values())
+        if self.together or under_way >= worth:
             return []
         # this machine plays foreign code after all others, so that it keeps nobody busy now
         last = set[str]() if self.executor.remote else {kind for kind, run in self.first.items() if run.foreign}
@@ -294,19 +318,21 @@ class _Round:
             if last and kind_of_run(run) in last:
                 continue
             streams.setdefault(run.run_id if run.adaptive else run.stream_id, []).append(run)
-        some, seconds = list[Run](), self.under_way
+        some = list[Run]()
         for runs in streams.values():
-            if seconds >= 2.0 * worth:
+            if under_way >= 2.0 * worth:
                 break
             some += runs
-            seconds += sum(seconds_of(run, self.costs) for run in runs)
+            seconds = portion_seconds(tuple(runs), self.costs)
+            self.handed |= {run.run_id: seconds / len(runs) for run in runs}
+            under_way += seconds
         return some
 
     def _note(self, task: Task, outcomes: list[Outcome]) -> None:
         """Take down which runs are no longer under way."""
         if not task.comparators:
-            runs = {task.id_of(run): run for run in task.runs}
-            self.under_way -= sum(seconds_of(runs[outcome.id], self.costs) for outcome in outcomes)
+            for outcome in outcomes:
+                self.handed.pop(outcome.id, None)
 
     def _estimate(self) -> None:
         """Tell what a run of each kind is expected to take."""
@@ -348,7 +374,7 @@ def _count(progress: Progress, task: Task, outcomes: list[Outcome]) -> None:
 def warm_up(
     runs: Iterable[Run], progress: Progress | None, tell: Watcher, *, uncompiled: bool = False
 ) -> dict[str, float]:
-    """Have every kernel the runs need compiled or read here, and return the seconds a run of each kind takes.
+    """Have every kernel the runs need compiled or read here, and return the seconds a run of each kind takes, and its stream.
 
     Players without kernels are played only if asked for: there is nothing to compile. Labs' and plug-ins' code is not run
     here.
@@ -365,7 +391,11 @@ def warm_up(
             tell(progress)
         try:
             seconds = warmed_seconds(run, uncompiled=uncompiled)
+            if seconds is None:  # it was not played
+                continue
+            costs[key] = seconds
+            if drawing_of(run) not in costs:
+                costs[drawing_of(run)] = drawing_seconds(run)
         except (Exception, SystemExit):  # what fails here fails in its run, where it is recorded with its traceback
             continue
-        costs[key] = costs[key] if seconds is None else seconds
     return costs

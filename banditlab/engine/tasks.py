@@ -9,7 +9,7 @@ from typing import Any
 
 from banditlab.engine.plan import Run
 from banditlab.engine.processes import LostError, ask
-from banditlab.engine.warming import kind_of_run, unknown_seconds
+from banditlab.engine.warming import drawing_of, kind_of_run, unknown_seconds
 from banditlab.engine.work import COMPILE_SECONDS, Task, is_long
 from banditlab.errors import UsageError
 from banditlab.registry import registry
@@ -57,7 +57,8 @@ class Tasks:
         streams
             A run of each stream whose comparators are to be computed.
         costs
-            Seconds that a run of a kind takes, by `warming.kind_of_run`.
+            Seconds that a run of a kind takes, by `warming.kind_of_run`, and that its stream takes to be drawn, once for
+            all of its runs that are in one task, by `warming.drawing_of`.
         """
         tasks: list[Task] = []
         foreign = foreign_pairs(missing + streams)
@@ -101,7 +102,7 @@ def _tasks_of(
             ]
         else:
             portions += _portions(runs, costs, seconds, len(ordered))
-    enough = min(seconds, sum(seconds_of(run, costs) for run in missing) / many)
+    enough = min(seconds, sum(portion_seconds(portion, costs) for portion in portions) / many)
     return tasks + [replace(own, runs=runs) for runs in _packed(portions, costs, enough)]
 
 
@@ -136,12 +137,17 @@ def _portions(runs: Iterable[Run], costs: dict[str, float], seconds: float, most
         yield tuple(batch)
 
 
+def portion_seconds(runs: tuple[Run, ...], costs: dict[str, float]) -> float:
+    """Return about how long the runs of one stream take, the drawing of it included."""
+    return costs.get(drawing_of(runs[0]), 0.0) + sum(seconds_of(run, costs) for run in runs)
+
+
 def _packed(portions: Iterable[tuple[Run, ...]], costs: dict[str, float], seconds: float) -> Iterator[tuple[Run, ...]]:
     """Put portions that follow one another together as long as they take at most so many seconds."""
     batch: list[Run] = []
     cost = 0.0
     for portion in portions:
-        own = sum(seconds_of(run, costs) for run in portion)
+        own = portion_seconds(portion, costs)
         if batch and cost + own > seconds:
             yield tuple(batch)
             batch, cost = [], 0.0
@@ -169,7 +175,7 @@ def cost_of(task: Task, costs: dict[str, float]) -> float:
 
 
 def seconds_of(run: Run, costs: dict[str, float]) -> float:
-    """Return about how long a run takes, in seconds."""
+    """Return about how long a run takes, in seconds, its stream drawn."""
     return FIXED_SECONDS + costs.get(kind_of_run(run), unknown_seconds(run))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from banditlab.engine.plan import Run
-from banditlab.engine.runner import play
+from banditlab.engine.runner import BLOCK, play
 from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import current_folder
 from banditlab.numerics.private_folders import make_private
@@ -25,6 +25,8 @@ LONG_ENOUGH = 0.02
 """Seconds: a process that waits for a moment is not taken for a slow player, of whose runs each would be a task."""
 LONGEST_TRIAL = 0.1
 """Seconds after which no more are played: an environment may be slower than its player."""
+DRAWN_LONG_ENOUGH = 0.004
+"""Seconds: from then on what more rounds of a stream take to be drawn is told from its noise."""
 UNKNOWN_SECONDS_A_ROUND = 1e-4
 LONGEST_WAIT = 300.0
 """Seconds a process waits for another on this machine that compiles what it needs, too; then it compiles by itself."""
@@ -34,6 +36,11 @@ WAIT = 0.1
 def kind_of_run(run: Run) -> str:
     """Return what the runs of one kind have in common: the same kernels, about the same time."""
     return f"{run.environment_label}|{run.label}|{run.rounds}"
+
+
+def drawing_of(run: Run) -> str:
+    """Return the key under which the costs of runs have what it takes to draw a stream."""
+    return f"drawing {run.environment_label}|{run.rounds}"
 
 
 def runs_by_kind(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -72,6 +79,29 @@ def warmed_seconds(run: Run, *, uncompiled: bool = True) -> float | None:
         rounds = min(run.rounds, 4 * rounds)
     _note(run)
     return seconds / rounds * run.rounds
+
+
+def drawing_seconds(run: Run) -> float:
+    """Draw some rounds of a run's stream and return about what all of them take; 0 where a run meets a stream of its own.
+
+    What the first rounds take is no measure: an environment may shuffle all its rows for them.
+    """
+    if run.adaptive:
+        return 0.0
+    env = run.build_environment()
+    before: tuple[int, float] | None = None
+    rounds = min(run.rounds, ROUNDS)
+    while True:
+        begin = time.perf_counter()
+        env.reset(seed=run.environment_seed())
+        for _ in env.unwrapped.blocks(rounds, BLOCK):
+            pass
+        seconds = time.perf_counter() - begin
+        if rounds == run.rounds or seconds >= LONGEST_TRIAL:
+            return seconds / rounds * run.rounds
+        if before is not None and seconds >= DRAWN_LONG_ENOUGH:
+            return max(0.0, (seconds - before[1]) / (rounds - before[0]) * run.rounds)
+        before, rounds = (rounds, seconds), min(run.rounds, 4 * rounds)
 
 
 def is_cold(run: Run) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
-from banditlab.engine.warming import one_compiler, warmed_seconds
+from banditlab.engine.warming import drawing_seconds, one_compiler, warmed_seconds
 from banditlab.players.label_agent import LabelAgent
 from banditlab.results.files import NoRoomError
 from banditlab.results.schema import COMPARATOR, COUNTED, Finished, Rows
@@ -78,6 +78,8 @@ class Outcome:
     rounds: int
     seconds: float
     failure: str = ""
+    drawing: float = 0.0
+    """Seconds that its stream takes to be drawn; told where kernels are compiled only."""
 
 
 WARMING = "warm "
@@ -116,7 +118,7 @@ def execute(task: Task, log: Log | None = None) -> list[Outcome]:
         if task.warming:
             for run in task.runs:
                 log.began([task.id_of(run)])
-                log.ended([Outcome(task.id_of(run), 0, _warmed(run, log))])
+                log.ended([Outcome(task.id_of(run), 0, *_warmed(run, log))])
             return log.outcomes
         store = Store(task.folder)
         if task.comparators:
@@ -403,10 +405,11 @@ def _load_kernels(run: Run, env: Any, log: Log) -> None:
         _loaded.add(key)
 
 
-def _warmed(run: Run, log: Log) -> float:
-    """Have the kernels of a kind of run compiled and kept; return the seconds such a run takes, 0 where it cannot be told."""
+def _warmed(run: Run, log: Log) -> tuple[float, str, float]:
+    """Have the kernels of a kind of run compiled and kept; return the end of an Outcome, 0 seconds where none can be told."""
     seconds, _ = tried(partial(warmed_seconds, run), log)
-    return seconds or 0.0
+    drawing, _ = tried(partial(drawing_seconds, run), log)
+    return seconds or 0.0, "", drawing or 0.0
 
 
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:

@@ -697,7 +697,7 @@ def test_what_was_done_is_told_and_the_rest_goes_back(started: Any, tasks: list[
     answer = {
         "worker": "a",
         "outcomes": [
-            (ids[0], 300, 1.5, ""), (ids[1], 300, 0.0, "it failed"), (ids[2], 300, 1.0, ""), ("of nobody", 1, 1.0, ""),
+            (ids[0], 300, 1.5, ""), (ids[1], 300, 0.0, "it failed"), (ids[2], 300, 1.0, "", 0.0), ("of nobody", 1, 1.0, ""),
         ],
         "files": {ids[0]: b"", ids[3]: b"", "of nobody": b""},
         "refused": "",
@@ -734,7 +734,7 @@ def test_comparators_that_lacked_nothing_are_done(started: Any, tasks: list[Task
     """Another process was quicker, or they came before with others that were damaged: there is no file to send."""
     made, stream = started(a=1), replace(tasks[0], comparators=True)
     [id_] = [stream.id_of(run) for run in stream.runs]
-    answer = failed(stream) | {"outcomes": [(id_, 300, 1.0, "")]}
+    answer = failed(stream) | {"outcomes": [(id_, 300, 1.0, "", 0.0)]}
     future = flying(made, stream)
     future.answer, future.status = answer, "finished"
     assert told(made, future) == []  # there are none
@@ -1103,7 +1103,7 @@ def test_a_worker_plays_what_it_has_the_files_for(
     ids = [task.id_of(run) for run in task.runs]
     assert said == {
         "worker": "tcp://w",
-        "outcomes": [(id_, 300, 1.0, "") for id_ in ids],
+        "outcomes": [(id_, 300, 1.0, "", 0.0) for id_ in ids],
         "files": {"comparators/t.npz": b"new"},
         "refused": "",
     }

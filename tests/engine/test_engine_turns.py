@@ -37,7 +37,7 @@ from banditlab.engine.executors.executor import Executor
 from banditlab.engine.plan import Seen
 from banditlab.engine.progress import Kind
 from banditlab.engine.runner import Played, play_together
-from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
+from banditlab.engine.warming import drawing_of, kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task
 from banditlab.envs import Logistic
 from banditlab.errors import UsageError
@@ -703,11 +703,15 @@ def test_what_a_warm_up_learns(small: Any, monkeypatch: pytest.MonkeyPatch) -> N
             raise ValueError
         return answer
 
+    drawn: list[str] = []
     monkeypatch.setattr(sweep_module, "warmed_seconds", warmed)
+    monkeypatch.setattr(sweep_module, "drawing_seconds", lambda run: drawn.append(run.label) or 0.25)
     stand = Progress(runs=1, streams=0)
     costs = sweep_module.warm_up(runs, stand, lambda progress: told.append(progress.stage))
     kinds = list(dict.fromkeys(kind_of_run(run) for run in runs))
     assert [costs[kind] for kind in kinds][:2] == [2.0, unknown_seconds(runs[0])]
+    assert costs[drawing_of(runs[0])] == 0.25
+    assert drawn == [runs[0].label]  # once for an environment
     assert told[0] == f"compiling {runs[0].label} (1 of {len(kinds)})"
 
 

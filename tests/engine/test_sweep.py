@@ -76,7 +76,8 @@ def test_runs_of_a_long_stream_go_side_by_side(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Logistic, "blocks", counted)
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
-    monkeypatch.setattr(warming, "LONG_ENOUGH", 0.0)  # whole runs are played by the sweep alone
+    monkeypatch.setattr(warming, "LONG_ENOUGH", 0.0)  # whole runs are played by the sweep alone,
+    monkeypatch.setattr(warming, "DRAWN_LONG_ENOUGH", 0.0)  # and whole streams drawn
     result = small(**keys).run(tmp_path / "long")
     assert (result.played, result.failures) == (10, [])
     assert_same(tables(tmp_path / "kept"), tables(tmp_path / "long"))

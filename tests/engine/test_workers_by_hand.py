@@ -72,7 +72,7 @@ def test_what_is_told_comes_from_this_process_only() -> None:
     told.ended([Outcome("a", 3, 0.5, "no")])
     told.process = -1
     told.began(["of a child"])
-    assert words(out) == [{"began": ["a"]}, {"outcomes": [["a", 3, 0.5, "no"]]}]
+    assert words(out) == [{"began": ["a"]}, {"outcomes": [["a", 3, 0.5, "no", 0.0]]}]
     assert serving._Told(out, [1]).is_interrupt()
 
 

@@ -12,7 +12,9 @@ and what it does not notice may still be noticed compiled.
 
 `--rooms bounds,engine` draws from these rooms only. One mutant takes seconds, or minutes where kernels are compiled again.
 `--limit` is the most seconds for one; what is out of time counts as not noticed. `--keep` writes every mutant, its verdict and
-the test that saw it to `docs/results/mutants.csv`; `--only-show` draws and prints, and plays nothing.
+the test that saw it to `docs/results/mutants.csv` as it comes, the counts to `mutants.md`, and does not play again those of
+the same draw that are there: an audit takes hours and may be cut off (after a change of tests, delete the file).
+`--only-show` draws and prints, and plays nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +27,38 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from benchmarks.measure.mutants.playing import EQUIVALENT, Ground, Verdict
+from banditlab.analysis.pages import fill_page, markdown_table
+from banditlab.errors import UsageError
+from benchmarks.measure.mutants.playing import EQUIVALENT, NOTICED, Ground, Verdict
 from benchmarks.measure.mutants.sites import Mutant, drawn
 
 ROOT = Path(__file__).parents[2]
 KNOWN = ROOT / "benchmarks/tables/mutants-equivalent.csv"
 PLACE = ROOT / "docs/results"
 HEADER = ("path", "line", "before", "after", "text", "outcome", "by", "seconds")
+PAGE = """\
+# Do the tests notice a wrong line?
+
+A mutant is the package with one operator, comparison or constant made another. It is noticed if a test that passes on the
+sources as they are fails, or never ends. One that changes nothing anybody can see is equivalent: `benchmarks/tables/mutants-equivalent.csv`
+has those that are known, each with its reason. Tests that read a kernel's lines uncompiled are asked first; whoever was not noticed
+there is tried compiled.
+
+Made by <!-- text: command -->`python -m benchmarks mutants`<!-- end -->; every mutant and the test that saw it: [`mutants.csv`](mutants.csv).
+What is out of time counts as not noticed.
+
+Played: <!-- text: count -->nothing yet<!-- end -->
+
+<!-- table: rooms -->
+<!-- end -->
+
+## Not noticed
+
+<!-- table: left -->
+<!-- end -->
+"""
+Row = tuple[Mutant, str, str, float]
+"""A mutant, what became of it, the test that saw it, seconds."""
 
 
 def main(
@@ -52,14 +79,32 @@ def main(
         for mutant in mutants:
             print(f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}")
         return
-    rows = []
-    for mutant, verdict in played(mutants, limit, jobs, only_uncompiled, baselines):
+    rows = _kept(mutants) if keep else []
+    if rows:
+        print(f"{len(rows)} of {len(mutants)} are in the table", flush=True)
+    for mutant, verdict in played(mutants[len(rows) :], limit, jobs, only_uncompiled, baselines):
         rows.append((mutant, verdict.outcome, verdict.by, round(verdict.seconds, 1)))
         print(f"{len(rows):4} {verdict.outcome:12} {shown(mutant)}  [{verdict.by}] {verdict.seconds:.0f} s", flush=True)
-    table = by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows])
-    print("\n" + table)
-    if keep:
-        write(rows)
+        if keep:
+            write(rows)
+            publish(rows, sample, seed, limit)
+    print("\n" + by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]))
+
+
+def _kept(mutants: list[Mutant]) -> list[Row]:
+    """Return what an earlier call of the same draw found: those in front of the draw that the table has, in order."""
+    if not (PLACE / "mutants.csv").exists():
+        return []
+    with (PLACE / "mutants.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    rows: list[Row] = []
+    for mutant, row in zip(mutants, table):
+        if [row[name] for name in HEADER[:5]] != [str(each) for each in _site(mutant)]:
+            break
+        rows.append((mutant, row["outcome"], row["by"], float(row["seconds"])))
+    if len(rows) < len(table):
+        raise UsageError(f"{PLACE / 'mutants.csv'} is of another draw or of other sources: move it away")
+    return rows
 
 
 def shown(mutant: Mutant) -> str:
@@ -114,10 +159,35 @@ def by_room(found: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def write(rows: list[tuple[Mutant, str, str, float]]) -> None:
+def publish(rows: list[Row], sample: int, seed: int, limit: float) -> None:
+    """Write what was found so far between the markers of `docs/results/mutants.md`."""
+    good = sum(outcome in (NOTICED, EQUIVALENT) for _, outcome, _, _ in rows)
+    bad = [
+        (f"`{mutant.path}:{mutant.line}`", f"`{mutant.before.strip()}`", f"`{mutant.after.strip() or ' '}`", outcome)
+        for mutant, outcome, _, _ in rows
+        if outcome not in (NOTICED, EQUIVALENT)
+    ]
+    share = f"{good} are noticed or equivalent, {good / len(rows):.1%}"
+    parts = {
+        "command": f"`python -m benchmarks mutants --sample {sample} --seed {seed} --limit {limit:g} --keep`",
+        "count": f"{len(rows)} of {sample} mutants drawn with seed {seed}: {share}.",
+        "rooms": by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]),
+        "left": markdown_table(("where", "there", "instead", "outcome"), bad, "llll") if bad else "None.",
+    }
+    page = PLACE / "mutants.md"
+    if not page.exists():
+        page.write_text(PAGE, encoding="utf-8")
+    fill_page(page, parts)
+
+
+def _site(mutant: Mutant) -> tuple[str, int, str, str, str]:
+    return mutant.path, mutant.line, mutant.before, mutant.after, mutant.text
+
+
+def write(rows: list[Row]) -> None:
     """Write what was found as `docs/results/mutants.csv`."""
     with (PLACE / "mutants.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADER)
         for mutant, outcome, by, seconds in rows:
-            writer.writerow([mutant.path, mutant.line, mutant.before, mutant.after, mutant.text, outcome, by, seconds])
+            writer.writerow([*_site(mutant), outcome, by, seconds])

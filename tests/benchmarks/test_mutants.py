@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import importlib
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numba.core.extending import _Intrinsic
 
+from banditlab.errors import UsageError
+from benchmarks.commands import mutants as command
 from benchmarks.commands.mutants import ROOT, by_room, equivalents
-from benchmarks.measure.mutants.playing import NOTICED, Ground
-from benchmarks.measure.mutants.sites import drawn, mutants_of
+from benchmarks.measure.mutants.playing import NOTICED, UNNOTICED, Ground, Verdict
+from benchmarks.measure.mutants.sites import Mutant, drawn, mutants_of
 from benchmarks.measure.mutants.uncompiled import PLAIN
 from benchmarks.measure.mutants.witnesses import uncompiled_witnesses, witnesses
 
@@ -169,3 +172,33 @@ def test_equivalent_mutants_stand_where_they_are_said_to_and_have_a_reason() -> 
         found = mutants_of(path, (ROOT / Path(path)).read_bytes())
         assert any((each.text, each.before, each.after) == (text, before, after) for each in found), (path, text)
         assert len(reason) > 10
+
+
+def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def trial(mutants: list[Mutant], *_: object) -> Iterator[tuple[Mutant, Verdict]]:
+        asked.append(len(mutants))
+        for i, mutant in enumerate(mutants):
+            if len(asked) == 1 and i == 2:
+                raise KeyboardInterrupt
+            yield mutant, Verdict(NOTICED if i else UNNOTICED, f"test {i}", 1.26)
+
+    monkeypatch.setattr(command, "PLACE", tmp_path)
+    monkeypatch.setattr(command, "played", trial)
+    with pytest.raises(KeyboardInterrupt):
+        command.main(sample=5, seed=3, keep=True)
+    first = (tmp_path / "mutants.csv").read_text()
+    assert first.count("\n") == 3
+    command.main(sample=5, seed=3, keep=True)
+    assert asked == [5, 3]
+    whole = (tmp_path / "mutants.csv").read_text()
+    assert whole.startswith(first)
+    assert whole.count("\n") == 6
+    page = (tmp_path / "mutants.md").read_text()
+    assert "5 of 5 mutants drawn with seed 3: 3 are noticed or equivalent, 60.0%." in page
+    assert page.count("| not noticed |\n") == 2
+    assert "`python -m benchmarks mutants --sample 5 --seed 3 --limit 600 --keep`" in page
+    with pytest.raises(UsageError, match="of another draw"):
+        command.main(sample=5, seed=4, keep=True)
+    assert (tmp_path / "mutants.csv").read_text() == whole

@@ -40,12 +40,12 @@ PAGE = """\
 # Do the tests notice a wrong line?
 
 A mutant is the package with one operator, comparison or constant made another. It is noticed if a test that passes on the
-sources as they are fails, or never ends. One that changes nothing anybody can see is equivalent: `benchmarks/tables/mutants-equivalent.csv`
-has those that are known, each with its reason. Tests that read a kernel's lines uncompiled are asked first; whoever was not noticed
-there is tried compiled.
+sources as they are fails, or never ends. One that changes nothing anybody can see is equivalent:
+`benchmarks/tables/mutants-equivalent.csv` has those that are known, each with its reason. Kernels are asked as plain Python
+first; what nobody noticed there is tried compiled.
 
-Made by <!-- text: command -->`python -m benchmarks mutants`<!-- end -->; every mutant and the test that saw it: [`mutants.csv`](mutants.csv).
-What is out of time counts as not noticed.
+Made by <!-- text: command -->`python -m benchmarks mutants`<!-- end -->; every mutant and the test that saw it:
+[`mutants.csv`](mutants.csv). What is out of time counts as not noticed.
 
 Played: <!-- text: count -->nothing yet<!-- end -->
 

@@ -507,6 +507,7 @@ def test_drawing_is_told_by_its_slope(small: Any, monkeypatch: pytest.MonkeyPatc
     """A shuffle of all rows in front of the first is no part of what a round takes; runs that are short are drawn whole."""
     clock, asked = SimpleNamespace(now=0.0), []
     monkeypatch.setattr(warming, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr(warming, "_drawn", {})
 
     class Slow:
         def __init__(self, beside: float, each: float) -> None:
@@ -523,9 +524,12 @@ def test_drawing_is_told_by_its_slope(small: Any, monkeypatch: pytest.MonkeyPatc
     def run(rounds: int, beside: float, each: float, adaptive: bool = False) -> Any:
         asked.clear()
         names = {"rounds": rounds, "adaptive": adaptive, "environment_seed": lambda: 1}
+        names["stream_id"] = f"{rounds} {beside} {each}"
         return SimpleNamespace(**names, build_environment=lambda: Slow(beside, each))
 
-    assert warming.drawing_seconds(run(10_000, 0.05, 1e-5)) == pytest.approx(0.1)
+    assert warming.drawing_seconds(first := run(10_000, 0.05, 1e-5)) == pytest.approx(0.1)
+    assert asked == [64, 256]
+    assert warming.drawing_seconds(first) == pytest.approx(0.1)  # a process asks once
     assert asked == [64, 256]
     assert warming.drawing_seconds(run(10_000, 0.0, 1e-6)) == pytest.approx(0.01)
     assert asked == [64, 256, 1024, 4096]

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.agents.banditron import Banditron
+from banditlab.engine import sweep as sweep_module
 from banditlab.engine import warming
 from banditlab.engine import work as work_module
 from banditlab.engine.runner import play
@@ -77,7 +78,7 @@ def test_runs_of_a_long_stream_go_side_by_side(small, tmp_path, monkeypatch):
     monkeypatch.setattr(Logistic, "blocks", counted)
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
     monkeypatch.setattr(warming, "LONG_ENOUGH", 0.0)  # whole runs are played by the sweep alone,
-    monkeypatch.setattr(warming, "DRAWN_LONG_ENOUGH", 0.0)  # and whole streams drawn
+    monkeypatch.setattr(sweep_module, "drawing_seconds", lambda run: 0.0)  # and whole streams drawn
     result = small(**keys).run(tmp_path / "long")
     assert (result.played, result.failures) == (10, [])
     assert_same(tables(tmp_path / "kept"), tables(tmp_path / "long"))

@@ -291,7 +291,8 @@ class _Round:
         for outcome in outcomes:
             run = known[outcome.id]
             self.costs[kind_of_run(run)] = outcome.seconds or unknown_seconds(run)
-            self.costs[drawing_of(run)] = outcome.drawing
+            if outcome.drawing:  # 0 where it could not be told: what another player's process said stays
+                self.costs[drawing_of(run)] = outcome.drawing
             self.held += self.waiting.pop(kind_of_run(run), [])
         self._estimate()
         self._say_stage()
@@ -306,7 +307,7 @@ class _Round:
                 self.executor.submit(task)
 
     def _some(self) -> list[Run]:
-        """Return the runs of some streams; none where the workers have enough, or streams are long."""
+        """Take the runs of some streams as handed out; none where the workers have enough, or streams are long."""
         worth = self.executor.jobs * FEW_SECONDS
         under_way = sum(self.handed.values())
         if self.together or under_way >= worth:

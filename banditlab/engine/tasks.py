@@ -175,7 +175,7 @@ def cost_of(task: Task, costs: dict[str, float]) -> float:
 
 
 def seconds_of(run: Run, costs: dict[str, float]) -> float:
-    """Return about how long a run takes, in seconds, its stream drawn."""
+    """Return about how long a run takes, in seconds, once its stream is drawn."""
     return FIXED_SECONDS + costs.get(kind_of_run(run), unknown_seconds(run))
 
 

@@ -79,6 +79,8 @@ def main(
         for mutant in mutants:
             print(f"{mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}: {mutant.text}")
         return
+    options = f"--sample {sample} --seed {seed}{f' --rooms {rooms}' * bool(rooms)} --limit {limit:g}"
+    options += " --only-uncompiled" * only_uncompiled
     rows = _kept(mutants) if keep else []
     if rows:
         print(f"{len(rows)} of {len(mutants)} are in the table", flush=True)
@@ -87,7 +89,7 @@ def main(
         print(f"{len(rows):4} {verdict.outcome:12} {shown(mutant)}  [{verdict.by}] {verdict.seconds:.0f} s", flush=True)
         if keep:
             write(rows)
-            publish(rows, sample, seed, limit)
+            publish(rows, len(mutants), options)
     print("\n" + by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]))
 
 
@@ -159,8 +161,8 @@ def by_room(found: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def publish(rows: list[Row], sample: int, seed: int, limit: float) -> None:
-    """Write what was found so far between the markers of `docs/results/mutants.md`."""
+def publish(rows: list[Row], sample: int, options: str) -> None:
+    """Write what was found so far, of so many that were drawn with these options, into `docs/results/mutants.md`."""
     good = sum(outcome in (NOTICED, EQUIVALENT) for _, outcome, _, _ in rows)
     bad = [
         (f"`{mutant.path}:{mutant.line}`", f"`{mutant.before.strip()}`", f"`{mutant.after.strip() or ' '}`", outcome)
@@ -169,8 +171,8 @@ def publish(rows: list[Row], sample: int, seed: int, limit: float) -> None:
     ]
     share = f"{good} are noticed or equivalent, {good / len(rows):.1%}"
     parts = {
-        "command": f"`python -m benchmarks mutants --sample {sample} --seed {seed} --limit {limit:g} --keep`",
-        "count": f"{len(rows)} of {sample} mutants drawn with seed {seed}: {share}.",
+        "command": f"`python -m benchmarks mutants {options} --keep`",
+        "count": f"{len(rows)} of the {sample} mutants drawn: {share}.",
         "rooms": by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]),
         "left": markdown_table(("where", "there", "instead", "outcome"), bad, "llll") if bad else "None.",
     }

@@ -196,9 +196,19 @@ def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.M
     assert whole.startswith(first)
     assert whole.count("\n") == 6
     page = (tmp_path / "mutants.md").read_text()
-    assert "5 of 5 mutants drawn with seed 3: 3 are noticed or equivalent, 60.0%." in page
+    assert "5 of the 5 mutants drawn: 3 are noticed or equivalent, 60.0%." in page
     assert page.count("| not noticed |\n") == 2
     assert "`python -m benchmarks mutants --sample 5 --seed 3 --limit 600 --keep`" in page
     with pytest.raises(UsageError, match="of another draw"):
         command.main(sample=5, seed=4, keep=True)
     assert (tmp_path / "mutants.csv").read_text() == whole
+
+
+def test_the_page_names_what_was_left_out_of_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "PLACE", tmp_path)
+    monkeypatch.setattr(
+        command, "played", lambda mutants, *_: ((mutant, Verdict(NOTICED, "t", 1.0)) for mutant in mutants)
+    )
+    command.main(sample=2, seed=3, rooms="bounds,engine", limit=60.0, only_uncompiled=True, keep=True)
+    shown = "mutants --sample 2 --seed 3 --rooms bounds,engine --limit 60 --only-uncompiled --keep`"
+    assert shown in (tmp_path / "mutants.md").read_text()

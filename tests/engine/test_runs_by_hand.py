@@ -490,6 +490,8 @@ def test_what_is_told_of_a_streams_drawing_is_kept_beside_the_cost(one: Any) -> 
     made.first, made.progress.kinds, made.waiting = {kind: run}, {kind: Kind(0.0, 1)}, {kind: []}
     made._warmed([Outcome(f"warm {run.run_id}", 0, 2.0, "", 0.5)], Task("out", (), (run,), warming=True))
     assert made.costs == {kind: 2.0, drawing_of(run): 0.5}
+    made._warmed([Outcome(f"warm {run.run_id}", 0, 3.0)], Task("out", (), (run,), warming=True))
+    assert made.costs == {kind: 3.0, drawing_of(run): 0.5}  # a process that died said nothing of it
     assert drawing_of(run) not in {kind_of_run(run), run.stream_id}
 
 

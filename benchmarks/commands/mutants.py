@@ -20,6 +20,8 @@ the same draw that are there: an audit takes hours and may be cut off (after a c
 from __future__ import annotations
 
 import csv
+import io
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +31,8 @@ from queue import SimpleQueue
 
 from banditlab.analysis.pages import fill_page, markdown_table
 from banditlab.errors import UsageError
-from benchmarks.measure.mutants.playing import EQUIVALENT, NOTICED, Ground, Verdict
+from banditlab.results.files import write_bytes
+from benchmarks.measure.mutants.playing import EQUIVALENT, NOTICED, OUTCOMES, Ground, Verdict
 from benchmarks.measure.mutants.sites import Mutant, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -97,15 +100,16 @@ def _kept(mutants: list[Mutant]) -> list[Row]:
     """Return what an earlier call of the same draw found: those in front of the draw that the table has, in order."""
     if not (PLACE / "mutants.csv").exists():
         return []
-    with (PLACE / "mutants.csv").open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
+    with (PLACE / "mutants.csv").open(encoding="utf-8", errors="replace", newline="") as file:
+        header, *table = [tuple(row) for row in csv.reader(file)] or [()]
     rows: list[Row] = []
     for mutant, row in zip(mutants, table):
-        if [row[name] for name in HEADER[:5]] != [str(each) for each in _site(mutant)]:
+        *site, outcome, by, seconds = row if len(row) == len(HEADER) else ("",) * len(HEADER)
+        if site != [*map(str, _site(mutant))] or outcome not in OUTCOMES or not re.fullmatch(r"\d+\.\d", seconds):
             break
-        rows.append((mutant, row["outcome"], row["by"], float(row["seconds"])))
-    if len(rows) < len(table):
-        raise UsageError(f"{PLACE / 'mutants.csv'} is of another draw or of other sources: move it away")
+        rows.append((mutant, outcome, by, float(seconds)))
+    if header != HEADER or len(rows) < len(table):
+        raise UsageError(f"{PLACE / 'mutants.csv'} is damaged, of another draw or of other sources: move it away")
     return rows
 
 
@@ -187,9 +191,10 @@ def _site(mutant: Mutant) -> tuple[str, int, str, str, str]:
 
 
 def write(rows: list[Row]) -> None:
-    """Write what was found as `docs/results/mutants.csv`."""
-    with (PLACE / "mutants.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for mutant, outcome, by, seconds in rows:
-            writer.writerow([*_site(mutant), outcome, by, seconds])
+    """Write what was found as `docs/results/mutants.csv`: whole, whenever this process ends."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    for mutant, outcome, by, seconds in rows:
+        writer.writerow([*_site(mutant), outcome, by, seconds])
+    write_bytes(PLACE / "mutants.csv", text.getvalue().encode())

@@ -202,6 +202,15 @@ def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(UsageError, match="of another draw"):
         command.main(sample=5, seed=4, keep=True)
     assert (tmp_path / "mutants.csv").read_text() == whole
+    lines = whole.splitlines()
+    cut, lie, unclear = lines[-1][:-8], lines[-1].replace(NOTICED, "seen"), lines[-1] + "x"
+    for last in (cut, lie, unclear):
+        (tmp_path / "mutants.csv").write_text("\n".join([*lines[:-1], last]) + "\n")
+        with pytest.raises(UsageError, match=r"mutants\.csv"):
+            command.main(sample=5, seed=3, keep=True)
+    (tmp_path / "mutants.csv").write_bytes(b"")
+    with pytest.raises(UsageError, match="damaged"):
+        command.main(sample=5, seed=3, keep=True)
 
 
 def test_the_page_names_what_was_left_out_of_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:anyi
 PARTS = ("agents", "analysis", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
 NOTICED, EQUIVALENT, UNNOTICED, LATE = "noticed", "equivalent", "not noticed", "out of time"
+OUTCOMES = (NOTICED, EQUIVALENT, UNNOTICED, LATE)
 
 
 @dataclass(frozen=True)

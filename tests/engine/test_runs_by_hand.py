@@ -15,7 +15,7 @@ import pytest
 
 from banditlab.agents.banditron import Banditron
 from banditlab.analysis import load
-from banditlab.engine import describe, plan, play, tasks, warming, work
+from banditlab.engine import describe, plan, play, tasks, work
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine.describe import build_environment, coerce, describe_environment, is_foreign
 from banditlab.engine.plan import Seen, why_not
@@ -493,57 +493,6 @@ def test_what_is_told_of_a_streams_drawing_is_kept_beside_the_cost(one: Any) -> 
     made._warmed([Outcome(f"warm {run.run_id}", 0, 3.0)], Task("out", (), (run,), warming=True))
     assert made.costs == {kind: 3.0, drawing_of(run): 0.5}  # a process that died said nothing of it
     assert drawing_of(run) not in {kind_of_run(run), run.stream_id}
-
-
-def test_a_stream_is_drawn_once_for_a_task_and_that_takes_time(small: Any) -> None:
-    """Tasks of many streams take as long as meant with the drawing of each; a stream's own runs are not split for it."""
-    runs = small(repetitions=400, agent=[{"id": "uniform"}, {"id": "banditron"}]).plan.runs
-    costs = dict.fromkeys(map(kind_of_run, runs), 0.0489)
-    for drawing, size in ((0.0, 40), (0.1, 20), (0.9, 4), (1.0, 2), (30.0, 2)):
-        made = Tasks("out", (), None, 1).made(runs, [], costs | {drawing_of(run): drawing for run in runs})
-        assert {len(task.runs) for task in made} == {size}, drawing
-        assert {run.run_id for task in made for run in task.runs} == {run.run_id for run in runs}
-
-
-def test_drawing_is_told_by_its_slope(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shuffle of all rows in front of the first is no part of what a round takes; runs that are short are drawn whole."""
-    clock, asked = SimpleNamespace(now=0.0), []
-    monkeypatch.setattr(warming, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    monkeypatch.setattr(warming, "_drawn", {})
-
-    class Slow:
-        def __init__(self, beside: float, each: float) -> None:
-            self.beside, self.each, self.unwrapped = beside, each, self
-
-        def reset(self, *, seed: Any) -> None:
-            clock.now += self.beside
-
-        def blocks(self, rounds: int, block: int) -> Any:
-            asked.append(rounds)
-            clock.now += self.each * rounds
-            yield None
-
-    def run(rounds: int, beside: float, each: float, adaptive: bool = False) -> Any:
-        asked.clear()
-        names = {"rounds": rounds, "adaptive": adaptive, "environment_seed": lambda: 1}
-        names["stream_id"] = f"{rounds} {beside} {each}"
-        return SimpleNamespace(**names, build_environment=lambda: Slow(beside, each))
-
-    assert warming.drawing_seconds(first := run(10_000, 0.05, 1e-5)) == pytest.approx(0.1)
-    assert asked == [64, 256]
-    assert warming.drawing_seconds(first) == pytest.approx(0.1)  # a process asks once
-    assert asked == [64, 256]
-    assert warming.drawing_seconds(run(10_000, 0.0, 1e-6)) == pytest.approx(0.01)
-    assert asked == [64, 256, 1024, 4096]
-    assert warming.drawing_seconds(run(300, 0.001, 1e-6)) == pytest.approx(0.0013)
-    assert asked == [64, 256, 300]
-    assert warming.drawing_seconds(run(64, 0.2, 1e-3)) == pytest.approx(0.264)
-    assert warming.drawing_seconds(run(640, 0.0, 0.01)) == pytest.approx(
-        6.4
-    )  # an environment that slow is not asked twice
-    assert asked == [64]
-    assert warming.drawing_seconds(run(640, 1.0, 0.01, adaptive=True)) == 0.0
-    assert asked == []
 
 
 def test_comparators_that_failed_are_said_though_their_run_is_stored_after_that(

@@ -56,6 +56,9 @@ RELATIVE = 1e-9
 SPLIT = 0.1
 """How far counts may be apart there, as a share of all rounds, once a last bit has turned an action over."""
 
+LOOSE = 1e-3
+"""A certified gap of more than this share of a loss: how far the solver came hangs on last bits, and only the gap binds."""
+
 Settings = dict[str, Any]
 
 
@@ -760,8 +763,9 @@ def differences(then: Row, now: Row, *, exact: bool) -> list[str]:
     """Return what moved, a line each.
 
     With `exact` everything must be equal. Without, what `fixed` holds, settings and versions must be; along the same
-    actions counts must be equal and sums within `RELATIVE`; where a last bit has turned an action over counts must be
-    within `SPLIT` of all rounds, and sums say nothing.
+    actions counts must be equal and sums within `RELATIVE` (a loss with a `LOOSE` gap within that gap: both are above the
+    same minimum by no more); where a last bit has turned an action over counts must be within `SPLIT` of all rounds, and
+    sums say nothing.
     """
     said = [f"players: {then.players} -> {now.players}"] if then.players != now.players else []
     said += [f"rounds: {then.rounds} -> {now.rounds}"] if then.rounds != now.rounds else []
@@ -774,15 +778,28 @@ def differences(then: Row, now: Row, *, exact: bool) -> list[str]:
             said.append(f"{part}: {sorted(one ^ other)} on one side only")
     if same_path(then, now):
         pairs = [(name, float.fromhex(text), now.sums.get(name)) for name, text in then.sums.items()]
-        far = [name for name, was, text in pairs if text and not _near(was, float.fromhex(text))]
+        far = [
+            name
+            for name, was, text in pairs
+            if text and not _near(was, float.fromhex(text), _room(name, was, then, now))
+        ]
         return said + _moved("sums", {n: then.sums[n] for n in far}, {n: now.sums[n] for n in far})
     room = 3 + SPLIT * max(then.rounds, 1)
     wholes = [(name, _total(text), _total(now.counts.get(name, text))) for name, text in then.counts.items()]
     return said + [f"counts.{name}: {was} -> {found}" for name, was, found in wholes if abs(was - found) > room]
 
 
-def _near(was: float, found: float) -> bool:
-    return math.isclose(was, found, rel_tol=RELATIVE, abs_tol=RELATIVE)
+def _near(was: float, found: float, room: float) -> bool:
+    return math.isclose(was, found, rel_tol=RELATIVE, abs_tol=max(RELATIVE, room))
+
+
+def _room(name: str, was: float, then: Row, now: Row) -> float:
+    """Return how far a comparator's loss may move by its two certified gaps, 0 if they are a small share of it."""
+    gap_name = name.replace("loss", "gap", 1)
+    if not name.startswith("loss") or not then.hashes.get(gap_name) or not now.hashes.get(gap_name):
+        return 0.0
+    gap = max(float.fromhex(row.hashes[gap_name]) for row in (then, now))
+    return gap if gap > LOOSE * was else 0.0
 
 
 def _total(text: str) -> int:

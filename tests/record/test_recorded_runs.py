@@ -154,6 +154,28 @@ def test_what_may_differ_where(parts: dict[str, Any], exact: list[str], elsewher
         assert [line.startswith(start) for line, start in zip(said, expected, strict=True)] == [True] * len(expected)
 
 
+@pytest.mark.parametrize(
+    ("gaps", "moved", "said"),
+    [
+        ((0.5, 0.5), 0.4, []),
+        ((0.5, 1.5), 1.4, []),  # the larger of both binds: each is above the same minimum by no more than its own
+        ((0.5, 0.5), 0.6, ["sums.loss@9: "]),
+        ((1e-4, 1e-4), 5e-5, ["sums.loss@9: "]),  # a tight gap: the digits are compared
+        ((0.5, None), 0.4, ["hashes: ", "sums.loss@9: "]),
+    ],
+)
+def test_a_loss_with_a_loose_certificate_moves_within_it(
+    gaps: tuple[float, float | None], moved: float, said: list[str]
+) -> None:
+    def row(loss: float, gap: float | None) -> Any:
+        hashes = {} if gap is None else {"gap@9": gap.hex()}
+        return _row(hashes=hashes, sums={"loss@9": loss.hex()})
+
+    found = recording.differences(row(10.0, gaps[0]), row(10.0 + moved, gaps[1]), exact=False)
+    assert [line.startswith(start) for line, start in zip(found, said, strict=True)] == [True] * len(said)
+    assert recording.differences(row(10.0, 0.5), row(10.4, 0.5), exact=True)
+
+
 def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
     recording.write_rows(ROWS.values(), tmp_path / "runs.csv")
     assert recording.read_rows(tmp_path / "runs.csv") == ROWS

@@ -15,7 +15,7 @@ from numba.core.extending import _Intrinsic
 from banditlab.errors import UsageError
 from benchmarks.commands import mutants as command
 from benchmarks.commands.mutants import ROOT, by_room, equivalents
-from benchmarks.measure.mutants.playing import NOTICED, UNNOTICED, Ground, Verdict
+from benchmarks.measure.mutants.playing import NOTICED, UNNOTICED, Ground, Verdict, failed
 from benchmarks.measure.mutants.sites import Mutant, drawn, mutants_of
 from benchmarks.measure.mutants.uncompiled import PLAIN
 from benchmarks.measure.mutants.witnesses import uncompiled_witnesses, witnesses
@@ -154,6 +154,50 @@ def test_a_wrong_kernel_is_noticed_uncompiled(tmp_path: Path) -> None:
         assert (ground.tree / path).read_bytes() == (ROOT / path).read_bytes()
     finally:
         ground.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "test"),
+    [
+        ("FAILED tests/a/test_b.py::test_c - AssertionError: x", "tests/a/test_b.py::test_c"),
+        ("FAILED tests/b.py::test_c[a - dash, and 2 spaces] - x[1] - y", "tests/b.py::test_c[a - dash, and 2 spaces]"),
+        ("FAILED tests/test_b.py::TestD::test_c[a[0] b]", "tests/test_b.py::TestD::test_c[a[0] b]"),
+        ("ERROR tests/test_b.py - ImportError: no", "tests/test_b.py"),
+        ("ERROR tests/test_b.py", "tests/test_b.py"),
+        ("1 failed in 2 s", ""),
+    ],
+)
+def test_the_test_that_failed_is_named_whole(line: str, test: str) -> None:
+    assert failed(f"F.\n=== short test summary info ===\n{line}\n1 failed in 3 s\n") == test
+
+
+def test_what_fails_in_the_clean_tree_hides_no_other_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pytest stops at the first failure; one that proves nothing is left out, and the others are asked."""
+    ground, asked = Ground(ROOT, tmp_path), []
+    summary = "FAILED tests/t.py::test_{}[a b] - x"
+
+    def run(tree: Path, arguments: list[str], *_: object) -> tuple[int | None, str]:
+        asked.append((tree == ground.tree, arguments))
+        if tree == ground.clean:
+            return (1, summary.format("odd")) if "odd" in arguments[0] else (0, "")
+        left_out = [name for name in ("odd", "sees") if any(name in each for each in arguments)]
+        found = [name for name in names if name not in left_out]
+        return (1, summary.format(found[0])) if found else (0, "")
+
+    monkeypatch.setattr(ground, "_pytest", run)
+    names = ["odd", "sees"]
+    assert ground._seen_by(["t"], tmp_path, 60.0) == "tests/t.py::test_sees[a b]"
+    assert [ours for ours, _ in asked] == [True, False, True, False]
+    assert asked[2][1] == ["t", "--deselect", "tests/t.py::test_odd[a b]"]
+    names = ["odd"]
+    assert ground._seen_by(["t"], tmp_path, 60.0) == ""
+    assert ground._seen_by(["t"], tmp_path, 0.0) is None
+    codes = iter([4, 0])
+    monkeypatch.setattr(ground, "_pytest", lambda *_: (next(codes), "ImportError while loading conftest"))
+    assert ground._seen_by(["t"], tmp_path, 60.0) == "the tests' process ended with 4"
+    codes = iter([4, 4])
+    with pytest.raises(RuntimeError, match="in the clean tree as well"):
+        ground._seen_by(["t"], tmp_path, 60.0)
 
 
 def test_the_table_counts_what_is_noticed_or_equivalent() -> None:

@@ -73,16 +73,12 @@ class Ground:
         try:
             if self._may_be_seen_uncompiled(mutant) and (by := self._seen_uncompiled(mutant, limit)):
                 return Verdict(NOTICED, by, time.monotonic() - began)
-            for arguments in (
-                [] if self.only_uncompiled else witnesses(self.clean, mutant.path, mutant.line, mutant.scope)
-            ):
-                left = limit - (time.monotonic() - began)
-                if left <= 0:
+            asked = [] if self.only_uncompiled else witnesses(self.clean, mutant.path, mutant.line, mutant.scope)
+            for arguments in asked:
+                by = self._seen_by(arguments, cache, limit - (time.monotonic() - began))
+                if by is None:
                     return Verdict(LATE, "", time.monotonic() - began)
-                code, said = self._pytest(self.tree, arguments, cache, left)
-                if code is None:
-                    return Verdict(LATE, "", time.monotonic() - began)
-                if code not in (0, 5) and (by := self._seen_by(code, said)):
+                if by:
                     return Verdict(NOTICED, by, time.monotonic() - began)
             return Verdict(UNNOTICED, "", time.monotonic() - began)
         finally:
@@ -107,9 +103,8 @@ class Ground:
                 continue
             reads = {"UNCOMPILED_READS": os.pathsep.join(map(str, known))}
             code, said = self._uncompiled(self.tree, asked, limit, reads)
-            found = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
             if code not in (0, 5, None):
-                return f"{found[1] if found else f'the process ended with {code}'} (uncompiled)"
+                return f"{failed(said) or f'the process ended with {code}'} (uncompiled)"
         return ""
 
     def _baseline(self, asked: str) -> Path:
@@ -129,18 +124,39 @@ class Ground:
             part.replace(file)
         return file
 
-    def _seen_by(self, code: int, said: str) -> str:
-        """Return what noticed a mutant; nothing where the same test fails in the clean tree as well."""
-        found = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
-        if not found:  # the process itself ended, or a test never did
-            return "a test that never ends" if "Timeout" in said else f"the tests' process ended with {code}"
-        test = found[1].split(" - ")[0]
+    def _seen_by(self, arguments: list[str], cache: Path, limit: float) -> str | None:
+        """Return the test that sees the mutant, "" where none does, None where the time is up.
+
+        A test that fails in the clean tree as well proves nothing: the others are asked without it.
+        """
+        left_out: list[str] = []
+        ends = time.monotonic() + limit
+        while (left := ends - time.monotonic()) > 0.0:
+            code, said = self._pytest(self.tree, [*arguments, *left_out], cache, left)
+            if code in (0, 5):
+                return ""
+            if code is None:
+                return None
+            test = failed(said)
+            if not test:  # the process itself ended, or a test never did
+                if code in (3, 4) and self._pytest(self.clean, arguments, cache, limit)[0] in (3, 4):
+                    raise RuntimeError(f"pytest ends with {code} in the clean tree as well: {said[-2000:]}")
+                return "a test that never ends" if "Timeout" in said else f"the tests' process ended with {code}"
+            if self._is_sound(test):
+                return test
+            if test in left_out:
+                raise RuntimeError(f"pytest does not leave {test} out")
+            left_out += ["--deselect", test]
+        return None
+
+    def _is_sound(self, test: str) -> bool:
+        """Return whether a test passes in the clean tree."""
         if test not in self.sound:
             clean, _ = self._pytest(self.clean, [test, "-m", "slow or not slow"], self.home / "kept", 600.0)
             self.sound[test] = clean == 0
             if clean != 0:
                 print(f"{test} fails in the clean tree as well, and proves nothing", file=sys.stderr)
-        return test if self.sound[test] else ""
+        return self.sound[test]
 
     def _uncompiled(
         self, tree: Path, asked: list[str], limit: float, variables: dict[str, str], *more: str
@@ -209,6 +225,12 @@ class Ground:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def failed(said: str) -> str:
+    """Return the id of the first test that pytest's summary names, "" where it names none. An id may hold spaces."""
+    found = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.*?(?:\[.*?\])?)?)(?: - |$)", said, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _selected(asked: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from banditlab import registry as registry_module
 from banditlab.engine import Sweep, make_spec
+from banditlab.engine.work import Task
 
 SMALL = {
     "name": "small",
@@ -52,6 +53,12 @@ def small():
         return Sweep(make_spec(SMALL | keys, "test"))
 
     return make
+
+
+@pytest.fixture
+def tasks(small, tmp_path):
+    """Return six tasks of a run each."""
+    return [Task(str(tmp_path / "out"), (), (run,)) for run in small(norm_bounds=[]).plan.runs]
 
 
 @pytest.fixture

@@ -186,18 +186,22 @@ def test_what_fails_in_the_clean_tree_hides_no_other_test(tmp_path: Path, monkey
 
     monkeypatch.setattr(ground, "_pytest", run)
     names = ["odd", "sees"]
-    assert ground._seen_by(["t"], tmp_path, 60.0) == "tests/t.py::test_sees[a b]"
+    assert ground._seen_by(["t.py"], tmp_path, 60.0) == "tests/t.py::test_sees[a b]"
     assert [ours for ours, _ in asked] == [True, False, True, False]
-    assert asked[2][1] == ["t", "--deselect", "tests/t.py::test_odd[a b]"]
+    assert asked[2][1] == ["t.py", "--deselect", "tests/t.py::test_odd[a b]"]
     names = ["odd"]
-    assert ground._seen_by(["t"], tmp_path, 60.0) == ""
-    assert ground._seen_by(["t"], tmp_path, 0.0) is None
+    assert ground._seen_by(["t.py"], tmp_path, 60.0) == ""
+    assert ground._seen_by(["t.py"], tmp_path, 0.0) is None
+    monkeypatch.setattr(ground, "_pytest", lambda *_: (2, "ERROR odd.py - a marker nobody knows"))
+    assert ground._seen_by(["odd.py"], tmp_path, 60.0) == ""  # nobody else is left to ask
+    with pytest.raises(RuntimeError, match=r"does not leave odd\.py out"):
+        ground._seen_by(["odd.py", "even.py"], tmp_path, 60.0)
     codes = iter([4, 0])
     monkeypatch.setattr(ground, "_pytest", lambda *_: (next(codes), "ImportError while loading conftest"))
-    assert ground._seen_by(["t"], tmp_path, 60.0) == "the tests' process ended with 4"
+    assert ground._seen_by(["t.py"], tmp_path, 60.0) == "the tests' process ended with 4"
     codes = iter([4, 4])
     with pytest.raises(RuntimeError, match="in the clean tree as well"):
-        ground._seen_by(["t"], tmp_path, 60.0)
+        ground._seen_by(["t.py"], tmp_path, 60.0)
 
 
 def test_the_table_counts_what_is_noticed_or_equivalent() -> None:

@@ -56,6 +56,27 @@ def blocks(agent: Exploration, X: np.ndarray, y: np.ndarray, *cuts: int) -> Trac
     return trace
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_block_makes_room_for_the_updates_to_come_and_for_no_others(label: int) -> None:
+    """Every context is a new direction, and the dual form has room for fifteen: which rounds teach is seen in advance."""
+    d, T = 400, 400
+    X, y = as_contexts(np.eye(d)), np.full(T, label)
+
+    def agent() -> Exploration:
+        problem = Problem(d, 2, 1.0, T)
+        return Exploration(problem, np.random.default_rng(1), forecaster="folklore", gamma=0.2, form="dual")
+
+    one, other = agent(), agent()
+    ours, theirs = blocks(one, X, y), steps(other, X, y)
+    np.testing.assert_array_equal(ours.action, theirs.action)
+    np.testing.assert_allclose(ours.p_true, theirs.p_true, rtol=1e-12)
+    taught = int((ours.explored & ours.correct).sum())
+    assert taught > 30
+    spans = [player._inner.state.span for player in (one, other)]
+    assert [span.rank[0] for span in spans] == [taught, taught]
+    assert spans[0].room == spans[1].room > taught
+
+
 def test_the_two_paths_agree_bit_for_bit_without_batches() -> None:
     for forecaster, K in (("ogd", 3), ("aioli", 2)):
         X, y = stream(K, 500)

@@ -84,6 +84,18 @@ def test_the_sharpest_promise_stands_beside_what_was_measured(new_folder):
     assert said.endswith(" The sharpest: proved is promised at most 44.0 mistakes; 21.0 were measured.")
 
 
+def test_a_promise_of_more_mistakes_than_rounds_is_none_though_its_regret_is_less(new_folder):
+    folder = new_folder()
+    for r in range(2):
+        folder.add_comparator(r, 3.0, 30.0)
+        folder.add_run("proved", r, 21.0, bound=69.0, bound_unit="nats")
+        folder.add_run("looser", r, 20.0, bound=71.0, bound_unit="nats")
+    folder.groups = {"proved": "theory", "looser": "theory"}
+    said = answers_of(folder).promise
+    assert "; 1 of these bounds is below the 100 rounds, none was exceeded." in said
+    assert said.endswith(" The sharpest: proved is promised at most 99.0 mistakes; 21.0 were measured.")
+
+
 def test_as_many_mistakes_as_the_next_are_no_lead(new_folder):
     folder = new_folder(repetitions=1)
     folder.add_run("one", 0, 10.0)

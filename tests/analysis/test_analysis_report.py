@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.analysis import write_report
-from banditlab.analysis.curves import grids, mistake_curves
+from banditlab.analysis import svg_figures, write_report
+from banditlab.analysis.curves import Grid, grids, mistake_curves
 from banditlab.analysis.look import save, styles
 from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds
 from banditlab.analysis.report import runnable_spec
@@ -333,6 +333,23 @@ def test_colours_follow_the_player_from_figure_to_figure(new_folder):
         assert by_player["exploration(ogd)"] == looks["exploration(ogd)"].colour
     many = styles([str(i) for i in range(24)])
     assert len({(s.colour, str(s.dash)) for s in many.values()}) == 24
+
+
+@pytest.mark.parametrize(
+    ("highest", "shares"),
+    [
+        (0.055, [0, 1, 2, 3, 4, 5]),
+        (0.06, [0, 2, 4, 6]),  # 1.06 of it is more than six steps of a hundredth
+        (0.11, [0, 2, 4, 6, 8, 10]),
+        (0.5, [0, 10, 20, 30, 40, 50]),
+        (0.6, [0, 20, 40, 60]),
+        (1.0, [0, 20, 40, 60, 80, 100]),
+    ],
+)
+def test_a_share_has_at_most_six_steps_of_a_round_number(highest, shares):
+    mistakes = np.array([[highest], [0.5 * highest]])
+    drawn = svg_figures.mistakes_against_gamma([Grid("soba", [0.1, 0.3], [1.0], mistakes, mistakes, mistakes)])
+    assert re.findall(r">(\d+) %<", drawn) == [str(share) for share in shares]
 
 
 def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):

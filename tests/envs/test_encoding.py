@@ -69,6 +69,16 @@ def test_one_row_is_encoded_as_the_transformer_does_it(scaling, missing):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("range_", [1.0, 2.0, 4.0])
+def test_columns_of_one_range_are_divided_by_it(range_):
+    """From 0, so that nothing is subtracted; only where the range is 1 are they as given."""
+    frame = pd.DataFrame({"a": [0.0, range_, 0.5 * range_], "b": [range_, 0.0, 0.25 * range_]})
+    encoder = Encoder.fit(frame, scaling="minmax", normalize=False, intercept=False)
+    for number in (float, np.float64):  # by the compiled way, and by numpy's
+        row = {"a": number(0.75 * range_), "b": number(0.5 * range_)}
+        np.testing.assert_allclose(encoder.encode(row), [0.75, 0.5], rtol=1e-11)
+
+
 @pytest.mark.parametrize("unit", [1e200, 1e-200, 1e302])
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_extreme_units(unit, scaling):

@@ -84,6 +84,21 @@ def test_a_sparse_file_of_such_entries(factor: float, scaling: str) -> None:
     np.testing.assert_array_equal(made[1].X.toarray(), made[0].X.toarray())
 
 
+@pytest.mark.parametrize("factor", [2.0**664, 2.0**-664])
+def test_a_sparse_file_that_is_not_normalised_keeps_its_entries_and_its_radius(factor: float) -> None:
+    from scipy.sparse import csr_array
+
+    from banditlab.envs._sparse_table import sparse_rows
+
+    rng = np.random.default_rng(1)
+    X = rng.random((50, 40)) * (rng.random((50, 40)) < 0.1)
+    labels = pd.Series(rng.integers(2, size=50), name="label")
+    made = sparse_rows(csr_array(X * factor), labels, Recipe("none", normalize=False, intercept=False), [], "here")
+    assert made is not None
+    np.testing.assert_allclose(made.X.toarray(), X * factor, rtol=2e-12, atol=0.0)
+    assert made.radius == pytest.approx(np.linalg.norm(X, axis=1).max() * factor, rel=1e-12)
+
+
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("scaling", ["standardize", "radius"])
 def test_the_estimator_in_other_units(factor: float, scaling: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from banditlab.envs import Table
 from banditlab.envs.files import has_header, stored_table
-from banditlab.envs.survey import logged_decisions, survey
+from banditlab.envs.survey import likeliest, logged_decisions, survey
 from banditlab.errors import UsageError
 
 N = 240
@@ -24,6 +24,13 @@ def table(seed: int = 0) -> pd.DataFrame:
             "y": rng.choice(["a", "b", "c"], size=N),
         }
     )
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"), [("Class ", "class"), ("clas", "class"), ("colour", "color"), ("zzz", ""), ("", ""), (" ", "")]
+)
+def test_the_column_that_a_misspelled_label_must_mean(label: str, meant: str) -> None:
+    assert likeliest(label, ["x", "class", "color"]) == meant
 
 
 def roles(frame: pd.DataFrame, **settings: object) -> dict[str, str]:

@@ -36,6 +36,20 @@ def test_enough_steps_are_aioli(norm_bound: float) -> None:
     assert direct.certificate() == pytest.approx(plain.certificate(), rel=1e-9)
 
 
+@pytest.mark.parametrize("radius", [0.5, 1.0, 2.0])
+def test_the_first_step_is_lemma_3s_whatever_the_radius(radius: float) -> None:
+    """One step from 0 goes lambda/(4 lambda + R^2) down a gradient of -2 u: the margin is twice that times x'A^{-1} b."""
+    X, y = stream()
+    player = AIOLIDirect(Problem(D, 2, radius), None, norm_bound=3.0, steps=1)
+    lam, x = player.regularization, radius * X[20]
+    for t in range(10):
+        player.update(radius * X[t], int(y[t]))
+    L, b = player.state.L, player.state.b
+    expected = 2.0 * lam / (4.0 * lam + radius * radius) * x @ np.linalg.solve(L @ L.T, b)
+    assert abs(expected) > 1e-4
+    assert player.predict(x)[0] == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("steps", [0, 1, 5, "theory"])
 def test_the_regret_is_below_certificate_and_bound_at_any_number_of_steps(steps: int) -> None:
     X, y = stream()

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from banditlab.agents.newtron import Newtron
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics import sketched_programme as sketched
 from banditlab.numerics.frobenius_programme import (
     APPLIED,
     BINDING,
@@ -19,13 +20,16 @@ from banditlab.numerics.frobenius_programme import (
     ROUNDS,
     SOLUTION,
     STALLED,
+    STEPS,
     WORST_DRIFT,
     add,
     apply,
     centre,
     check_drift,
+    lanczos,
     programme_state,
     refactor,
+    reference_solution,
     secular,
     shifted_solve,
     solve,
@@ -362,3 +366,42 @@ def test_integers_of_a_programme_lie_in_their_ranges():
     assert tally[EXCESS] < 0
     again = Newtron.from_bytes(agent.to_bytes())
     assert again.state.programme.tally.tolist() == tally.tolist()
+
+
+def far_from_its_reference(qp, K, d):
+    """Give the blocks eigenvalues over three decades: from nu0 = 0 the Krylov space of STEPS dimensions is too small."""
+    rng = np.random.default_rng(0)
+    for k in range(K):
+        Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+        pack(Q * np.logspace(0.0, 3.0, d) @ Q.T, qp.C[k])
+    qp.b[:] = 10.0 * rng.standard_normal((K, d))
+    refactor(qp, 0.0)
+
+
+@pytest.mark.parametrize("form", ["full", pytest.param("sketch", marks=pytest.mark.slow)])
+def test_where_the_steps_run_out_the_reference_moves_and_the_solution_is_the_same(form):
+    K, d, D = 2, 64, 0.1
+    if form == "full":
+        programme = qp = programme_state(K, d, 1.0, D)
+        run, whole = lanczos, solve
+    else:
+        programme = sketched.sketched_programme(K, d, 1.0, D, d)  # of all d directions: nothing lies outside
+        qp, run, whole = programme.block, sketched.lanczos, sketched.minimise
+    far_from_its_reference(qp, K, d)
+    assert not run(programme, reference_solution(qp))
+    assert qp.tally[APPLIED] == STEPS
+    whole(programme)
+    assert qp.tally[REFACTORED] == 2
+    assert STEPS < qp.tally[APPLIED] - STEPS < 2 * STEPS  # again all of them, and a few from nearer by
+    assert (qp.tally[STALLED], qp.tally[BINDING]) == (0, 1)
+    nu = qp.nu[SOLUTION]
+    force = np.array([unpacked(qp.C[k], d) @ qp.W[k] for k in range(K)]) + nu * qp.W + qp.b
+    assert np.abs(force - force.mean(axis=0)).max() < 1e-10 * np.abs(qp.b).max()
+    assert np.linalg.norm(qp.W) == pytest.approx(D, rel=1e-12)
+
+
+def unpacked(C, d):
+    """Return a packed matrix (d, d)."""
+    A = np.empty((d, d))
+    unpack(C, A)
+    return A

@@ -41,6 +41,22 @@ def test_scores_are_summed_in_the_same_order(d, classes):
             assert not one[classes:].any()
 
 
+@pytest.mark.parametrize("classes", [4, 5, 7])
+@pytest.mark.parametrize("d", [8, 13, 64])
+def test_a_class_whose_weights_are_no_numbers_leaves_the_others_alone(d, classes):
+    """Rows are read to their ends and not a lane further: the next row begins there."""
+    rng = np.random.default_rng(d)
+    x, W = as_contexts(rng.standard_normal(d)), rng.standard_normal((classes, d))
+    for bad in range(classes):
+        V, z = matrix(d, classes), per_class(d, classes)
+        V[:d, :classes] = W.T
+        V[:d, bad] = np.nan
+        scores(V, x, z)
+        assert np.isnan(z[bad])
+        others = np.delete(np.arange(classes), bad)
+        np.testing.assert_allclose(z[others], W[others] @ x, rtol=1e-12)
+
+
 def test_a_matrix_is_kept_by_rows_up_to_1024_features():
     """Rows padded to eights, but not to a multiple of a kilobyte, of classes padded to fours; by columns nothing but those."""
     for d, K, shape, by_rows in (

@@ -53,7 +53,8 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
     recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, path, line)), "-m", "slow or not slow"]
     rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
     asked = recorded if recorded[2] else []
-    # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests compile many.
+    # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests, which compile
+    # many, come last.
     kernels = room in KERNELS and first and asked
     names = tuple(filter(None, scope.split(".")))
     first, rest, elsewhere = (
@@ -66,6 +67,8 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
         groups.insert(0, list(EVERY_PLAYER))
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
+    if kernels and rest:
+        groups.append(_named(root, rest))
     return groups
 
 

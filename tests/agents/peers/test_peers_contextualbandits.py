@@ -142,6 +142,13 @@ def test_every_setting_reaches_the_library(stream, play, cls, changed):
 
 
 @pytest.mark.parametrize("cls", ALL)
+def test_a_state_says_how_often_is_explored(cls):
+    """0 where the library's policy has no such rate."""
+    agent = make(cls, 3, 4, **({"gamma": 0.3} if cls is ContextualBanditsSGD else {}))
+    assert agent.get_state()["explore_prob"] == (0.3 if cls is ContextualBanditsSGD else 0.0)
+
+
+@pytest.mark.parametrize("cls", ALL)
 def test_draws_come_from_our_generator_alone(stream, play, cls):
     X, y = stream(3, 5, 150)
 

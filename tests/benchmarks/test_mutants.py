@@ -104,6 +104,14 @@ def test_tests_that_name_the_function_are_asked_first() -> None:
         assert not all(named)
 
 
+def test_tests_of_what_uses_a_kernel_are_asked_last_and_those_of_its_room_before() -> None:
+    groups = witnesses(ROOT, "banditlab/numerics/sketched_programme.py")
+    assert "tests/agents/test_newtron_second_order.py" in groups[-1]  # newtron's compact programme imports it
+    assert groups[-1][-1] == "slow or not slow"
+    groups = witnesses(ROOT, "banditlab/forecasters/primal_dual.py")
+    assert "tests/forecasters/test_promises_at_their_edges.py" in groups[-2]
+
+
 def test_recorded_runs_of_what_uses_a_kernel_are_asked() -> None:
     groups = witnesses(ROOT, "banditlab/numerics/packed_symmetric.py")
     assert any("tests/record" in group and "players/" in group[2] for group in groups)

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from banditlab.agents.newtron import Newtron
-from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics import sketched_programme as sketched
+from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.frobenius_programme import (
     APPLIED,
     BINDING,

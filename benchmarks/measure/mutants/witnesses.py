@@ -69,6 +69,8 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
         groups.append([*_named(root, near), "-m", "slow"])
     if kernels and rest:
         groups.append(_named(root, rest))
+    if room in KERNELS and (theirs := _of_users(root, path)):
+        groups.append([*_named(root, theirs), "-m", "slow or not slow"])
     return groups
 
 
@@ -118,6 +120,21 @@ def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
         near = [test for test in near if test in own] or near[:8]
     near, own = ([test for test in tests if "record" not in test.parts] for tests in (near, own))
     return near, own
+
+
+def _of_users(root: Path, path: str) -> list[Path]:
+    """Return the tests that name one of the modules that import a module, or those that import these; the nearest, up to 8."""
+    graph, _ = _graph(root)
+    layer, seen = [_module(path)], {_module(path)}
+    while layer:
+        layer = [user for user in graph if user not in seen and any(one in graph[user] for one in layer)]
+        seen |= set(layer)
+        found = [
+            test for test in _tests(root) if "record" not in test.parts and any(_names(test, user) for user in layer)
+        ]
+        if found:
+            return found[:8]
+    return []
 
 
 def _named(root: Path, tests: list[Path]) -> list[str]:

@@ -49,6 +49,35 @@ def scripted(cls, K, votes, problem=None, **settings):
     return booster
 
 
+@pytest.mark.parametrize("learners", [1, 4])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "square-hinge"])
+def test_the_first_step_of_the_votes_by_hand(loss, classes, learners):
+    """From alpha = 0 every s is 0, and the derivative is -f (k-1) where the learner is right, f where it is wrong.
+
+    f is 1/2, 1 and 1 by (8), (36) and (39). The step is the diameter of [-c, c] over sqrt(2) times the largest derivative: c = 2
+    and k-1 for the first two, the exponential's falling by e^-i from learner to learner; c = 1/sqrt(N) and (k-1)(1 + c N) for
+    the last.
+    """
+    votes = np.ones((1, learners), int)
+    votes[0, -1] = 0  # the last learner is wrong, but where it is alone
+    label = 1 if learners > 1 else 0
+    booster = scripted(AdaBoostOLM, classes, votes, loss=loss)
+    decision = booster.act(np.zeros(2))
+    booster.learn(np.zeros(2), decision, label)
+    f, c, largest = {
+        "logistic": (0.5, 2.0, classes - 1.0),
+        "exponential": (1.0, 2.0, classes - 1.0),
+        "square-hinge": (1.0, learners**-0.5, (classes - 1.0) * (1.0 + math.sqrt(learners))),
+    }[loss]
+    step = 2.0 * c / (math.sqrt(2.0) * largest)
+    for i, alpha in enumerate(booster.alpha):
+        fall = math.exp(-(i + 1.0)) if loss == "exponential" else 1.0
+        right = votes[0, i] == label
+        expected = step * fall * (f * (classes - 1.0) if right else -f)
+        assert alpha == pytest.approx(max(-c, min(c, expected)), rel=1e-12), i
+
+
 def played(booster, y):
     trace = Trace.empty(len(y))
     booster.play_block(np.zeros((len(y), 2)), y, trace)

@@ -16,6 +16,7 @@ PAGES = {
     "decoding": "results",
     "default-agent": "results",
     "intervals": "results",
+    "mutants": "results",
     "papers-000": "results",
     "papers-001": "results",
     "papers-003": "results",

@@ -2,7 +2,8 @@
 
 A mutant is one operator, comparison or constant of `banditlab/` made another, drawn from all of them by `--seed`. It is
 noticed if one test that passes on the sources as they are fails, or never ends. The tests asked: those that name the module,
-those of its room, recorded runs of the players that use it, and the slow ones among the first (`measure/mutants/witnesses.py`).
+those of its room, recorded runs of the players that use it, the slow ones among the first, and for kernels those that name
+what imports the module (`measure/mutants/witnesses.py`).
 A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason;
 they are not played.
 
@@ -23,16 +24,16 @@ import csv
 import io
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from banditlab.analysis.pages import fill_page, markdown_table
+from analysis.result_pages.mutants import EQUIVALENT, OUTCOMES, by_room, parts
+from banditlab.analysis.pages import fill_page
 from banditlab.errors import UsageError
 from banditlab.results.files import write_bytes
-from benchmarks.measure.mutants.playing import EQUIVALENT, NOTICED, OUTCOMES, Ground, Verdict
+from benchmarks.measure.mutants.playing import Ground, Verdict
 from benchmarks.measure.mutants.sites import Mutant, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -47,10 +48,10 @@ sources as they are fails, or never ends. One that changes nothing anybody can s
 `benchmarks/tables/mutants-equivalent.csv` has those that are known, each with its reason. Kernels are asked as plain Python
 first; what nobody noticed there is tried compiled.
 
-Made by <!-- text: command -->`python -m benchmarks mutants`<!-- end -->; every mutant and the test that saw it:
+Made by `python -m benchmarks mutants {options} --keep`; every mutant and the test that saw it:
 [`mutants.csv`](mutants.csv). What is out of time counts as not noticed.
 
-Played: <!-- text: count -->nothing yet<!-- end -->
+In all, <!-- text: count -->nothing yet<!-- end -->
 
 <!-- table: rooms -->
 <!-- end -->
@@ -85,6 +86,8 @@ def main(
     options = f"--sample {sample} --seed {seed}{f' --rooms {rooms}' * bool(rooms)} --limit {limit:g}"
     options += " --only-uncompiled" * only_uncompiled
     rows = _kept(mutants) if keep else []
+    if keep and not rows:
+        begin(options)
     if rows:
         print(f"{len(rows)} of {len(mutants)} are in the table", flush=True)
     for mutant, verdict in played(mutants[len(rows) :], limit, jobs, only_uncompiled, baselines):
@@ -92,7 +95,7 @@ def main(
         print(f"{len(rows):4} {verdict.outcome:12} {shown(mutant)}  [{verdict.by}] {verdict.seconds:.0f} s", flush=True)
         if keep:
             write(rows)
-            publish(rows, len(mutants), options)
+            fill_page(PLACE / "mutants.md", parts(PLACE))
     print("\n" + by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]))
 
 
@@ -151,39 +154,9 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
         return {(row["path"], row["text"], row["before"], row["after"]): row["reason"] for row in csv.DictReader(file)}
 
 
-def by_room(found: list[tuple[str, str]]) -> str:
-    """Return the counts by room as a table in Markdown, the share that is noticed or equivalent last."""
-    lines = ["| room | mutants | noticed | equivalent | not noticed | out of time | share |", "|---|" + "---:|" * 6]
-    for room in [*sorted({room for room, _ in found}), "all"]:
-        outcomes = Counter(outcome for each, outcome in found if room in (each, "all"))
-        total = outcomes.total()
-        good = outcomes["noticed"] + outcomes["equivalent"]
-        counts = [outcomes[name] for name in ("noticed", "equivalent", "not noticed", "out of time")]
-        lines.append(
-            f"| {room} | {total} | " + " | ".join(map(str, counts)) + f" | {100 * good / max(1, total):.0f} % |"
-        )
-    return "\n".join(lines)
-
-
-def publish(rows: list[Row], sample: int, options: str) -> None:
-    """Write what was found so far, of so many that were drawn with these options, into `docs/results/mutants.md`."""
-    good = sum(outcome in (NOTICED, EQUIVALENT) for _, outcome, _, _ in rows)
-    bad = [
-        (f"`{mutant.path}:{mutant.line}`", f"`{mutant.before.strip()}`", f"`{mutant.after.strip() or ' '}`", outcome)
-        for mutant, outcome, _, _ in rows
-        if outcome not in (NOTICED, EQUIVALENT)
-    ]
-    share = f"{good} are noticed or equivalent, {good / len(rows):.1%}"
-    parts = {
-        "command": f"`python -m benchmarks mutants {options} --keep`",
-        "count": f"{len(rows)} of the {sample} mutants drawn: {share}.",
-        "rooms": by_room([(mutant.room, outcome) for mutant, outcome, _, _ in rows]),
-        "left": markdown_table(("where", "there", "instead", "outcome"), bad, "llll") if bad else "None.",
-    }
-    page = PLACE / "mutants.md"
-    if not page.exists():
-        page.write_text(PAGE, encoding="utf-8")
-    fill_page(page, parts)
+def begin(options: str) -> None:
+    """Write the page of a draw of which nothing is played yet."""
+    (PLACE / "mutants.md").write_text(PAGE.format(options=options), encoding="utf-8")
 
 
 def _site(mutant: Mutant) -> tuple[str, int, str, str, str]:

@@ -55,9 +55,9 @@ def scripted(cls, K, votes, problem=None, **settings):
 def test_the_first_step_of_the_votes_by_hand(loss, classes, learners):
     """From alpha = 0 every s is 0, and the derivative is -f (k-1) where the learner is right, f where it is wrong.
 
-    f is 1/2, 1 and 1 by (8), (36) and (39). The step is the diameter of [-c, c] over sqrt(2) times the largest derivative: c = 2
-    and k-1 for the first two, the exponential's falling by e^-i from learner to learner; c = 1/sqrt(N) and (k-1)(1 + c N) for
-    the last.
+    f is 1/2, 1 and 1 by (8), (36) and (39). The step is the diameter of [-c, c] over sqrt(2) times the largest
+    derivative: c = 2 and k-1 for the first two, the exponential's falling by e^-i from learner to learner; c = 1/sqrt(N)
+    and (k-1)(1 + c N) for the last.
     """
     votes = np.ones((1, learners), int)
     votes[0, -1] = 0  # the last learner is wrong, but where it is alone

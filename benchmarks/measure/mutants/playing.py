@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.result_pages.mutants import LATE, NOTICED, UNNOTICED
 from banditlab.numerics.jit import PACKAGE, kernel_sources
 from benchmarks.measure.mutants.sites import Mutant
 from benchmarks.measure.mutants.witnesses import KERNELS, uncompiled_witnesses, witnesses
@@ -28,8 +29,6 @@ HANG = 240
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:anyio", "--tb=no")
 PARTS = ("agents", "analysis", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
-NOTICED, EQUIVALENT, UNNOTICED, LATE = "noticed", "equivalent", "not noticed", "out of time"
-OUTCOMES = (NOTICED, EQUIVALENT, UNNOTICED, LATE)
 
 
 @dataclass(frozen=True)

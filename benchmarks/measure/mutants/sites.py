@@ -11,6 +11,8 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.result_pages.mutants import room_of
+
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Add: ("+", "-"),
     ast.Sub: ("-", "+"),
@@ -58,7 +60,7 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        """See `room_of`."""
+        """The folder of the package that it stands in."""
         return room_of(self.path)
 
     def applied(self, source: bytes) -> bytes:
@@ -66,12 +68,6 @@ class Mutant:
         before = self.before.encode()
         assert source[self.start : self.start + len(before)] == before, f"{self.path} has changed meanwhile"
         return source[: self.start] + self.after.encode() + source[self.start + len(before) :]
-
-
-def room_of(path: str) -> str:
-    """Return the folder of the package that a file stands in, "top" for a module of the package itself."""
-    parts = Path(path).parts
-    return parts[1] if len(parts) > 2 else "top"
 
 
 def drawn(root: Path, sample: int, seed: int, rooms: tuple[str, ...] = ()) -> list[Mutant]:

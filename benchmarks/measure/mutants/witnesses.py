@@ -8,6 +8,8 @@ import runpy
 from functools import cache
 from pathlib import Path
 
+from analysis.result_pages.mutants import room_of
+
 ALSO = {
     "analysis": ["tests/cli"],
     "boosting": [],
@@ -47,7 +49,7 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
 
     Files that name one of the classes and functions in `scope`, which has dots between them, come first in each list.
     """
-    room, stem = _room(path), Path(path).stem.strip("_")
+    room, stem = room_of(path), Path(path).stem.strip("_")
     near, own = _near_and_own(root, path)
     first = [test for test in near if test in own]
     recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, path, line)), "-m", "slow or not slow"]
@@ -89,17 +91,12 @@ def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]
     rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
     rest = [test for test in [*near, *rest] if test not in first]
     runs = [f"players/{id_}/" for id_ in ids]
-    near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if _room(path) in KERNELS else ()
+    near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if room_of(path) in KERNELS else ()
     if _graph(root)[1].get(_module(path)):  # the module is a player
         groups = [near, [*runs[:2], *every], runs[2:], far]
     else:
         groups = [near, runs[:2], runs[2:], [*far, *every]]
     return [group for group in groups if group]
-
-
-def _room(path: str) -> str:
-    parts = Path(path).parts
-    return parts[1] if len(parts) > 2 else "top"
 
 
 def _module(path: str) -> str:
@@ -108,7 +105,7 @@ def _module(path: str) -> str:
 
 def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
     """Return the tests that name a module, and those of its room; recorded runs are neither."""
-    room, module, stem = _room(path), _module(path), Path(path).stem.strip("_")
+    room, module, stem = room_of(path), _module(path), Path(path).stem.strip("_")
     folder = root / "tests" / room
     own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
     for each in ALSO.get(room, []):

@@ -13,6 +13,7 @@ from banditlab.analysis.places import kept
 PAGES = {
     "benchmarks": "results",
     "boosting-tables": "results",
+    "changes": "results",
     "decoding": "results",
     "default-agent": "results",
     "intervals": "results",

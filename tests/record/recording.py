@@ -53,6 +53,9 @@ STREAMS = CASES["STREAMS"]
 DATA_HOME = "BANDITLAB_DATA_HOME"
 RELATIVE = 1e-9
 """How far sums may be apart on another machine, along the same actions."""
+CUT, BY_CUT = "forecasters:kernel-", 1e-6
+"""Players that keep a span of contexts up to their `tolerance`, 1e-6, and how far their sums may be apart: what is left of a
+context that lies in the span nearly is rounding, of the root of its square's."""
 SPLIT = 0.1
 """How far counts may be apart there, as a share of all rounds, once a last bit has turned an action over."""
 
@@ -794,7 +797,12 @@ def _near(was: float, found: float, room: float) -> bool:
 
 
 def _room(name: str, was: float, then: Row, now: Row) -> float:
-    """Return how far a comparator's loss may move by its two certified gaps, 0 if they are a small share of it."""
+    """Return how far a sum may move besides: a comparator's loss by its two certified gaps, of a kernel learner by its cut.
+
+    0 for any other, and for gaps that are a small share of the loss.
+    """
+    if CUT in then.players:
+        return BY_CUT * abs(was)
     gap_name = name.replace("loss", "gap", 1)
     if not name.startswith("loss") or not then.hashes.get(gap_name) or not now.hashes.get(gap_name):
         return 0.0

@@ -176,6 +176,15 @@ def test_a_loss_with_a_loose_certificate_moves_within_it(
     assert recording.differences(row(10.0, 0.5), row(10.4, 0.5), exact=True)
 
 
+@pytest.mark.parametrize(("players", "moved"), [("forecasters:a@1", 2e-9), ("forecasters:kernel-a@1 envs:b@1", 2e-6)])
+def test_sums_of_kernel_learners_are_compared_up_to_their_tolerance(players: str, moved: float) -> None:
+    row, far, near = (
+        _row(players=players, sums={"certificate": (40.0 * (1.0 + each)).hex()}) for each in (0.0, moved, 0.4 * moved)
+    )
+    assert recording.differences(row, near, exact=False) == []
+    assert [line[:17] for line in recording.differences(row, far, exact=False)] == ["sums.certificate:"]
+
+
 def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
     recording.write_rows(ROWS.values(), tmp_path / "runs.csv")
     assert recording.read_rows(tmp_path / "runs.csv") == ROWS

@@ -298,7 +298,9 @@ def chosen(tables: dict[str, Table]) -> str:
 
     def often(said: Callable[[str], str]) -> str:
         found = [said(line.setting) for line in lines]
-        return ", ".join(f"{name} {found.count(name)}" for name in sorted(set(found), key=lambda n: (-found.count(n), n)))
+        return ", ".join(
+            f"{name} {found.count(name)}" for name in sorted(set(found), key=lambda n: (-found.count(n), n))
+        )
 
     features = often(lambda s: "`-q ::`" if "-q ::" in s else "`--nn`" if "--nn" in s else "linear")
     ways = ("--cover", "--bag", "--regcbopt", "--squarecb", "--epsilon")

@@ -97,6 +97,13 @@ def test_every_marker_of_the_page_is_filled(tmp_path: Path) -> None:
     assert all(f": {name} -->" in page for name in parts)
 
 
+def test_settings_chosen_as_often_stand_in_the_order_of_their_names(tmp_path: Path) -> None:
+    ways = ("--squarecb", "--cover 4", "--epsilon 0.1", "--bag 4", "--squarecb")
+    lines = [line(f"t{i}", "vw tuned", (1.0, 1.0))._replace(setting=way) for i, way in enumerate(ways)]
+    chosen = told.chosen(told.by_table(lines))
+    assert "; `--squarecb` 2, `--bag` 1, `--cover` 1, `--epsilon` 1; " in chosen
+
+
 # ------------------------------------------------------------------------------------------------------------- the choice
 
 

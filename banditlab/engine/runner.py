@@ -421,7 +421,8 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
             (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
             trace, context = _agent_step(env, player, context, labels)
-        score.add(trace, np.array([labels() if labels else -1]), time.perf_counter() - begin, loss)
+        label = labels() if labels else -1
+        score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
     return score.finish(STEPS)

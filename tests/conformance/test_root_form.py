@@ -63,6 +63,22 @@ def test_both_forms_are_one_learner(plain: Any, rooted: Any, settings: dict[str,
         assert other.certificate() == pytest.approx(one.certificate(), rel=1e-9)
 
 
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_both_forms_learn_the_same_from_soft_labels(form: str) -> None:
+    K, d, n = 3, 40, 20
+    X, Y = contexts(n, d), np.random.default_rng(4).dirichlet(np.ones(K), n)
+    one, other = (
+        cls(Problem(d, K, 1.0), None, norm_bound=5.0, regularization=0.1, form=form)
+        for cls in (FOLKLORE, RootedFOLKLORE)
+    )
+    for x, y in zip(X, Y, strict=True):
+        np.testing.assert_allclose(softmax(other.predict(x)), softmax(one.predict(x)), rtol=0, atol=1e-9)
+        one.update_soft(x, y)
+        other.update_soft(x, y)
+        assert other.certificate() == pytest.approx(one.certificate(), rel=1e-9)
+    np.testing.assert_allclose(other.learner.h, one.learner.h, atol=1e-8)
+
+
 def test_the_root_is_that_of_the_inverse() -> None:
     """C C' is the inverse of the summed matrix, also with coordinates added, and in the whole space."""
     K, d, n, lam = 3, 4, 12, 0.3

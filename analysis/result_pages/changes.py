@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from banditlab.analysis.pages import markdown_table
+from banditlab.results.files import write_bytes
 
 STATIONARY = "as they were"
 PLAYERS = ("stackcb", "changes = false", "fastcb")
-HEADER = ("table", "labels", "player", "rounds", "mistakes", "called")
 
 
 class Line(NamedTuple):
@@ -47,12 +47,13 @@ def read(path: Path) -> list[Line]:
 
 
 def write(path: Path, lines: list[Line]) -> None:
-    """Write the csv file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for line in lines:
-            writer.writerow([*line[:4], " ".join(f"{m:.2f}" for m in line.mistakes), " ".join(map(str, line.called))])
+    """Write the csv file: whole, whenever this process ends."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Line._fields)
+    for line in lines:
+        writer.writerow([*line[:4], " ".join(f"{m:.2f}" for m in line.mistakes), " ".join(map(str, line.called))])
+    write_bytes(path, text.getvalue().encode())
 
 
 def parts(results: Path) -> dict[str, str]:
@@ -91,12 +92,12 @@ def means(lines: list[Line]) -> str:
 def by_table(lines: list[Line]) -> str:
     """Return the table of `stackcb` and the last player by table, a column for each way of changing."""
     ways, streams = list(dict.fromkeys(line.labels for line in lines)), common(lines)
-    cells: dict[str, dict[str, str]] = defaultdict(dict)
-    for table in dict.fromkeys(line.table for line in lines):
-        for way in ways:
-            found = {x.player: np.mean(x.mistakes[:streams]) for x in lines if (x.table, x.labels) == (table, way)}
-            cells[table][way] = f"{found[PLAYERS[0]]:.1f} / {found[PLAYERS[-1]]:.1f}"
-    return markdown_table(("table", *ways), [(table, *(each[way] for way in ways)) for table, each in cells.items()])
+    shares = {(x.table, x.labels, x.player): np.mean(x.mistakes[:streams]) for x in lines}
+    rows = [
+        (table, *(f"{shares[table, way, PLAYERS[0]]:.1f} / {shares[table, way, PLAYERS[-1]]:.1f}" for way in ways))
+        for table in dict.fromkeys(line.table for line in lines)
+    ]
+    return markdown_table(("table", *ways), rows)
 
 
 def alarms(lines: list[Line]) -> str:

@@ -22,12 +22,9 @@ from analysis.result_pages.changes import PLAYERS, STATIONARY, Line, alarms, mea
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError, nearest
-from banditlab.numerics.contexts import as_contexts
-from banditlab.players.actor import Trace
-from banditlab.problem import Problem
-from banditlab.registry import registry
 from banditlab.validation import at_least
-from benchmarks.measure.rivals.tables import sources
+from benchmarks.measure.one_pass import one_pass
+from benchmarks.measure.rivals.tables import Source, sources
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
 TABLES = ("dry-bean", "covtype", "avila", "magic", "nursery", "segment", "mushroom")
@@ -49,13 +46,11 @@ def main(
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="banditlab-changes-") as folder:
         known = {source.name: source for source in sources(tables, "", Path(folder))}
+        known[PLANTED] = Source(PLANTED, lambda _: Logistic(n_features=10, n_classes=4, norm_bound=20.0))
+        if missing := [name for name in names if name not in known]:
+            raise UsageError(f"--tables {tables or '(none)'}: {missing[0]}.csv.gz is not there")
         for name in names:
-            if name != PLANTED and name not in known:
-                raise UsageError(f"--tables {tables or '(none)'}: {name}.csv.gz is not there")
-            env: Any = Logistic(n_features=10, n_classes=4, norm_bound=20.0)
-            lines += measured(
-                name, env if name == PLANTED else known[name].environment("norm"), streams, stationary, rounds
-            )
+            lines += measured(name, known[name].environment("norm"), streams, stationary, rounds)
             print(means(lines), flush=True)
     print(f"\nchanges called where there was none: {alarms(lines)}")
     if keep:
@@ -83,10 +78,7 @@ def play(
     y = change(np.array(y), p.n_classes, np.random.default_rng([seed, 2]))
     settings: dict[str, Any] = {"changes": False} if player == PLAYERS[1] else {}
     id_ = "fastcb" if player == "fastcb" else "stackcb"
-    problem = Problem(p.n_features, p.n_classes, p.radius)
-    agent = registry().load("agents", id_)(problem, np.random.default_rng([seed, 1]), **settings)
-    trace = Trace.empty(rounds)
-    agent.play_block(as_contexts(X), y, trace)
+    agent, trace = one_pass(id_, X, y, p.n_classes, p.radius, seed, settings)
     return float(100.0 * (1.0 - trace.correct[rounds // 2 :].mean())), int(agent.diagnostics().get("changes", 0))
 
 

@@ -24,12 +24,9 @@ from banditlab.analysis.pages import fill_page
 from banditlab.envs.digits import Digits
 from banditlab.envs.table import Table
 from banditlab.errors import UsageError
-from banditlab.numerics.contexts import as_contexts
-from banditlab.players.actor import Trace
-from banditlab.problem import Problem
-from banditlab.registry import registry
 from banditlab.validation import at_least
 from benchmarks.measure.fourier import fourier
+from benchmarks.measure.one_pass import one_pass
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
 
@@ -87,10 +84,7 @@ def play(
     if player == "Fourier":
         X, radius = fourier(X, seed), 1.0
     id_ = "stackcb" if player == "stackcb" else "fastcb"
-    problem = Problem(X.shape[1], n_classes, radius)
-    agent = registry().load("agents", id_)(problem, np.random.default_rng([seed, 1]), **settings)
-    trace = Trace.empty(len(y))
-    agent.play_block(as_contexts(X), y, trace)
+    agent, trace = one_pass(id_, X, y, n_classes, radius, seed, settings)
     return float(1.0 - trace.correct.mean()), int(agent.diagnostics().get("changes", 0))
 
 

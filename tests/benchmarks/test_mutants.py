@@ -198,6 +198,8 @@ def test_what_fails_in_the_clean_tree_hides_no_other_test(tmp_path: Path, monkey
     assert ground._seen_by(["t.py"], tmp_path, 60.0) == "tests/t.py::test_sees[a b]"
     assert [ours for ours, _ in asked] == [True, False, True, False]
     assert asked[2][1] == ["t.py", "--deselect", "tests/t.py::test_odd[a b]"]
+    recorded = ["tests/record", "-k", "players/a/"]  # a folder
+    assert ground._seen_by(recorded, tmp_path, 60.0) == "tests/t.py::test_sees[a b]"
     names = ["odd"]
     assert ground._seen_by(["t.py"], tmp_path, 60.0) == ""
     assert ground._seen_by(["t.py"], tmp_path, 0.0) is None

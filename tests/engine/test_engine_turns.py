@@ -95,12 +95,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def tasks(small: Any, tmp_path: Path) -> list[Task]:
-    """Return six tasks of a run each."""
-    return [Task(str(tmp_path / "out"), (), (run,)) for run in small(norm_bounds=[]).plan.runs]
-
-
-@pytest.fixture
 def hired(tasks: list[Task], clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that makes a crew of so many, which hires workers with a script; it lists who was hired."""
 

@@ -395,13 +395,6 @@ def test_where_the_steps_run_out_the_reference_moves_and_the_solution_is_the_sam
     assert STEPS < qp.tally[APPLIED] - STEPS < 2 * STEPS  # again all of them, and a few from nearer by
     assert (qp.tally[STALLED], qp.tally[BINDING]) == (0, 1)
     nu = qp.nu[SOLUTION]
-    force = np.array([unpacked(qp.C[k], d) @ qp.W[k] for k in range(K)]) + nu * qp.W + qp.b
+    force = np.einsum("kij,kj->ki", dense(qp.C, d), qp.W) + nu * qp.W + qp.b
     assert np.abs(force - force.mean(axis=0)).max() < 1e-10 * np.abs(qp.b).max()
     assert np.linalg.norm(qp.W) == pytest.approx(D, rel=1e-12)
-
-
-def unpacked(C, d):
-    """Return a packed matrix (d, d)."""
-    A = np.empty((d, d))
-    unpack(C, A)
-    return A

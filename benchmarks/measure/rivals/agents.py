@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.contexts import as_contexts
-from banditlab.players.actor import Trace
-from banditlab.problem import Problem
-from banditlab.registry import registry
 from benchmarks.measure.fourier import fourier
+from benchmarks.measure.one_pass import one_pass
 from benchmarks.measure.rivals.tables import Stream
 
 RELATIVE = "3e-4 R^2"
@@ -36,10 +33,7 @@ def play(stream: Stream, chosen: Chosen, seed: int) -> float:
     settings = dict(chosen.settings)
     if settings.get("regularization") == RELATIVE:
         settings["regularization"] = 3e-4 * radius**2
-    problem = Problem(X.shape[1], stream.n_classes, radius)
-    agent = registry().load("agents", chosen.id)(problem, np.random.default_rng([seed, 1]), **settings)
-    trace = Trace.empty(len(stream.y))
-    agent.play_block(as_contexts(X), stream.y, trace)
+    _, trace = one_pass(chosen.id, X, stream.y, stream.n_classes, radius, seed, settings)
     return float(1.0 - trace.correct.mean())
 
 

@@ -197,9 +197,8 @@ class Ground:
 
     def close(self) -> None:
         """End the process that forks."""
-        if self.warm is not None and self.warm.stdin is not None:
-            self.warm.stdin.close()
-            self.warm.wait()
+        if self.warm is not None:
+            self.warm.communicate()  # its input ends, and so does it
 
     def _pytest(self, tree: Path, arguments: list[str], cache: Path, limit: float) -> tuple[int | None, str]:
         command = [sys.executable, "-m", "pytest", *PYTEST]

@@ -1,9 +1,11 @@
 """Models in a row, each a matrix P_i = A_i^{-1} and a vector h_i: what second-order agents keep of every class.
 
 A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`). A model that learns is asked for its own (`recall`) and
-moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context. Where the contexts
-to come are known and the models are large, `look` prepares a stretch of rounds, in which the three answer from m x m
-matrices (see `lookahead`): the same numbers but for rounding.
+moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context, with whole matrices.
+
+Large models begin as rows, P_i = p I - F'F, and become whole after some d / 2 lessons (see `low_rank`). Where the contexts to
+come are known, `look` prepares a stretch of rounds, in which the three answer from m x m matrices (see `lookahead`). Either way
+the numbers are the same but for rounding.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from banditlab.numerics.lookahead import (
     read_ahead,
     recall_ahead,
 )
+from banditlab.numerics.low_rank import WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
+from banditlab.numerics.low_rank import whole as all_whole
 from banditlab.numerics.packed_symmetric import (
     Floats,
     Point,
+    dense,
     downdate,
     forms,
     identities,
@@ -38,14 +43,16 @@ from banditlab.numerics.packed_symmetric import (
     product,
     rows_times,
     see,
+    size_of,
     step_along,
     width,
     zeros,
 )
 
 LARGE = 3 * 2**19
-"""Bytes of P from which on rounds are looked at ahead: about where they leave a core's own cache. Measured, with 2 MiB of it:
-even at 1.1 MiB, 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times from 10 on."""
+"""Bytes of P from which on models begin as rows, and rounds are looked at ahead: about where they leave a core's own cache.
+Measured, with 2 MiB of it, on whole models: even at 1.1 MiB, 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times
+from 10 on."""
 LONG_STRETCH, SHORT_STRETCH = 64, 32
 """Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
 DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
@@ -54,9 +61,10 @@ reads what they name alone. Measured at K = 10: even at a share of 0.25 for d = 
 
 
 class Inverses(NamedTuple):
-    """P (M, S), packed; H (M, D), the rows h_i, padded; ahead, None for small models, whose kernels then know nothing of it.
+    """P (M, S), packed, or rows where `low` says so; H (M, D), the rows h_i, padded.
 
-    Scratch: point, the context at hand; v (D,), P_i x.
+    ahead and low are None for small models, whose kernels then know nothing of them. Scratch: point, the context at hand;
+    v (D,), P_i x.
     """
 
     P: Floats
@@ -64,13 +72,57 @@ class Inverses(NamedTuple):
     point: Point
     v: Floats
     ahead: Ahead | None
+    low: LowRank | None = None
+
+    def in_older_files(self) -> dict[str, LowRank | None]:
+        """Return what stands for fields that files of older versions lack: their matrices are whole."""
+        return {"low": None if self.low is None else all_whole(self.low)}
 
 
 def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
     """Return models P_i = scales_i I of size d, h_i = 0."""
-    M, P = len(scales), identities(scales, d)
-    room = ahead(M, d, LONG_STRETCH if d >= 512 else SHORT_STRETCH) if P.nbytes >= LARGE else None
-    return Inverses(P, zeros(M, width(d)), point(d), zeros(width(d)), room)
+    M, D = len(scales), width(d)
+    if 8 * M * size_of(D) < LARGE:
+        return Inverses(identities(scales, d), zeros(M, D), point(d), zeros(D), None, None)
+    m = LONG_STRETCH if d >= 512 else SHORT_STRETCH
+    return Inverses(zeros(M, size_of(D)), zeros(M, D), point(d), zeros(D), ahead(M, d, m), low_rank(scales, d, m))
+
+
+def dense_inverses(inverses: Inverses, d: int) -> Floats:
+    """Return the matrices P_i (M, d, d), however they are kept."""
+    P = dense(inverses.P, d)
+    for i in range(0 if inverses.low is None else len(P)):
+        if inverses.low.ranks[i] != WHOLE:
+            F = rows(inverses.low, inverses.P, i)[:, -d:]
+            P[i] = inverses.low.scales[i] * np.eye(d) - F.T @ F
+    return P
+
+
+# Whether there are rows at all is settled when a kernel is compiled.
+
+
+@inline
+def read_forms(P, low, point, q):
+    if low is None:
+        forms(P, point, q)
+    else:
+        all_forms(P, low, point, q)
+
+
+@inline
+def times_context(P, low, i, x, out):
+    if low is None:
+        product(P, x, out)
+    else:
+        any_product(P, low, i, x, out)
+
+
+@inline
+def take_off(P, low, i, v, s):
+    if low is None:
+        downdate(P, v, s)
+    else:
+        any_downdate(P, low, i, v, s)
 
 
 @inline
@@ -79,7 +131,7 @@ def read(inverses, x, m, q):
     if not read_ahead(inverses.ahead, m, q):
         see(inverses.point, x)
         rows_times(inverses.H, inverses.point.x, m)
-        forms(inverses.P, inverses.point, q)
+        read_forms(inverses.P, inverses.low, inverses.point, q)
 
 
 @inline
@@ -91,7 +143,7 @@ def recall(inverses, x, i):
     # v = P_i x, which `move` needs, too
     v, own = inverses.v, inverses.point.x
     lay(x, own)
-    product(inverses.P[i], own, v)
+    times_context(inverses.P[i], inverses.low, i, own, v)
     return inner(own, inverses.H[i]), inner(own, v)
 
 
@@ -100,7 +152,7 @@ def move(inverses, i, step, s):
     """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`; once a round at most for each model."""
     if not move_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)
-        downdate(inverses.P[i], inverses.v, s)
+        take_off(inverses.P[i], inverses.low, i, inverses.v, s)
 
 
 @inline
@@ -109,11 +161,11 @@ def look(inverses, X, t, behind):
 
     A loop calls it before every round. Whether a stretch is worth looking at is asked once a stretch.
     """
-    look_from(inverses.ahead, inverses.P, inverses.H, X, t, behind)
+    look_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
 
 
 @njit
-def look_from(ahead, P, H, X, t, behind):
+def look_from(ahead, P, low, H, X, t, behind):
     if ahead is None:
         return
     place = ahead.place
@@ -125,7 +177,7 @@ def look_from(ahead, P, H, X, t, behind):
     part = X[t : t + ahead.G.shape[1]]
     worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
     if worth or place[ON] == 1:
-        next_stretch(P, H, ahead, part if worth else X[t:t], behind)
+        next_stretch(P, low, H, ahead, part if worth else X[t:t], behind)
     place[AT], place[LENGTH] = 0, part.shape[0]
 
 

@@ -27,6 +27,9 @@ a product with r contexts at once. Then h_i += sum_a step_a v_a and, with f_a = 
 eight rows of P_i at a time, which the next stretch's (2) reads while they are near. With L the lower block triangle,
 G = X'L X + (X'L X)'.
 
+A model that has learnt little is kept as rows, P_i = p I - F'F (see `low_rank`): G_i = p X'X - (F X)'(F X), P_i x is a product
+with F twice, and (5) appends the rows f_a.
+
 Exact but for rounding. q is a difference: where a context comes again it falls from ||x||^2/lambda to about 1, in (3) as in
 x'P x with P from (1). Either way the error is a few units of rounding of the q it fell from.
 
@@ -44,17 +47,33 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
-from banditlab.numerics.packed_symmetric import Floats, product, step_along, width, zeros
+from banditlab.numerics.low_rank import (
+    WHOLE,
+    any_product,
+    append,
+    capacity,
+    make_whole,
+    products_of_contexts,
+    rows_look,
+    rows_product_of_eight,
+)
+from banditlab.numerics.packed_symmetric import Floats, step_along, width, zeros
+from banditlab.numerics.row_tiles import (
+    GROUP,
+    TILE,
+    eight_rows,
+    no_rows,
+    plus_twice,
+    put_rows,
+    strip_times,
+    take_off,
+)
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
 
-TILE = 2 * WIDTH
-"""Contexts that a pass over a matrix meets at a time: as many sums as registers hold, eight rows by two times eight."""
 SHORTEST = 8
 """Fewer contexts go one by one."""
 MOST_SINGLE = 2
 """So many contexts left over, or fewer, take a sweep over the matrix each; more take one together."""
-GROUP = 4
-"""Vectors f_a of (5) that are taken off a matrix at a time."""
 
 ON, AT, LENGTH, HALF = range(4)
 """Slots of `Ahead.place`: 1 in a stretch that was looked at, else 0; the round at hand, counted from the stretch's first; the
@@ -162,7 +181,7 @@ def note(ahead, i, step, s):
 
 
 @njit
-def next_stretch(P, H, ahead, X, behind):
+def next_stretch(P, low, H, ahead, X, behind):
     """Bring P (M, S) and H (M, D) up to date, then look at the contexts X (n, d - e), `behind` (e,) under each; n may be 0."""
     P, H, ahead = borrow(P), borrow(H), borrow(ahead)
     n, half = X.shape[0], ahead.place[HALF]
@@ -170,9 +189,15 @@ def next_stretch(P, H, ahead, X, behind):
     old, new = ahead.X[half], ahead.X[1 - half]
     ahead.place[ON], ahead.place[AT], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
     lay_contexts(new, X, behind)
+    products_of_contexts(low, new, n)
     for i in range(P.shape[0]):
-        complete(P[i], H[i], old, ahead, i)  # (4), and h_i
-        take_off_and_look(P[i], new, ahead, i, n)  # (5), then (2)
+        complete(P[i], low, H[i], old, ahead, i)  # (4), and h_i
+        if low.ranks[i] != WHOLE and low.ranks[i] + ahead.rounds[i, 0] > capacity(H.shape[1]):
+            make_whole(P[i], low, i)
+        if low.ranks[i] == WHOLE:
+            take_off_and_look(P[i], new, ahead, i, n)  # (5), then (2)
+        else:
+            append_and_look(P[i], low, new, ahead, i, n)
         means(H[i], new, ahead.terms[i, MEAN], n)  # g_i = X'h_i
         ahead.rounds[i, 0] = 0
 
@@ -193,7 +218,16 @@ def lay_contexts(own, X, behind):
 
 
 @njit
-def complete(P, h, X, ahead, i):
+def append_and_look(P, low, X, ahead, i, n):
+    """Take (5) off model i's P, of few lessons, as rows of their own, and write (2) for n contexts, X (m/16, D, 16)."""
+    for a in range(ahead.rounds[i, 0]):
+        append(P, low, i, 1.0, ahead.V[a])
+    m = ahead.G.shape[1]
+    rows_look(P, low, i, X, ahead.G[i], ahead.room[: WIDTH * m].reshape(WIDTH, m), n)
+
+
+@njit
+def complete(P, low, h, X, ahead, i):
     """Write the f_a of model i, (4) and (5), into V, so many rows of zeros after them as make fours, and move h (D,)."""
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
@@ -203,9 +237,9 @@ def complete(P, h, X, ahead, i):
         if r - a <= MOST_SINGLE:
             for b in range(a, r):
                 column(X, t[b], ahead.room[:D])
-                product(P, ahead.room[:D], V[b])
+                any_product(P, low, i, ahead.room[:D], V[b])
         else:
-            products(P, X, t[a : min(a + WIDTH, r)], ahead.room, V[a:])
+            products(P, low, i, X, t[a : min(a + WIDTH, r)], ahead.room, V[a:])
     # (4): v_a = V_a - sum_b s_b G[t_b, t_a] v_b; h += step_a v_a
     for a in range(r):
         for b in range(a):
@@ -240,15 +274,18 @@ def column(X, t, x):
 
 
 @njit
-def products(P, X, rounds, room, V):
-    """Write P x_t for the contexts of up to eight `rounds` into as many rows of V (m, D): one sweep over P."""
+def products(P, low, i, X, rounds, room, V):
+    """Write P x_t for the contexts of up to eight `rounds` into as many rows of V (m, D): one sweep over P, model i's."""
     D = V.shape[1]
     # The contexts as lanes: eight columns, zeros where there are fewer.
     few, Pfew = room[: D * WIDTH].reshape(D, WIDTH), room[D * WIDTH : 2 * D * WIDTH].reshape(D, WIDTH)
     for j in range(D):
         for a in range(WIDTH):
             few[j, a] = X[rounds[a] // TILE, j, rounds[a] % TILE] if a < rounds.shape[0] else 0.0
-    product_of_eight(P, few, Pfew)
+    if low.ranks[i] == WHOLE:
+        product_of_eight(P, few, Pfew)
+    else:
+        rows_product_of_eight(P, low.ranks[i], low.scales[i], few, Pfew)
     for a in range(rounds.shape[0]):
         for j in range(D):
             V[a, j] = Pfew[j, a]
@@ -305,40 +342,6 @@ def take_off_and_look(P, X, ahead, i, n):
             G[a, b] = G[b, a] = G[a, b] + G[b, a]  # X'L X + (X'L X)'
 
 
-@inline
-def take_off(P, i, I, V, a):
-    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of P, which begin at i."""
-    D = V.shape[1]
-    o = a * D + I
-    y = (
-        eight(V, o),
-        eight(V, o + D),
-        eight(V, o + 2 * D),
-        eight(V, o + 3 * D),
-    )
-    o -= I
-    for _ in range(I):
-        put(P, i, eight(P, i) - combined(y, V, o, D))
-        i, o = i + WIDTH, o + 1
-    for _ in range(WIDTH):  # diagonal blocks are kept halved
-        put(P, i, eight(P, i) - combined(y, V, o, D) * 0.5)
-        i, o = i + WIDTH, o + 1
-
-
-@inline
-def strip_times(P, i, columns, X, tile, strip):
-    """Write eight rows of L, which begin at i of P, times sixteen contexts into their place in strip (8, m)."""
-    m = strip.shape[1]
-    # Eight rows by two times eight contexts in registers, one column of P after the other.
-    a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
-    for _ in range(columns):
-        a = plus_outer(a, P, i, eight(X, o))
-        b = plus_outer(b, P, i, eight(X, o + WIDTH))
-        i, o = i + WIDTH, o + TILE
-    put_rows(strip, tile * TILE, m, a)
-    put_rows(strip, tile * TILE + WIDTH, m, b)
-
-
 @njit
 def means(h, X, g, n):
     """Write h'x_t into g for the first n contexts of X (m/16, D, 16)."""
@@ -349,35 +352,3 @@ def means(h, X, g, n):
             a, b, o = a + eight(X, o) * h[j], b + eight(X, o + WIDTH) * h[j], o + TILE
         put(g, t, a)
         put(g, t + WIDTH, b)
-
-
-# --------------------------------------------------------------------------------------------------------- eight rows of eight
-
-
-@inline
-def no_rows():
-    """Return eight rows of zeros."""
-    zero = all_lanes(0.0)
-    return (zero, zero, zero, zero, zero, zero, zero, zero)
-
-
-@inline
-def eight_rows(A, i, step):
-    """Return the rows A[i + r step] ... A[i + r step + 7], r = 0 ... 7."""
-    low = (eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
-    i += 4 * step
-    return (*low, eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
-
-
-@inline
-def put_rows(A, i, step, rows):
-    """Write what `eight_rows` would return."""
-    for r in range(WIDTH):
-        put(A, i + r * step, rows[r])
-
-
-@inline
-def plus_twice(a, b):
-    """Return a + 2 b of eight rows each."""
-    low = (a[0] + b[0] * 2.0, a[1] + b[1] * 2.0, a[2] + b[2] * 2.0, a[3] + b[3] * 2.0)
-    return (*low, a[4] + b[4] * 2.0, a[5] + b[5] * 2.0, a[6] + b[6] * 2.0, a[7] + b[7] * 2.0)

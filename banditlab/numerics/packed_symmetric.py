@@ -40,12 +40,17 @@ def zeros(*shape: int) -> Floats:
     return room[first : first + size].reshape(shape)
 
 
+def size_of(D: int) -> int:
+    """Return S, the entries kept of a D x D matrix, D a multiple of eight."""
+    return D * (D + WIDTH) // 2
+
+
 def identities(scales: Floats, d: int) -> Floats:
     """Return the matrices scales_k I of size d as P (K, S), S = D (D + 8) / 2."""
     D = width(d)
     j = np.arange(D - d, D)
     block_row = j // WIDTH
-    P = zeros(len(scales), D * (D + WIDTH) // 2)
+    P = zeros(len(scales), size_of(D))
     # Entry (j, j) in its diagonal block, which is kept halved.
     P[:, BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * np.asarray(scales)[:, None]
     return P

@@ -290,9 +290,13 @@ def _require_tuple(old: Any, new: Any, path: str) -> None:
 
 
 def _whole(old: Any, new: Any) -> dict[str, Any]:
-    """Return the fields of `new`; one with a default came later, and where a file lacks it the constructor's stays."""
+    """Return the fields of `new`; one with a default came later: a file that lacks it means what `in_older_files` says.
+
+    Without it the constructor's stays.
+    """
     later = {name: getattr(old, name) for name in getattr(old, "_field_defaults", {})}
-    return later | (fields_of(new) or {})
+    meant = old.in_older_files() if hasattr(old, "in_older_files") else {}
+    return later | meant | (fields_of(new) or {})
 
 
 def _require_plain(old: Any, new: Any, path: str) -> None:

@@ -67,9 +67,9 @@ class Rival(NamedTuple):
     streams: int = 10**6
 
 
-def ours(name: str, scaling: str, chosen: Chosen, streams: int = 10**6) -> Rival:
+def ours(name: str, scaling: str, chosen: Chosen) -> Rival:
     """Return one of our agents as it stands, under one scaling."""
-    return Rival(name, agents.play, Choice(scaling, chosen), Chosen.line, tuned=False, streams=streams)
+    return Rival(name, agents.play, Choice(scaling, chosen), Chosen.line, tuned=False)
 
 
 def peer(name: str, first: Chosen, grid: list[dict[str, Any]], streams: int = 10**6) -> Rival:
@@ -93,8 +93,8 @@ def rivals() -> list[Rival]:
         ours("fastcb", "norm", Chosen("fastcb")),
         ours("fastcb 3e-4", "norm", Chosen("fastcb", (("regularization", RELATIVE),))),
         ours("standardised", "standard", Chosen("fastcb")),
-        ours("Fourier", "standard", Chosen("fastcb", (), "Fourier"), FEW),
-        ours("Fourier and linear", "standard", Chosen("fastcb", (), "Fourier and linear"), FEW),
+        ours("Fourier", "standard", Chosen("fastcb", (), "Fourier")),
+        ours("Fourier and linear", "standard", Chosen("fastcb", (), "Fourier and linear")),
         ours("stackcb", "norm", Chosen("stackcb")),
         Rival(
             "vw",

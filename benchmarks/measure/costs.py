@@ -162,7 +162,7 @@ def per_class(c: Cell, forms: float, exps: float) -> Cost:
 
 
 LOOK_FROM = 1.5 * 2**20
-"""Bytes of the d x d matrices from which on a block's contexts are looked at together (see `ahead`)."""
+"""Bytes of the d x d matrices from which on models begin as rows, and a block's contexts are looked at together (`ahead`)."""
 
 
 def stretch(models: float, d: int) -> int:
@@ -171,18 +171,30 @@ def stretch(models: float, d: int) -> int:
 
 
 def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
-    """`per_class` where n contexts that come next are looked at together, which the caller of a block knows.
+    """`per_class` of large models, which begin as rows, where n contexts that come next are looked at together.
 
-    X'P X of every model as matrix products, by halves, d^2 + 2 n d operations a round; one model a round learns: its
-    product and its rank-one update, as matrix products too. The matrices are read once a stretch, written once, and read
-    once more for every eight contexts that a model learnt from; within a stretch n x n matrices stand for them, of which
-    the columns to come are moved.
+    While a model has learnt r rounds, fewer than `capacity`, it is r rows F: X'P X from F X, 2 r d + r n operations a round,
+    and 4 r d for the one model a round that learns. Then it is a whole matrix: X'P X of every model as matrix products, by
+    halves, d^2 + 2 n d operations a round, and a product and a rank-one update for the one that learns, as matrix products
+    too. Models are read once a stretch and once more for every eight contexts that they learnt from, whole ones written once;
+    within a stretch n x n matrices stand for them, of which the columns to come are moved. Models learn in turn.
     """
     half, d = 0.5 * c.d * (c.d + 1.0), float(c.d)
-    products = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, exp=exps, stream=n * n / 3.0, size=d * d)
-    again = 2.0 + math.ceil(n / (8.0 * models))
+    room = capacity(c.d)
+    whole = max(0.0, 1.0 - room * models / c.rounds)
+    r = 0.5 * min(room, c.rounds / models)
+    again = math.ceil(n / (8.0 * models))
+    rows = Cost(gemm=models * (2.0 * r * d + r * n) + 4.0 * r * d + n * d, moved=models * r * d * (1.0 + again) / n + d)
+    matrices = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, moved=models * half * (2.0 + again) / n)
     means = Cost(gemm=2.0 * c.K * c.d, moved=c.K * c.d / n)
-    return products.plus(means).plus(Cost(moved=models * half * again / n))
+    within = Cost(exp=exps, stream=n * n / 3.0, size=d * d)
+    return means.plus(rows, 1.0 - whole).plus(matrices, whole).plus(within)
+
+
+def capacity(d: int) -> int:
+    """Return how many rows a large model is kept as before it becomes a d x d matrix."""
+    whole = -(-d // 8) * 8
+    return (whole + 8) // 16 * 8
 
 
 def packed(d: int) -> float:

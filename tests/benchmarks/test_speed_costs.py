@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from banditlab.numerics import class_inverses
+from banditlab.numerics import class_inverses, low_rank, packed_symmetric
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure import costs, machine, one_player
@@ -79,18 +79,35 @@ def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
 
 def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_less(monkeypatch) -> None:
     K, d = 10, 1024
+    long = Cell.dense(K, d, rounds=10**12)
     assert costs.LOOK_FROM == class_inverses.LARGE
     monkeypatch.setattr(costs, "LOOK_FROM", math.inf)
-    alone = costs.per_class(Cell.dense(K, d), K, 0.0)
+    alone = costs.per_class(long, K, 0.0)
     monkeypatch.setattr(costs, "LOOK_FROM", class_inverses.LARGE)
-    together = costs.per_class(Cell.dense(K, d), K, 0.0)
+    together = costs.per_class(long, K, 0.0)
     assert costs.stretch(K, d) == 64
     assert together.gemv == 0.0
-    assert together.gemm == K * (d * d + 2 * 64 * d) + 3 * d * d + 2 * K * d
+    assert together.gemm == pytest.approx(K * (d * d + 2 * 64 * d) + 3 * d * d + 2 * K * d, rel=1e-6)
     # read, written, and read once more for the 6.4 contexts that a model learns from in a stretch, instead of once a round
     assert together.moved / alone.moved == pytest.approx(3 / 64, rel=0.1)
     assert costs.per_class(Cell.dense(K, 64), K, 0.0).gemm == 0.0  # fits a near cache
     assert costs.per_class(Cell(K, d, 40.0), K, 0.0).gemm == 0.0  # sparse contexts go one by one
+
+
+@pytest.mark.parametrize("d", [8, 23, 1024, 1025])
+def test_large_models_are_rows_until_these_fill_the_matrix(d: int) -> None:
+    assert costs.capacity(d) == low_rank.capacity(packed_symmetric.width(d))
+
+
+def test_models_that_have_learnt_little_cost_what_they_have_learnt() -> None:
+    """Of T rounds, K models learning in turn, the mean rank is T / 2 K; at twice the capacity half of them were whole."""
+    K, d = 10, 1024
+    few, more, filled, twice, long = (
+        costs.per_class(Cell.dense(K, d, rounds=T), K, 0.0).gemm for T in (100, 200, 5120, 10240, 10**12)
+    )
+    assert few - 2 * K * d - 64 * d == pytest.approx(5 * (K * (2 * d + 64) + 4 * d))
+    assert more - few == pytest.approx(5 * (K * (2 * d + 64) + 4 * d))
+    assert twice == pytest.approx((filled + long) / 2)
 
 
 def test_declared_state_holds_the_room_to_look_ahead() -> None:
@@ -118,7 +135,9 @@ def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
     ],
 )
 def test_orders_are_those_of_the_docstrings(cost: Callable[[Cell], Cost], in_d: int, in_K: int) -> None:
-    once, wide, many = (cost(Cell.dense(K, d)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000)))
+    once, wide, many = (
+        cost(Cell.dense(K, d, rounds=10**12)).operations() for K, d in ((400, 4000), (400, 8000), (800, 4000))
+    )
     assert np.log2(wide / once) == pytest.approx(in_d, abs=0.03)  # products of contexts, n d, beside d^2
     assert np.log2(many / once) == pytest.approx(in_K, abs=0.02)
 

@@ -46,7 +46,7 @@ def test_a_stretch_is_looked_at_where_its_contexts_are_full_enough(monkeypatch):
         X = np.zeros((n, d))
         X[:, :full] = 1.0
         models = module.inverses(np.ones(1), d)
-        module.look_from(models.ahead, models.P, models.H, as_contexts(X), 0, np.zeros(0))
+        module.look_from(models.ahead, models.P, models.low, models.H, as_contexts(X), 0, np.zeros(0))
         assert models.ahead.place[0] == looked, (d, full, n)
 
 
@@ -58,7 +58,7 @@ def test_rounds_are_counted_within_a_stretch_and_a_new_one_begins_after_it(monke
         X[list(full)] = 1.0
         models, told = module.inverses(np.ones(2), 20), []
         for t in range(81):
-            look_from(models.ahead, models.P, models.H, as_contexts(X), t, np.zeros(0))
+            look_from(models.ahead, models.P, models.low, models.H, as_contexts(X), t, np.zeros(0))
             told.append(models.ahead.place[[ON, AT, LENGTH]].tolist())
         lengths = [32] * 64 + [16] * 16
         assert told[:80] == [[int(t // 32 * 32 in full), t % 32, lengths[t]] for t in range(80)]

@@ -10,6 +10,7 @@ from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
 from banditlab.numerics.lookahead import ahead, next_stretch
+from banditlab.numerics.low_rank import WHOLE, make_whole, rows
 
 
 @njit
@@ -61,6 +62,12 @@ def made(monkeypatch, scales, d, room):
     return models
 
 
+def make_all_whole(models):
+    """Let models that have learnt nothing be kept as small ones are."""
+    for k in range(len(models.P)):
+        make_whole(models.P[k], models.low, k)
+
+
 def story(K, d, n, seed, behind=0):
     """Contexts, zeros, repetitions and x = 0 among them, and who learns what; sometimes nobody, or the same two for long."""
     rng = np.random.default_rng(seed)
@@ -87,8 +94,21 @@ def play(models, X, e, Y, chosen, targets, weights, cuts=()):
     return ms, qs
 
 
+def assert_symmetric(models, d):
+    """Whole matrices are what packing would keep: 0 before the d rows and columns. Rows are 0 there and from r on."""
+    for k, P in enumerate(models.P):
+        again = np.zeros_like(P)
+        if models.low.ranks[k] == WHOLE:
+            packed.pack(packed.dense(P, d), again)
+            np.testing.assert_array_equal(P, again)
+        else:
+            F = rows(models.low, models.P, k)
+            assert not F[:, :-d].any()
+            assert np.count_nonzero(P) == np.count_nonzero(F)
+
+
 def assert_near(models, other, d):
-    for ours, theirs in ((packed.dense(models.P, d), other[0]), (models.H[:, -d:], other[1])):
+    for ours, theirs in ((module.dense_inverses(models, d), other[0]), (models.H[:, -d:], other[1])):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * max(1.0, np.abs(theirs).max()))
 
 
@@ -105,10 +125,7 @@ def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, room, behind):
     np.testing.assert_allclose(ms, slow_ms, rtol=1e-9, atol=1e-11)
     P = np.linalg.inv(slow.A)
     assert_near(models, (P, np.einsum("kij,kj->ki", P, slow.b)), d)
-    again = packed.identities(np.zeros(K), d)
-    for k in range(K):
-        packed.pack(packed.dense(models.P, d)[k], again[k])
-    np.testing.assert_array_equal(models.P, again)  # symmetric, and 0 before the d rows and columns
+    assert_symmetric(models, d)
 
 
 @pytest.mark.parametrize("cuts", [(), (64, 128), (1, 8, 9, 20, 27, 150), (7, 14, 21, 28), (100,)])
@@ -121,6 +138,7 @@ def test_however_a_block_is_cut_rounds_are_those_one_by_one(monkeypatch, cuts):
     for found, known in zip(play(models, *told, cuts), expected, strict=True):
         np.testing.assert_allclose(found, known, rtol=1e-11, atol=1e-12)
     assert_near(models, (packed.dense(alone.P, d), alone.H[:, -d:]), d)
+    assert_symmetric(models, d)
 
 
 def test_a_stretch_of_one_context_is_a_round(monkeypatch):
@@ -128,15 +146,16 @@ def test_a_stretch_of_one_context_is_a_round(monkeypatch):
     X, e, Y, *_ = story(2, 13, 3, seed=4)
     one, other = (made(monkeypatch, np.array([2.0, 5.0]), 13, room) for room in (0, 16))
     m, q = np.zeros(2), np.zeros(2)
+    make_all_whole(other)
     for t in range(1, 3):
         module.read(one, Y[t], m, q)
-        next_stretch(other.P, other.H, other.ahead, X[t : t + 1], e)
+        next_stretch(other.P, other.low, other.H, other.ahead, X[t : t + 1], e)
         np.testing.assert_allclose(other.ahead.G[:, 0, 0], q, rtol=1e-14)
         np.testing.assert_allclose(other.ahead.terms[:, 0, 0], m, rtol=1e-13, atol=1e-16)
         for models in (one, other):
             module.recall(models, Y[t], 1)
             module.move(models, 1, 0.3, 0.25)
-        next_stretch(other.P, other.H, other.ahead, X[:0], e)
+        next_stretch(other.P, other.low, other.H, other.ahead, X[:0], e)
         np.testing.assert_array_equal(one.H, other.H)
         np.testing.assert_array_equal(one.P, other.P)
 
@@ -160,6 +179,7 @@ def test_a_stretch_of_few_entries_goes_one_by_one(monkeypatch):
     X, e, _, *rest = story(K, d, n, seed=9)
     thin = np.where(np.arange(d) % 10 == np.arange(n)[:, None] % 10, X, 0.0)
     alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 64)
+    make_all_whole(models)
     for each in (alone, models):
         play(each, as_contexts(thin), e, as_contexts(thin), *rest)
     np.testing.assert_array_equal(alone.P, models.P)
@@ -177,9 +197,10 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
     alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 32)
     for each in (alone, models):
         play(each, as_contexts(broken), e, as_contexts(broken), chosen, targets, weights)
-    assert np.isnan(packed.dense(models.P, d)[0]).any()
-    assert_near(models._replace(P=models.P[1:], H=models.H[1:]), (packed.dense(alone.P, d)[1:], alone.H[1:, -d:]), d)
-    assert np.isfinite(packed.dense(models.P, d)[1:]).all()
+    P = module.dense_inverses(models, d)
+    assert np.isnan(P[0]).any()
+    np.testing.assert_allclose(P[1:], packed.dense(alone.P, d)[1:], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(models.H[1:], alone.H[1:], rtol=0, atol=1e-9)
 
 
 def test_integers_and_room_of_what_is_looked_ahead():
@@ -195,9 +216,9 @@ def test_a_stretch_says_that_it_was_looked_at(monkeypatch):
     models = made(monkeypatch, np.array([2.0, 5.0]), 13, 32)
     models.H[:, -13:] = np.random.default_rng(0).standard_normal((2, 13))
     for turn, n in enumerate((1, 17, 0)):
-        next_stretch(models.P, models.H, models.ahead, X[:n], e)
+        next_stretch(models.P, models.low, models.H, models.ahead, X[:n], e)
         assert models.ahead.place.tolist() == [int(n > 0), 0, n, 1 - turn % 2]
         G = models.ahead.G[:, :n, :n]
-        exact = np.einsum("ti,kij,uj->ktu", X[:n], packed.dense(models.P, 13), X[:n])
-        np.testing.assert_allclose(G, exact, atol=1e-12)
+        exact = np.einsum("ti,kij,uj->ktu", X[:n], module.dense_inverses(models, 13), X[:n])
+        np.testing.assert_allclose(np.triu(G), np.triu(exact), atol=1e-12)
         np.testing.assert_allclose(models.ahead.terms[:, 0, :n], models.H[:, -13:] @ X[:n].T, atol=1e-12)

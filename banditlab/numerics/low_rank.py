@@ -1,0 +1,250 @@
+"""Matrices P = p I - F'F that have learnt little: r rows F (r, D) instead of D (D + 8) / 2 numbers.
+
+Problem. A model begins at P = p I, and every lesson subtracts s v v' with v = P x. After r lessons
+
+    P = p I - F'F,        row a of F:  f_a = sqrt(s_a) v_a,        P <- P - s v v' appends a row.                        (1)
+
+Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about D / 2:
+
+    x'P x = p |x|^2 - |F x|^2,        P x = p x - F'(F x).                                                             (2)
+
+So of many classes, or of many features, a class that has met few rounds costs what it has met. x'P x is a difference; the
+same one that (1) makes of P entry by entry, so its rounding is that of p |x|^2 either way.
+
+Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole (`make_whole`,
+O(r D^2), once). They lie in blocks of eight, each by columns (see `row_tiles`); rows from r on are zeros.
+
+Cost: 2 r D operations for a form, 4 r D for a product; r D numbers are read, and memory that no row has reached is not touched.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.limits import Limits
+from banditlab.numerics.packed_symmetric import Floats, downdate, forms, inner, product, size_of, width, zeros
+from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
+
+WHOLE = -1
+"""The rank of a matrix that is kept whole, as `packed_symmetric` does."""
+
+
+class LowRank(NamedTuple):
+    """How M matrices are kept: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
+
+    Scratch: gram (m, m), X'X of the m contexts of a stretch, what stands on and right of the diagonal.
+    """
+
+    scales: Floats
+    ranks: NDArray[np.int64]
+    d: int
+    gram: Floats
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        D = width(self.d)
+        return {"ranks": (WHOLE, size_of(D) // (WIDTH * D) * WIDTH)}
+
+
+def low_rank(scales: NDArray[np.float64], d: int, m: int) -> LowRank:
+    """Return P_i = scales_i I, for stretches of m contexts."""
+    return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, zeros(m, m))
+
+
+def whole(low: LowRank) -> LowRank:
+    """Return the same, all matrices kept whole."""
+    return low._replace(ranks=np.full(len(low.ranks), WHOLE))
+
+
+@inline
+def capacity(D):
+    """Return how many rows of length D stand where a D x D matrix is kept."""
+    return (D + WIDTH) // (2 * WIDTH) * WIDTH
+
+
+def rows(low: LowRank, P: Floats, i: int) -> Floats:
+    """Return the rows F (r, D) of the i-th of P (M, S), which is not whole."""
+    r, D = int(low.ranks[i]), width(low.d)
+    blocks = P[i, : capacity(D) * D].reshape(-1, D, WIDTH)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1).reshape(-1, D)[:r])
+
+
+# ------------------------------------------------------------------------------------------------------------ round by round
+
+
+@njit
+def all_forms(P, low, point, q):
+    """Write q_i = x'P_i x into q (M,) for P (M, S), however each is kept."""
+    ranks, i, M = low.ranks, 0, P.shape[0]
+    size = inner(point.x, point.x)
+    while i < M:
+        if ranks[i] != WHOLE:
+            q[i] = low.scales[i] * size - squares(P[i], ranks[i], point)  # (2)
+            i += 1
+            continue
+        # All whole ones that follow, together.
+        end = i + 1
+        while end < M and ranks[end] == WHOLE:
+            end += 1
+        forms(P[i:end], point, q[i:end])
+        i = end
+
+
+@njit
+def squares(P, r, point):
+    """Return |F x|^2."""
+    P, point = borrow(P), borrow(point)
+    zero = all_lanes(0.0)
+    D, n, found = point.x.shape[0], point.upto[-1], zero
+    for i in range(0, r * D, WIDTH * D):
+        # F x of eight rows, in four sums: an addition waits for the one before.
+        a = b = c = e = zero
+        for s in range(0, n - 3, 4):
+            a = a + eight(P, i + point.place[s]) * point.value[s]
+            b = b + eight(P, i + point.place[s + 1]) * point.value[s + 1]
+            c = c + eight(P, i + point.place[s + 2]) * point.value[s + 2]
+            e = e + eight(P, i + point.place[s + 3]) * point.value[s + 3]
+        for s in range(n // 4 * 4, n):
+            a = a + eight(P, i + point.place[s]) * point.value[s]
+        y = (a + b) + (c + e)
+        found = found + y * y
+    return total(found)
+
+
+@njit
+def any_product(P, low, i, x, out):
+    """Write P_i x into out (D,) for P = P_i (S,) and x (D,), however it is kept."""
+    if low.ranks[i] == WHOLE:
+        product(P, x, out)
+    else:
+        rows_product(P, low.ranks[i], low.scales[i], x, out)
+
+
+@njit
+def rows_product(P, r, scale, x, out):
+    """Write p x - F'(F x) into out (D,)."""
+    P, x, out = borrow(P), borrow(x), borrow(out)
+    D = x.shape[0]
+    for J in range(0, D, WIDTH):
+        put(out, J, eight(x, J) * scale)
+    for i in range(0, r * D, WIDTH * D):
+        # y = F x of eight rows
+        a = b = c = e = all_lanes(0.0)
+        for J in range(0, D, 4):
+            o = i + WIDTH * J
+            a = a + eight(P, o) * x[J]
+            b = b + eight(P, o + 8) * x[J + 1]
+            c = c + eight(P, o + 16) * x[J + 2]
+            e = e + eight(P, o + 24) * x[J + 3]
+        y = (a + b) + (c + e)
+        # Eight columns of F'y at a time
+        for J in range(0, D, WIDTH):
+            o = i + WIDTH * J
+            p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
+            p4, p5, p6, p7 = eight(P, o + 32), eight(P, o + 40), eight(P, o + 48), eight(P, o + 56)
+            put(out, J, eight(out, J) - totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
+
+
+@njit
+def any_downdate(P, low, i, v, s):
+    """Subtract s v v' from P = P_i (S,), s >= 0, v (D,): a row more, where there is room for one."""
+    D = v.shape[0]
+    if low.ranks[i] == capacity(D):
+        make_whole(P, low, i)
+    if low.ranks[i] == WHOLE:
+        downdate(P, v, s)
+    else:
+        append(P, low, i, math.sqrt(s), v)
+
+
+@njit
+def append(P, low, i, factor, v):
+    """Append the row factor v to F of P = P_i (S,), v (D,)."""
+    P, v = borrow(P), borrow(v)
+    r = low.ranks[i]
+    o = r // WIDTH * WIDTH * v.shape[0] + r % WIDTH
+    for j in range(v.shape[0]):
+        P[o + WIDTH * j] = factor * v[j]
+    low.ranks[i] = r + 1
+
+
+@njit
+def make_whole(P, low, i):
+    """Write p I - F'F over the rows of P = P_i (S,)."""
+    r, d, scale = low.ranks[i], low.d, low.scales[i]
+    D = -(-d // WIDTH) * WIDTH
+    # A copy of the rows, as rows, so many zeros after them as make fours. Once in a model's life: it is made here.
+    F = np.zeros((-(-r // GROUP) * GROUP, D))
+    for a in range(r):
+        for j in range(D):
+            F[a, j] = P[a // WIDTH * WIDTH * D + WIDTH * j + a % WIDTH]
+    for s in range(P.shape[0]):
+        P[s] = 0.0
+    start = 0
+    for I in range(0, D, WIDTH):
+        for j in range(max(I, D - d), I + WIDTH):  # halves, and nothing before the d rows
+            P[start + WIDTH * j + j - I] = 0.5 * scale
+        for a in range(0, r, GROUP):
+            take_off(P, start, I, F, a)
+        start += WIDTH * (I + WIDTH)
+    low.ranks[i] = WHOLE
+
+
+# ----------------------------------------------------------------------------------------------- many contexts at a time
+
+
+@njit
+def rows_product_of_eight(P, r, scale, X, out):
+    """Write p X - F'(F X) into out for X and out (D, 8): contexts as lanes."""
+    P, X, out = borrow(P), borrow(X), borrow(out)
+    D = X.shape[0]
+    for j in range(0, WIDTH * D, WIDTH):
+        put(out, j, eight(X, j) * scale)
+    for i in range(0, r * D, WIDTH * D):
+        y = no_rows()
+        for j in range(0, WIDTH * D, WIDTH):
+            y = plus_outer(y, P, i + j, eight(X, j))
+        for j in range(0, WIDTH * D, WIDTH):
+            put(out, j, eight(out, j) - combined(y, P, i + j, 1))
+
+
+@njit
+def products_of_contexts(low, X, n):
+    """Write x_a'x_b, a <= b, of n contexts, X (m/16, D, 16), into low.gram, if a matrix is there that asks for them."""
+    asked = False
+    for i in range(low.ranks.shape[0]):
+        asked = asked or low.ranks[i] != WHOLE
+    X, gram = borrow(X), borrow(low.gram)
+    D, m = X.shape[1], gram.shape[1]
+    for b in range(0, n if asked else 0, WIDTH):
+        o = b // TILE * TILE * D + b % TILE
+        for a in range(0, b + 1, WIDTH):
+            i, y = a // TILE * TILE * D + a % TILE, no_rows()
+            for j in range(0, TILE * D, TILE):
+                y = plus_outer(y, X, i + j, eight(X, o + j))
+            for c in range(WIDTH):
+                put(gram, (a + c) * m + b, y[c])
+
+
+@njit
+def rows_look(P, low, i, X, G, strip, n):
+    """Write x_a'P x_b, a <= b, of n contexts, X (m/16, D, 16), into G (m, m) for P = P_i (S,); strip (8, m) is scratch."""
+    P, X, G, gram, strip = borrow(P), borrow(X), borrow(G), borrow(low.gram), borrow(strip)
+    D, m, r, scale = X.shape[1], G.shape[1], low.ranks[i], low.scales[i]
+    # p X'X, then for eight rows at a time - (F X)'(F X)
+    for b in range(0, n, WIDTH):
+        for o in range(b, (b + WIDTH) * m, m):
+            put(G, o, eight(gram, o) * scale)
+    for start in range(0, r * D, WIDTH * D):
+        for tile in range(-(-n // TILE)):
+            strip_times(P, start, D, X, tile, strip)
+        for b in range(0, n, WIDTH):
+            y = eight_rows(strip, b, m)
+            for a in range(b + WIDTH):
+                put(G, a * m + b, eight(G, a * m + b) - combined(y, strip, a, m))

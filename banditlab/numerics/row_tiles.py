@@ -1,0 +1,78 @@
+"""Eight rows by eight or sixteen columns in registers: the inner loops of matrix products over `simd`'s lanes.
+
+Contexts to come are columns, sixteen after sixteen: X (m/16, D, 16). Rows lie in blocks of eight, each block by columns, so
+that a column of a block is eight numbers in a row: a block row of `packed_symmetric`, or eight rows of `low_rank`.
+"""
+
+from __future__ import annotations
+
+from banditlab.numerics.jit import inline
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
+
+TILE = 2 * WIDTH
+"""Contexts that a pass over a matrix meets at a time: as many sums as registers hold, eight rows by two times eight."""
+GROUP = 4
+"""Rows f that are taken off a packed matrix at a time."""
+
+
+@inline
+def no_rows():
+    """Return eight rows of zeros."""
+    zero = all_lanes(0.0)
+    return (zero, zero, zero, zero, zero, zero, zero, zero)
+
+
+@inline
+def eight_rows(A, i, step):
+    """Return the rows A[i + r step] ... A[i + r step + 7], r = 0 ... 7."""
+    low = (eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
+    i += 4 * step
+    return (*low, eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
+
+
+@inline
+def put_rows(A, i, step, rows):
+    """Write what `eight_rows` would return."""
+    for r in range(WIDTH):
+        put(A, i + r * step, rows[r])
+
+
+@inline
+def plus_twice(a, b):
+    """Return a + 2 b of eight rows each."""
+    low = (a[0] + b[0] * 2.0, a[1] + b[1] * 2.0, a[2] + b[2] * 2.0, a[3] + b[3] * 2.0)
+    return (*low, a[4] + b[4] * 2.0, a[5] + b[5] * 2.0, a[6] + b[6] * 2.0, a[7] + b[7] * 2.0)
+
+
+@inline
+def strip_times(P, i, columns, X, tile, strip):
+    """Write a block of eight rows, which begins at i of P, times sixteen contexts into their place in strip (8, m)."""
+    m = strip.shape[1]
+    # Eight rows by two times eight contexts in registers, one column of P after the other.
+    a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
+    for _ in range(columns):
+        a = plus_outer(a, P, i, eight(X, o))
+        b = plus_outer(b, P, i, eight(X, o + WIDTH))
+        i, o = i + WIDTH, o + TILE
+    put_rows(strip, tile * TILE, m, a)
+    put_rows(strip, tile * TILE + WIDTH, m, b)
+
+
+@inline
+def take_off(P, i, I, V, a):
+    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of a packed P, which begin at i."""
+    D = V.shape[1]
+    o = a * D + I
+    y = (
+        eight(V, o),
+        eight(V, o + D),
+        eight(V, o + 2 * D),
+        eight(V, o + 3 * D),
+    )
+    o -= I
+    for _ in range(I):
+        put(P, i, eight(P, i) - combined(y, V, o, D))
+        i, o = i + WIDTH, o + 1
+    for _ in range(WIDTH):  # diagonal blocks are kept halved
+        put(P, i, eight(P, i) - combined(y, V, o, D) * 0.5)
+        i, o = i + WIDTH, o + 1

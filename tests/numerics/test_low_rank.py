@@ -1,0 +1,175 @@
+"""Matrices that have learnt little: rows against explicit inverses and whole matrices, up to where they become whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.agents.ridge.linucb import LinUCB
+from banditlab.errors import UsageError
+from banditlab.numerics import class_inverses, low_rank
+from banditlab.numerics import packed_symmetric as packed
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.low_rank import WHOLE
+from banditlab.players.agent import Trace
+from banditlab.players.saved import Fields, restored
+from banditlab.problem import Problem
+
+
+def made(scales, d, m=16):
+    """P (M, S) of p I, and how it is kept."""
+    return packed.zeros(len(scales), packed.size_of(packed.width(d))), low_rank.low_rank(np.asarray(scales), d, m)
+
+
+def taught(scale, d, r, seed=0, sparse=False):
+    """One matrix after r lessons, and the explicit inverse of I / p + sum w x x'."""
+    rng = np.random.default_rng(seed)
+    P, low = made([scale], d)
+    A, v = np.eye(d) / scale, packed.zeros(packed.width(d))
+    for _ in range(r):
+        x = rng.standard_normal(d) * ((rng.random(d) < 0.3) if sparse else 1.0)
+        w = rng.uniform(0.1, 2.0)
+        own = packed.zeros(packed.width(d))
+        own[-d:] = x
+        low_rank.any_product(P[0], low, 0, own, v)
+        low_rank.any_downdate(P[0], low, 0, v, w / (1.0 + w * float(own @ v)))
+        A += w * np.outer(x, x)
+    return P, low, np.linalg.inv(A)
+
+
+def padded(x):
+    own = packed.zeros(packed.width(len(x)))
+    own[-len(x) :] = x
+    return own
+
+
+@pytest.mark.parametrize(
+    ("d", "capacity"), [(1, 8), (8, 8), (23, 16), (24, 16), (25, 16), (40, 24), (1024, 512), (1025, 520)]
+)
+def test_rows_fill_the_place_of_the_matrix(d, capacity):
+    D = packed.width(d)
+    assert low_rank.capacity(D) == capacity
+    assert capacity * D <= packed.size_of(D) < (capacity + 8) * D
+    assert made([1.0], d)[1].limits() == {"ranks": (WHOLE, capacity)}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("d", [1, 3, 8, 23, 40])
+@pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 16, 17, 24, 25, 30])
+def test_any_number_of_lessons_is_the_explicit_inverse(d, r, sparse):
+    P, low, exact = taught(2.5, d, r, seed=r, sparse=sparse)
+    assert low.ranks[0] == (r if r <= low_rank.capacity(packed.width(d)) else WHOLE)
+    rng = np.random.default_rng(99)
+    point, q, v = packed.point(d), np.zeros(1), packed.zeros(packed.width(d))
+    for share in (1.0, 0.2, 0.0):
+        x = rng.standard_normal(d) * (rng.random(d) < share)
+        packed.see(point, as_contexts(x[None])[0])
+        low_rank.all_forms(P, low, point, q)
+        low_rank.any_product(P[0], low, 0, padded(x), v)
+        np.testing.assert_allclose(q[0], x @ exact @ x, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(v[-d:], exact @ x, rtol=0, atol=1e-12)
+        assert not v[:-d].any()
+    models = class_inverses.Inverses(P, v[None], point, v, None, low)
+    np.testing.assert_allclose(class_inverses.dense_inverses(models, d)[0], exact, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("r", [0, 1, 5, 8, 15, 16])
+def test_made_whole_nothing_changes_but_how_it_is_kept(r):
+    d = 23
+    P, low, exact = taught(0.5, d, r)
+    low_rank.make_whole(P[0], low, 0)
+    assert low.ranks[0] == WHOLE
+    np.testing.assert_allclose(packed.dense(P, d)[0], exact, rtol=0, atol=1e-13)
+    again = np.zeros_like(P[0])
+    packed.pack(packed.dense(P, d)[0], again)
+    np.testing.assert_array_equal(P[0], again)  # nothing before the d rows and columns
+
+
+def test_without_a_lesson_it_is_a_multiple_of_the_identity():
+    """To the bit: x'P x = p |x|^2, P x = p x."""
+    d = 23
+    P, low = made([0.5, 4.0], d)
+    x = np.random.default_rng(0).integers(-3, 4, d).astype(float)
+    point, q, v = packed.point(d), np.zeros(2), packed.zeros(24)
+    packed.see(point, as_contexts(x[None])[0])
+    low_rank.all_forms(P, low, point, q)
+    np.testing.assert_array_equal(q, np.array([0.5, 4.0]) * (x @ x))
+    low_rank.any_product(P[1], low, 1, padded(x), v)
+    np.testing.assert_array_equal(v[1:], 4.0 * x)
+
+
+def test_rows_and_whole_matrices_stand_side_by_side():
+    d, K = 12, 7
+    rng = np.random.default_rng(3)
+    P, low = made(np.full(K, 2.0), d)
+    exact, v = np.tile(2.0 * np.eye(d), (K, 1, 1)), packed.zeros(16)
+    for i, lessons in enumerate((0, 3, 9, 12, 0, 20, 8)):
+        for _ in range(lessons):
+            x = rng.standard_normal(d)
+            low_rank.any_product(P[i], low, i, padded(x), v)
+            s = 1.0 / (1.0 + float(padded(x) @ v))
+            exact[i] -= s * np.outer(exact[i] @ x, exact[i] @ x)
+            low_rank.any_downdate(P[i], low, i, v, s)
+    assert low.ranks.tolist() == [0, 3, WHOLE, WHOLE, 0, WHOLE, 8]
+    x, q, point = rng.standard_normal(d), np.full(K, np.nan), packed.point(d)
+    packed.see(point, as_contexts(x[None])[0])
+    low_rank.all_forms(P, low, point, q)
+    np.testing.assert_allclose(q, np.einsum("i,kij,j->k", x, exact, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e8, 1e150])
+def test_extreme_scales(scale):
+    """P in units of p, at contexts in units of 1 / sqrt(p): the same numbers."""
+    d = 9
+    P, low = made([scale], d)
+    one, plain = made([1.0], d)
+    rng, v, w = np.random.default_rng(5), packed.zeros(16), packed.zeros(16)
+    root = np.sqrt(scale)
+    for _ in range(20):
+        x = padded(rng.standard_normal(d))
+        low_rank.any_product(one[0], plain, 0, x, v)
+        low_rank.any_product(P[0], low, 0, x / root, w)
+        np.testing.assert_allclose(w / root, v, rtol=1e-9, atol=1e-12)
+        s = 1.0 / (1.0 + float(x @ v))
+        low_rank.any_downdate(one[0], plain, 0, v, s)
+        low_rank.any_downdate(P[0], low, 0, w, s)
+
+
+def test_a_class_that_learnt_nothing_takes_no_memory():
+    """At K = 50 and d = 1,024 whole matrices are 200 MiB; eight rounds touch a few pages."""
+    resource = pytest.importorskip("resource")
+    problem = Problem(1024, 50, 1.0)
+    X = as_contexts(np.random.default_rng(0).standard_normal((8, 1024)) / 40.0)
+    small = LinUCB(Problem(1024, 2, 1.0), np.random.default_rng(0))
+    small.play_block(X, np.zeros(8, np.int64), Trace.empty(8))  # compiled
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    agent = LinUCB(problem, np.random.default_rng(0))
+    agent.play_block(X, np.zeros(8, np.int64), Trace.empty(8))
+    assert agent.state.inverses.P.nbytes > 200 * 2**20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30 * 1024
+
+
+def fields(given):
+    """A state as it is read from a file."""
+    return Fields(
+        {name: fields(value._asdict()) if hasattr(value, "_asdict") else value for name, value in given.items()}
+    )
+
+
+def test_a_file_of_an_older_version_keeps_whole_matrices():
+    """Theirs were whole from the first round on, and nothing said so."""
+    d, K = 256, 10
+    old = class_inverses.inverses(np.ones(K), d)
+    given = old._asdict() | {"P": packed.identities(np.full(K, 3.0), d)}
+    del given["low"]
+    found = restored(old, fields(given))
+    assert (found.low.ranks == WHOLE).all()
+    np.testing.assert_array_equal(class_inverses.dense_inverses(found, d), np.tile(3.0 * np.eye(d), (K, 1, 1)))
+
+
+@pytest.mark.parametrize("rank", [-2, 129])
+def test_a_file_with_a_rank_that_has_no_place_is_refused(rank):
+    state = class_inverses.inverses(np.ones(10), 256)
+    low = state.low._replace(ranks=np.full(10, rank))
+    with pytest.raises(UsageError, match=r"ranks must lie in -1 \.\.\. 128"):
+        restored(state, state._replace(low=low))

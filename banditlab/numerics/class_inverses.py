@@ -90,11 +90,12 @@ def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
 
 def dense_inverses(inverses: Inverses, d: int) -> Floats:
     """Return the matrices P_i (M, d, d), however they are kept."""
-    P = dense(inverses.P, d)
-    for i in range(0 if inverses.low is None else len(P)):
-        if inverses.low.ranks[i] != WHOLE:
-            F = rows(inverses.low, inverses.P, i)[:, -d:]
-            P[i] = inverses.low.scales[i] * np.eye(d) - F.T @ F
+    P, low = dense(inverses.P, d), inverses.low
+    if low is not None:
+        for i in range(len(P)):
+            if low.ranks[i] != WHOLE:
+                F = rows(low, inverses.P, i)[:, -d:]
+                P[i] = low.scales[i] * np.eye(d) - F.T @ F
     return P
 
 

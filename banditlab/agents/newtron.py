@@ -188,7 +188,7 @@ class Newtron(KernelAgent):
         if not isinstance(ball, bool):
             raise UsageError(f"ball must be true or false, got {ball!r}")
         self.ball = ball
-        self.second_order, self.sketch_size = settled(second_order, sketch_size)
+        self.second_order, self.sketch_size, _ = settled(second_order, sketch_size)
         D = math.sqrt(K) * self.norm_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
@@ -214,8 +214,7 @@ class Newtron(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, by what is kept of the matrices."""
-        kept = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
-        return least_bytes(problem.n_classes, problem.n_features, *kept)
+        return least_bytes(problem.n_classes, problem.n_features, settings)
 
     @property
     def weights(self) -> NDArray[np.float64]:

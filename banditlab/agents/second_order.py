@@ -1,37 +1,51 @@
-"""The settings `second_order` and `sketch_size`: what agents with a d x d matrix for every class keep of each."""
+"""The settings `second_order`, `sketch_size` and `precision`: what agents with a d x d matrix for every class keep of each."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from banditlab.errors import UsageError
 from banditlab.numerics.frequent_directions import SHRINKS, Directions, share_outside
 from banditlab.validation import at_least, one_of
 
 SECOND_ORDERS = ("full", "diagonal", "sketch")
+PRECISIONS = ("double", "single")
 SKETCH_SIZE = 32
 """sketch_size where nothing is said. Its cost a round, about 2 m d + K m^2 / 2 multiplications, is then that of the K d of the
 scores at K = 50, and 2 m rows of d = 1,024 are half a megabyte, what a core's second cache holds."""
 
 
-def settled(second_order: str, sketch_size: int) -> tuple[str, int]:
-    """Return both settings, or raise a UsageError: another word, no size, or a size that nothing would read."""
+class Kept(NamedTuple):
+    """What is kept of each matrix, and in which numbers: the three settings."""
+
+    second_order: str = "full"
+    sketch_size: int = SKETCH_SIZE
+    precision: str = "double"
+
+
+def settled(second_order: str, sketch_size: int, precision: str = "double") -> Kept:
+    """Return the settings, or raise a UsageError: another word, no size, or one that nothing would read."""
     kept = one_of("second_order", second_order, SECOND_ORDERS)
     size = at_least("sketch_size", sketch_size, 1)
     if size != SKETCH_SIZE and kept != "sketch":
         raise UsageError(f"sketch_size is read by second_order = 'sketch' only, and this one is {kept!r}")
-    return kept, size
+    numbers = one_of("precision", precision, PRECISIONS)
+    if numbers != "double" and kept != "full":
+        raise UsageError(f"precision is read by second_order = 'full' only, and this one is {kept!r}")
+    return Kept(kept, size, numbers)
 
 
-def least_bytes(n_classes: int, n_features: int, second_order: Any, sketch_size: Any, sets: float = 1.0) -> float:
+def least_bytes(n_classes: int, n_features: int, settings: Mapping[str, Any], sets: float = 1.0) -> float:
     """Return how many bytes so many sets of K models take at least, from settings as given, which may be none."""
+    second_order, sketch_size = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
     K, d = n_classes * sets, n_features
     if second_order == "diagonal":
         return 16.0 * K * d
     if second_order == "sketch":
         m = max(1.0, min(float(sketch_size), d)) if isinstance(sketch_size, int | float) else 1.0
         return K * (8.0 * d + 4.0 * m * m) + 24.0 * m * d
-    return 4.0 * K * d * d
+    return (2.0 if settings.get("precision") == "single" else 4.0) * K * d * d
 
 
 def told(sketch: Directions) -> dict[str, Any]:

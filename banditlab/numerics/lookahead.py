@@ -145,7 +145,8 @@ def recall_ahead(ahead, i):
     if ahead.place[ON] == 0:
         return False, 0.0, 0.0
     t = ahead.place[AT]
-    return True, ahead.terms[i, MEAN, t], ahead.G[i, t, t]
+    q = ahead.G[i, t, t]
+    return True, ahead.terms[i, MEAN, t], 0.0 if q < 0.0 else q
 
 
 @inline

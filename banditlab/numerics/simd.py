@@ -2,7 +2,8 @@
 
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
 an order that the source fixes. A lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
-but what `fma` fuses. LLVM splits the eight where registers are narrower.
+but what `fma` fuses. LLVM splits the eight where registers are narrower. Arrays are of float64; `eight`, `put`, `plus_outer`
+and `combined` take float32 ones too, whose entries are float64 once they are read.
 
     eight, first, halves, two, all_lanes, one_lane     eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
@@ -26,7 +27,7 @@ from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 WIDTH = 8
-_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_VECTOR, _SINGLES = ir.VectorType(ir.DoubleType(), WIDTH), ir.VectorType(ir.FloatType(), WIDTH)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -68,19 +69,26 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
 
 
 def _eight(typingctx, A, i):
-    """Return entries i ... i + 7 of a C-contiguous float64 array, counted flat; nothing checks that they exist."""
+    """Return entries i ... i + 7 of a C-contiguous array, counted flat; nothing checks that they exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_address(context, builder, signature.args[0], args[0], args[1]), align=8)
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        if signature.args[0].dtype == nbtypes.float32:
+            return builder.fpext(builder.load(builder.bitcast(address, _SINGLES.as_pointer()), align=4), _VECTOR)
+        return builder.load(address, align=8)
 
     return LANES(A, nbtypes.intp), generate
 
 
 def _put(typingctx, A, i, v):
-    """Write v into entries i ... i + 7 of A, as `eight` counts them."""
+    """Write v into entries i ... i + 7 of A, as `eight` counts them; rounded where A is of float32."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _address(context, builder, signature.args[0], args[0], args[1]), align=8)
+        address = _address(context, builder, signature.args[0], args[0], args[1])
+        if signature.args[0].dtype == nbtypes.float32:
+            builder.store(builder.fptrunc(args[2], _SINGLES), builder.bitcast(address, _SINGLES.as_pointer()), align=4)
+        else:
+            builder.store(args[2], address, align=8)
         return context.get_dummy_value()
 
     return nbtypes.void(A, nbtypes.intp, LANES), generate
@@ -280,7 +288,10 @@ def _totals(typingctx, a, b, c, e, f, g, h, k):
 def _times_entry(context: Any, builder: Any, kind: Any, array: Any, i: Any, v: Any) -> Any:
     """Return lanes v times entry i of an array, counted flat."""
     data = context.make_array(kind)(context, builder, array).data
-    return builder.fmul(_spread(builder, builder.load(builder.gep(data, [i]))), v)
+    entry = builder.load(builder.gep(data, [i]))
+    return builder.fmul(
+        _spread(builder, builder.fpext(entry, _VECTOR.element) if kind.dtype == nbtypes.float32 else entry), v
+    )
 
 
 def _plus_outer(typingctx, a, A, i, v):

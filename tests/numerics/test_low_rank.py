@@ -13,6 +13,7 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.low_rank import WHOLE
 from banditlab.players.agent import Trace
 from banditlab.players.saved import Fields, restored
+from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
 
@@ -173,3 +174,22 @@ def test_a_file_with_a_rank_that_has_no_place_is_refused(rank):
     low = state.low._replace(ranks=np.full(10, rank))
     with pytest.raises(UsageError, match=r"ranks must lie in -1 \.\.\. 128"):
         restored(state, state._replace(low=low))
+
+
+@pytest.mark.parametrize("K", [3, 9, 10])
+def test_a_class_more_whether_models_are_kept_as_rows_or_not(K):
+    """At d = 200 nine classes are small models, ten are large; five rounds, or enough for whole ones."""
+    d = 200
+    rng = np.random.default_rng(0)
+    for n in (5, 400):
+        X = as_contexts(rng.standard_normal((n, d)) / 20.0)
+        agent = LinUCB(Problem(d, K, 1.0), np.random.default_rng(0))
+        agent.play_block(X, rng.integers(0, K, n), Trace.empty(n))
+        wide = grown(agent)
+        assert [each.state.inverses.low is None for each in (agent, wide)] == [K < 10, K < 9]
+        P, more = (class_inverses.dense_inverses(each.state.inverses, d) for each in (agent, wide))
+        np.testing.assert_array_equal(more[:K], P)
+        np.testing.assert_array_equal(more[K], np.eye(d) / agent.regularization)
+        decisions = [each.act(X[0]) for each in (agent, wide)]
+        np.testing.assert_allclose(wide.state.z[:K], agent.state.z, rtol=1e-12)
+        wide.learn(X[0], decisions[1], True)

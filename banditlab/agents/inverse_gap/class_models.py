@@ -33,12 +33,16 @@ class Models(NamedTuple):
 
 
 def untaught(
-    n_features: int, regularizations: NDArray[np.float64], curvatures: NDArray[np.float64], virtual_weight: float
+    n_features: int,
+    regularizations: NDArray[np.float64],
+    curvatures: NDArray[np.float64],
+    virtual_weight: float,
+    precision: str = "double",
 ) -> Models:
     """Return M models with A_0 = lambda_i I, i = 1 ... M."""
     M = len(regularizations)
     return Models(
-        inverses=inverses(1.0 / regularizations, n_features),
+        inverses=inverses(1.0 / regularizations, n_features, precision),
         c=np.array(curvatures, dtype=np.float64),
         w=np.array([virtual_weight]),
         m=zeros(width(M)),

@@ -159,12 +159,13 @@ class PerClassAIOLI(Oracle):
         "challenger",
         "second_order",
         "sketch_size",
+        "precision",
     )
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
         """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
-        kept, size = settled(given["second_order"], given["sketch_size"])
+        kept = settled(given["second_order"], given["sketch_size"], given["precision"])
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
         return {
@@ -173,8 +174,7 @@ class PerClassAIOLI(Oracle):
             "curvature": curvature_of(given["curvature"], bound * radius),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
             "challenger": nonnegative("challenger", given["challenger"]),
-            "second_order": kept,
-            "sketch_size": size,
+            **kept._asdict(),
         }
 
     @staticmethod
@@ -185,8 +185,7 @@ class PerClassAIOLI(Oracle):
     @classmethod
     def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
         """Return how many bytes its states take at least, from settings as given."""
-        kept = settings["second_order"], settings["sketch_size"]
-        return least_bytes(n_classes, n_features, *kept, sets=cls.models(settings))
+        return least_bytes(n_classes, n_features, settings, sets=cls.models(settings))
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
@@ -212,7 +211,7 @@ class AIOLIOracle(PerClassAIOLI):
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
         ridge, c = (np.full(n_classes, settings[name]) for name in ("regularization", "curvature"))
-        return untaught(n_features, ridge, c, settings["virtual_weight"])
+        return untaught(n_features, ridge, c, settings["virtual_weight"], settings["precision"])
 
 
 # ---------------------------------------------------------------------------------------------------------------- B-grid

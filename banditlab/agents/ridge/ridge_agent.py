@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.ridge.models import models, move, read, recall
-from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, told
+from banditlab.agents.second_order import Kept, least_bytes, told
 from banditlab.numerics.class_inverses import look
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
@@ -30,6 +30,7 @@ from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
 """regularization = "auto" in units of R^2."""
+EVERYTHING = Kept()
 
 
 class State(NamedTuple):
@@ -58,13 +59,12 @@ def ridge_state(
     regularization: float,
     *settings: float,
     key: int = 0,
-    second_order: str = "full",
-    sketch_size: int = SKETCH_SIZE,
+    kept: Kept = EVERYTHING,
 ) -> State:
     """Return A_k = regularization I, w_k = 0 for every class."""
     K = problem.n_classes
     return State(
-        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, second_order, sketch_size),
+        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, kept),
         settings=np.array(settings),
         tally=np.array([0, key, 0]),
         z=np.zeros(K),
@@ -88,8 +88,7 @@ class RidgeAgent(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, by what is kept of the matrices."""
-        kept = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
-        return least_bytes(problem.n_classes, problem.n_features, *kept)
+        return least_bytes(problem.n_classes, problem.n_features, settings)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return of a sketch how often its basis was turned, and the share of |x|^2 that lay outside of it."""

@@ -32,21 +32,18 @@ from banditlab.numerics.lookahead import (
     read_ahead,
     recall_ahead,
 )
-from banditlab.numerics.low_rank import WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
-from banditlab.numerics.low_rank import whole as all_whole
+from banditlab.numerics.low_rank import LARGE, WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
+from banditlab.numerics.low_rank import whole as kept_whole
 from banditlab.numerics.packed_single import Singles
 from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.packed_symmetric import (
     Floats,
     Point,
     dense,
-    downdate,
-    forms,
     identities,
     inner,
     lay,
     point,
-    product,
     rows_times,
     see,
     size_of,
@@ -55,10 +52,8 @@ from banditlab.numerics.packed_symmetric import (
     zeros,
 )
 
-LARGE = 3 * 2**19
-"""Bytes of P from which on models begin as rows, and rounds are looked at ahead: about where they leave a core's own cache.
-Measured, with 2 MiB of it, on whole models: even at 1.1 MiB, 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times
-from 10 on."""
+# From `LARGE` on rounds are looked at ahead, too. Measured on whole models, with 2 MiB of a core's own cache: even at 1.1 MiB,
+# 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times from 10 on.
 LONG_STRETCH, SHORT_STRETCH = 64, 32
 """Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
 DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
@@ -82,14 +77,14 @@ class Inverses(NamedTuple):
 
     def in_older_files(self) -> dict[str, LowRank | None]:
         """Return what stands for fields that files of older versions lack: their matrices are whole."""
-        return {"low": None if self.low is None else all_whole(self.low)}
+        return {"low": None if self.low is None else kept_whole(self.low)}
 
     def kept_as(self, other: Inverses) -> Inverses:
         """Return these models, of which none has learnt anything, whole where `other`, of fewer models, is small."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)
-        return self._replace(low=all_whole(self.low))
+        return self._replace(low=kept_whole(self.low))
 
 
 def inverses(scales: NDArray[np.float64], d: int, precision: str = "double") -> Inverses:
@@ -111,35 +106,8 @@ def dense_inverses(inverses: Inverses, d: int) -> Floats:
         for i in range(len(P)):
             if low.ranks[i] != WHOLE:
                 F = rows(low, kept, i)[:, -d:]
-                P[i] = low.scales[i] * np.eye(d) - F.T @ F
+                P[i] = low.scales[i] * np.eye(d) + low.sign * F.T @ F
     return P
-
-
-# Whether there are rows at all is settled when a kernel is compiled.
-
-
-@inline
-def read_forms(P, low, point, q):
-    if low is None:
-        forms(P, point, q)
-    else:
-        all_forms(P, low, point, q)
-
-
-@inline
-def times_context(P, low, i, x, out):
-    if low is None:
-        product(P, x, out)
-    else:
-        any_product(P, low, i, x, out)
-
-
-@inline
-def take_off(P, low, i, v, s):
-    if low is None:
-        downdate(P, v, s)
-    else:
-        any_downdate(P, low, i, v, s)
 
 
 @inline
@@ -148,7 +116,7 @@ def read(inverses, x, m, q):
     if not read_ahead(inverses.ahead, m, q):
         see(inverses.point, x)
         rows_times(inverses.H, inverses.point.x, m)
-        read_forms(inverses.P, inverses.low, inverses.point, q)
+        all_forms(inverses.P, inverses.low, inverses.point, q)
 
 
 @inline
@@ -160,7 +128,7 @@ def recall(inverses, x, i):
     # v = P_i x, which `move` needs, too
     v, own = inverses.v, inverses.point.x
     lay(x, own)
-    times_context(inverses.P[i], inverses.low, i, own, v)
+    any_product(inverses.P[i], inverses.low, i, own, v)
     q = inner(own, v)
     return inner(own, inverses.H[i]), 0.0 if q < 0.0 else q  # by rounding, of single precision at most
 
@@ -170,7 +138,7 @@ def move(inverses, i, step, s):
     """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`; once a round at most for each model."""
     if not move_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)
-        take_off(inverses.P[i], inverses.low, i, inverses.v, s)
+        any_downdate(inverses.P[i], inverses.low, i, inverses.v, s)
 
 
 @inline

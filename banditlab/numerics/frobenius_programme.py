@@ -29,13 +29,23 @@ from numpy.typing import NDArray
 from banditlab.numerics.dense import fill, invert
 from banditlab.numerics.jit import njit
 from banditlab.numerics.limits import COUNT, Limits
+from banditlab.numerics.low_rank import (
+    LARGE,
+    LowRank,
+    all_whole,
+    any_downdate,
+    any_product,
+    low_rank,
+    none_as_rows,
+    whole,
+)
 from banditlab.numerics.packed_symmetric import (
-    downdate,
     identities,
     inner,
     lay,
     pack,
     product,
+    size_of,
     step_along,
     unpack,
     width,
@@ -86,7 +96,7 @@ class Programme(NamedTuple):
 
     C (K, S), packed, and b (K, d): the quadratics. W (K, d): the solution. N (K, S) and M (S,), packed, and h (K, d) with
     h_k = N_k b_k: kept at nu0. Rows have zeros in front up to a multiple of eight. radius: D, infinite without a ball.
-    nu (3,) and tally (6,): see their slots.
+    nu (3,) and tally (6,): see their slots. low_C, low_N, low_M: of large problems, which matrices are few rows yet.
     """
 
     C: Floats
@@ -99,6 +109,14 @@ class Programme(NamedTuple):
     nu: Floats
     tally: NDArray[np.int64]
     room: Room
+    low_C: LowRank | None = None
+    low_N: LowRank | None = None
+    low_M: LowRank | None = None
+
+    def in_older_files(self) -> dict[str, LowRank | None]:
+        """Return what stands for fields that files of older versions lack: their matrices are whole."""
+        kept = {"low_C": self.low_C, "low_N": self.low_N, "low_M": self.low_M}
+        return {name: None if low is None else whole(low) for name, low in kept.items()}
 
     def limits(self) -> Limits:
         """Return the range of every integer; a solve with one application takes 1 off the excess."""
@@ -107,8 +125,10 @@ class Programme(NamedTuple):
         return {"tally": (least, COUNT[1])}
 
 
-def programme_state(n_classes: int, n_features: int, ridge: float, radius: float) -> Programme:
-    """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball)."""
+def programme_state(
+    n_classes: int, n_features: int, ridge: float, radius: float, *, rows_first: bool = True
+) -> Programme:
+    """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball); large ones begin as rows, if they may."""
     K, d, wide = n_classes, n_features, width(n_features)
     room = Room(
         V=zeros(STEPS + 1, K, wide),
@@ -122,17 +142,23 @@ def programme_state(n_classes: int, n_features: int, ridge: float, radius: float
         g=zeros(wide),
         square=zeros(wide, wide),
     )
+    S, scales = size_of(wide), {"C": np.full(K, ridge), "N": np.full(K, 1.0 / ridge), "M": np.array([ridge / K])}
+    large = rows_first and 8 * K * S >= LARGE
+    made = {name: zeros(len(p), S) if large else identities(p, d) for name, p in scales.items()}
+    signs = {"C": 1.0, "N": -1.0, "M": 1.0}
+    low = {f"low_{name}": low_rank(p, d, sign=signs[name]) if large else None for name, p in scales.items()}
     return Programme(
-        C=identities(np.full(K, ridge), d),
+        C=made["C"],
         b=zeros(K, wide),
         W=zeros(K, wide),
-        N=identities(np.full(K, 1.0 / ridge), d),
-        M=identities(np.array([ridge / K]), d)[0],
+        N=made["N"],
+        M=made["M"][0],
         h=zeros(K, wide),
         radius=float(radius),
         nu=np.zeros(3),
         tally=np.zeros(6, np.int64),
         room=room,
+        **low,
     )
 
 
@@ -144,16 +170,16 @@ def add(qp, i, x, weight, step):
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
     N_i, M, own, u, Mu = qp.N[i], qp.M, qp.room.x, qp.room.mu, qp.room.g
     lay(x, own)
-    downdate(qp.C[i], own, -weight)
+    any_downdate(qp.C[i], qp.low_C, i, own, -weight)
     # N_i' = N_i - f u u' with u = N_i x
-    product(N_i, own, u)
+    any_product(N_i, qp.low_N, i, own, u)
     f = weight / (1.0 + weight * inner(u, own))
-    downdate(N_i, u, f)
+    any_downdate(N_i, qp.low_N, i, u, f)
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
-    product(M, u, Mu)
-    downdate(M, Mu, -f / (1.0 - f * inner(u, Mu)))
+    any_product(M, qp.low_M, 0, u, Mu)
+    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * inner(u, Mu)))
     step_along(qp.b[i], step, own)
-    product(N_i, qp.b[i], qp.h[i])
+    any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
 
 
 @njit
@@ -178,6 +204,9 @@ def inverse(C, nu, A, N):
 def refactor(qp, nu0):
     """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
     C, N, M, A = qp.C, qp.N, qp.M, qp.room.square
+    all_whole(C, qp.low_C)
+    none_as_rows(qp.low_N)
+    none_as_rows(qp.low_M)
     qp.nu[REFERENCE] = nu0
     for s in range(M.shape[0]):
         M[s] = 0.0
@@ -205,10 +234,10 @@ def couple(qp, out, sign):
     for k in range(K):
         for j in range(d):
             g[j] += out[k, j]
-    product(qp.M, g, mu)
+    any_product(qp.M, qp.low_M, 0, g, mu)
     # out_k - N_k mu, whose sum is sum_k out_k - M^{-1} mu = 0
     for k in range(K):
-        product(qp.N[k], mu, g)
+        any_product(qp.N[k], qp.low_N, k, mu, g)
         for j in range(d):
             out[k, j] = sign * (out[k, j] - g[j])
 
@@ -217,7 +246,7 @@ def couple(qp, out, sign):
 def apply(qp, r, out):
     """out = G r, two passes over N; r and out (K, d)."""
     for k in range(r.shape[0]):
-        product(qp.N[k], r[k], out[k])
+        any_product(qp.N[k], qp.low_N, k, r[k], out[k])
     couple(qp, out, 1.0)
     qp.tally[APPLIED] += 1
 
@@ -381,7 +410,7 @@ def check_drift(qp):
     K, d = W.shape
     # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would mend it.
     for k in range(K):
-        product(qp.C[k], W[k], V[0, k])
+        any_product(qp.C[k], qp.low_C, k, W[k], V[0, k])
         for j in range(d):
             V[0, k, j] = -qp.b[k, j] - nu[SOLUTION] * W[k, j] - V[0, k, j]  # mu drops out under G
     apply(qp, V[0], V[1])

@@ -4,6 +4,8 @@ Problem. A model begins at P = p I, and every lesson subtracts s v v' with v = P
 
     P = p I - F'F,        row a of F:  f_a = sqrt(s_a) v_a,        P <- P - s v v' appends a row.                        (1)
 
+(Of a matrix A that grows by w x x' the same holds with the other sign, A = p I + F'F.)
+
 Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about D / 2:
 
     x'P x = p |x|^2 - |F x|^2,        P x = p x - F'(F x).                                                             (2)
@@ -31,6 +33,8 @@ from banditlab.numerics.packed_symmetric import Floats, downdate, forms, inner, 
 from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
 
+LARGE = 3 * 2**19
+"""Bytes of a set of matrices from which on they begin as rows: about where they leave a core's own cache."""
 WHOLE = -1
 """The rank of a matrix that is kept whole, as `packed_symmetric` does."""
 
@@ -38,12 +42,14 @@ WHOLE = -1
 class LowRank(NamedTuple):
     """How M matrices are kept: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
 
+    sign: -1, or 1 for p I + F'F. Functions that are given None for it have whole matrices before them.
     Scratch: gram (m, m), X'X of the m contexts of a stretch, what stands on and right of the diagonal.
     """
 
     scales: Floats
     ranks: NDArray[np.int64]
     d: int
+    sign: float
     gram: Floats
 
     def limits(self) -> Limits:
@@ -52,9 +58,9 @@ class LowRank(NamedTuple):
         return {"ranks": (WHOLE, size_of(D) // (WIDTH * D) * WIDTH)}
 
 
-def low_rank(scales: NDArray[np.float64], d: int, m: int) -> LowRank:
+def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -1.0) -> LowRank:
     """Return P_i = scales_i I, for stretches of m contexts."""
-    return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, zeros(m, m))
+    return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, sign, zeros(m, m))
 
 
 def whole(low: LowRank) -> LowRank:
@@ -81,11 +87,14 @@ def rows(low: LowRank, P: Floats, i: int) -> Floats:
 @njit
 def all_forms(P, low, point, q):
     """Write q_i = x'P_i x into q (M,) for P (M, S), however each is kept."""
+    if low is None:  # settled when a kernel is compiled
+        forms(P, point, q)
+        return
     ranks, i, M = low.ranks, 0, P.shape[0]
     size = inner(point.x, point.x)
     while i < M:
         if ranks[i] != WHOLE:
-            q[i] = low.scales[i] * size - squares(P[i], ranks[i], point)  # (2)
+            q[i] = low.scales[i] * size + low.sign * squares(P[i], ranks[i], point)  # (2)
             i += 1
             continue
         # All whole ones that follow, together.
@@ -120,15 +129,18 @@ def squares(P, r, point):
 @njit
 def any_product(P, low, i, x, out):
     """Write P_i x into out (D,) for P = P_i (S,) and x (D,), however it is kept."""
+    if low is None:
+        product(P, x, out)
+        return
     if low.ranks[i] == WHOLE:
         product(P, x, out)
     else:
-        rows_product(P, low.ranks[i], low.scales[i], x, out)
+        rows_product(P, low.ranks[i], low.scales[i], low.sign, x, out)
 
 
 @njit
-def rows_product(P, r, scale, x, out):
-    """Write p x - F'(F x) into out (D,)."""
+def rows_product(P, r, scale, sign, x, out):
+    """Write p x + sign F'(F x) into out (D,)."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     D = x.shape[0]
     for J in range(0, D, WIDTH):
@@ -142,25 +154,28 @@ def rows_product(P, r, scale, x, out):
             b = b + eight(P, o + 8) * x[J + 1]
             c = c + eight(P, o + 16) * x[J + 2]
             e = e + eight(P, o + 24) * x[J + 3]
-        y = (a + b) + (c + e)
+        y = ((a + b) + (c + e)) * sign
         # Eight columns of F'y at a time
         for J in range(0, D, WIDTH):
             o = i + WIDTH * J
             p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
             p4, p5, p6, p7 = eight(P, o + 32), eight(P, o + 40), eight(P, o + 48), eight(P, o + 56)
-            put(out, J, eight(out, J) - totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
+            put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
 
 
 @njit
 def any_downdate(P, low, i, v, s):
-    """Subtract s v v' from P = P_i (S,), s >= 0, v (D,): a row more, where there is room for one."""
+    """Subtract s v v' from P = P_i (S,), v (D,): a row more, where there is room for one; s has not the sign of `low`."""
+    if low is None:
+        downdate(P, v, s)
+        return
     D = v.shape[0]
     if low.ranks[i] == capacity(D):
         make_whole(P, low, i)
     if low.ranks[i] == WHOLE:
         downdate(P, v, s)
     else:
-        append(P, low, i, math.sqrt(s), v)
+        append(P, low, i, math.sqrt(-low.sign * s), v)
 
 
 @njit
@@ -176,8 +191,8 @@ def append(P, low, i, factor, v):
 
 @njit
 def make_whole(P, low, i):
-    """Write p I - F'F over the rows of P = P_i (S,)."""
-    r, d, scale = low.ranks[i], low.d, low.scales[i]
+    """Write p I + sign F'F over the rows of P = P_i (S,)."""
+    r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]
     D = -(-d // WIDTH) * WIDTH
     # A copy of the rows, as rows, so many zeros after them as make fours. Once in a model's life: it is made here.
     F = np.zeros((-(-r // GROUP) * GROUP, D))
@@ -193,7 +208,28 @@ def make_whole(P, low, i):
         for a in range(0, r, GROUP):
             take_off(P, start, I, F, a)
         start += WIDTH * (I + WIDTH)
+    if low.sign > 0.0:  # - (- p I - F'F)
+        for s in range(P.shape[0]):
+            P[s] = -P[s]
     low.ranks[i] = WHOLE
+
+
+@njit
+def all_whole(P, low):
+    """Make the matrices P (M, S) whole that are rows."""
+    if low is None:
+        return
+    for i in range(P.shape[0]):
+        if low.ranks[i] != WHOLE:
+            make_whole(P[i], low, i)
+
+
+@njit
+def none_as_rows(low):
+    """Have all matrices read as whole ones: they are about to be written over."""
+    if low is None:
+        return
+    low.ranks[:] = WHOLE
 
 
 # ----------------------------------------------------------------------------------------------- many contexts at a time

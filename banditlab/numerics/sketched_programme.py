@@ -111,7 +111,7 @@ def sketched_programme(
     mp = sketch.a.shape[0]
     return SketchedProgramme(
         sketch=sketch,
-        block=programme_state(K, mp, ridge, radius),  # coordinates that have no direction yet stay 0
+        block=programme_state(K, mp, ridge, radius, rows_first=False),  # coordinates without a direction yet stay 0
         c=np.full(K, ridge),
         r=zeros(K, D),
         R=np.zeros((K, K)),

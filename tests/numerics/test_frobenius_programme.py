@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from banditlab.agents.newtron import Newtron
+from banditlab.numerics import frobenius_programme as module
 from banditlab.numerics import sketched_programme as sketched
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.frobenius_programme import (
@@ -34,6 +35,7 @@ from banditlab.numerics.frobenius_programme import (
     shifted_solve,
     solve,
 )
+from banditlab.numerics.low_rank import WHOLE
 from banditlab.numerics.packed_symmetric import dense, pack, unpack
 from banditlab.problem import Problem
 
@@ -398,3 +400,67 @@ def test_where_the_steps_run_out_the_reference_moves_and_the_solution_is_the_sam
     force = np.einsum("kij,kj->ki", dense(qp.C, d), qp.W) + nu * qp.W + qp.b
     assert np.abs(force - force.mean(axis=0)).max() < 1e-10 * np.abs(qp.b).max()
     assert np.linalg.norm(qp.W) == pytest.approx(D, rel=1e-12)
+
+
+@pytest.mark.parametrize("D", [math.inf, 40.0, 1.5])
+def test_a_large_programme_begins_as_rows_and_solves_the_same(monkeypatch, D):
+    """Class 0 learns most: its matrices become whole, as M does; where the ball binds a move of nu0 makes all whole."""
+    K, d = 3, 19
+    rng = np.random.default_rng(1)
+    small = programme_state(K, d, 0.5, D)
+    monkeypatch.setattr(module, "LARGE", 0)
+    large = programme_state(K, d, 0.5, D)
+    assert small.low_C is small.low_N is small.low_M is None
+    for t in range(60):
+        i, x = (0 if t % 2 else int(rng.integers(K))), rng.standard_normal(d)
+        weight, step = rng.uniform(0.1, 1.0), rng.standard_normal()
+        for qp in (small, large):
+            add(qp, i, x, weight, step)
+            solve(qp)
+        np.testing.assert_allclose(large.W, small.W, rtol=0, atol=1e-10 * np.abs(small.W).max())
+        assert large.nu[1] == pytest.approx(small.nu[1], rel=1e-9, abs=1e-12)
+        if t == 4 and large.tally[REFACTORED] == 0:
+            assert large.low_M.ranks.tolist() == [5]
+            assert large.low_N.ranks.sum() == large.low_C.ranks.sum() == 5
+    assert large.low_C.ranks[0] == large.low_N.ranks[0] == large.low_M.ranks[0] == WHOLE
+    if large.tally[REFACTORED]:
+        assert (large.low_N.ranks == WHOLE).all()
+    else:
+        assert large.low_N.ranks[1] > 0
+    refactor(large, large.nu[0])
+    refactor(small, small.nu[0])
+    for ours, theirs in ((large.N, small.N), (large.C, small.C), (large.M, small.M)):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * np.abs(theirs).max())
+
+
+def test_drift_is_checked_and_mended_of_rows_too(monkeypatch):
+    K, d = 3, 40
+    monkeypatch.setattr(module, "LARGE", 0)
+    qp, rng = programme_state(K, d, 0.5, math.inf), np.random.default_rng(2)
+    for _ in range(10):
+        add(qp, int(rng.integers(K)), rng.standard_normal(d), 0.5, rng.standard_normal())
+    solve(qp)
+    check_drift(qp)
+    assert qp.nu[WORST_DRIFT] < 1e-12
+    assert qp.tally[REFACTORED] == 0
+    qp.low_N.scales[1] *= 1.001  # spoilt
+    solve(qp)
+    check_drift(qp)
+    assert qp.nu[WORST_DRIFT] > 1e-6
+    assert qp.tally[REFACTORED] == 1
+    solve(qp)
+    check_drift(qp)
+    force = np.einsum("kij,kj->ki", dense(qp.C, d), qp.W) + qp.b
+    assert np.abs(force - force.mean(axis=0)).max() < 1e-11 * np.abs(force).max()
+
+
+def test_files_of_older_versions_hold_whole_matrices(monkeypatch):
+    monkeypatch.setattr(module, "LARGE", 0)
+    meant = programme_state(3, 5, 0.5, 2.0).in_older_files()
+    assert {name: low.ranks.tolist() for name, low in meant.items()} == {
+        "low_C": [WHOLE] * 3,
+        "low_N": [WHOLE] * 3,
+        "low_M": [WHOLE],
+    }
+    monkeypatch.setattr(module, "LARGE", 2**60)
+    assert set(programme_state(3, 5, 0.5, 2.0).in_older_files().values()) == {None}

@@ -124,9 +124,9 @@ class Newtron(KernelAgent):
     not proved).
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
-    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), the same play to rounding. Diagonals take O(K d), with
-    a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball K d + K^2 and
-    some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
+    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), the same play to rounding. Diagonals take
+    O(K d), with a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball
+    K d + K^2 and some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
 
     Parameters
     ----------

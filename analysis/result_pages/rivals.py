@@ -124,6 +124,7 @@ def parts(results: Path) -> dict[str, str]:
         "lost": lost(tables),
         "control": said_of_noise(control),
         "chosen": chosen(tables),
+        "long": longer(tables, by_table(read(results / "rivals-long.csv"))),
     }
 
 
@@ -290,6 +291,22 @@ def lost(tables: dict[str, Table]) -> str:
         *(f"{x}, all labels" for x in LABELS[:2]),
     ]
     return markdown_table(head, rows, align="lrrlr")
+
+
+def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
+    """Return a row per player: its mistakes on each table of more rounds, beside those on the same table's usual ones."""
+    head, rows = ["player"], []
+    if not long:
+        return "not played"
+    for name in long:
+        head += [f"{name}, T = {of[name][OWN].rounds:,}" for of in (tables, long) if name in of]
+    for player in (OWN, *OURS, *PEERS, *LABELS[:2]):
+        if any(player in table for table in long.values()):
+            cells = [shown(of[name], player) for name in long for of in (tables, long) if name in of]
+            rows.append([code(player), *cells])
+    found = [lead(table, [*OURS, *PEERS]) for table in long.values()]
+    best = [f"{name}: {code(each.player)}, {gap(each)}" for name, each in zip(long, found, strict=True)]
+    return markdown_table(head, rows) + "\n\n`stackcb` less the best other at the longer T: " + "; ".join(best) + "."
 
 
 def chosen(tables: dict[str, Table]) -> str:

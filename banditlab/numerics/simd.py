@@ -2,8 +2,8 @@
 
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
 an order that the source fixes. A lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
-but what `fma` fuses. LLVM splits the eight where registers are narrower. Arrays are of float64; `eight`, `put`, `plus_outer`
-and `combined` take float32 ones too, whose entries are float64 once they are read.
+but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
+`eight`, `put`, `plus_outer` and `combined` take float32 ones too, whose entries are float64 once they are read.
 
     eight, first, halves, two, all_lanes, one_lane     eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
@@ -285,42 +285,46 @@ def _totals(typingctx, a, b, c, e, f, g, h, k):
     return LANES(*[LANES] * 8), generate
 
 
-def _times_entry(context: Any, builder: Any, kind: Any, array: Any, i: Any, v: Any) -> Any:
-    """Return lanes v times entry i of an array, counted flat."""
+def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
+    """Return entry i of an array, counted flat, in every lane."""
     data = context.make_array(kind)(context, builder, array).data
     entry = builder.load(builder.gep(data, [i]))
-    return builder.fmul(
-        _spread(builder, builder.fpext(entry, _VECTOR.element) if kind.dtype == nbtypes.float32 else entry), v
-    )
+    return _spread(builder, builder.fpext(entry, _VECTOR.element) if kind.dtype == nbtypes.float32 else entry)
+
+
+def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a b + c of eight lanes each, rounded once."""
+    fused = get_or_insert_function(builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), "llvm.fma.v8f64")
+    return builder.call(fused, [a, b, c])
 
 
 def _plus_outer(typingctx, a, A, i, v):
-    """Return the rows a_r + A[i + r] v of eight rows a_r, A counted flat as `eight` does."""
+    """Return the rows a_r + A[i + r] v, rounded once, of eight rows a_r, A counted flat as `eight` does."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, v = args
         # Row r: a_r + A[i + r] v.
         for r in range(WIDTH):
-            term = _times_entry(context, builder, signature.args[1], A, builder.add(i, i.type(r)), v)
-            a = builder.insert_value(a, builder.fadd(builder.extract_value(a, r), term), r)
+            entry = _entry(context, builder, signature.args[1], A, builder.add(i, i.type(r)))
+            a = builder.insert_value(a, _fused(builder, entry, v, builder.extract_value(a, r)), r)
         return a
 
     return ROWS(ROWS, A, nbtypes.intp, LANES), generate
 
 
 def _combined(typingctx, a, A, i, step):
-    """Return the sum of A[i + r step] a_r over rows a_r, two, four or eight of them, added pairwise."""
+    """Return the sum of A[i + r step] a_r over rows a_r, two, four or eight of them: of the even, plus that of the odd."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, step = args
-        # The terms A[i + r step] a_r, then their sum pairwise.
-        terms = []
+        # Two sums, so that an addition need not wait for the one before it; each begins with a product.
+        sums: list[Any] = [None, None]
         for r in range(signature.args[0].count):
-            terms.append(_times_entry(context, builder, signature.args[1], A, i, builder.extract_value(a, r)))
+            entry, row = _entry(context, builder, signature.args[1], A, i), builder.extract_value(a, r)
+            before = sums[r % 2]
+            sums[r % 2] = builder.fmul(entry, row) if before is None else _fused(builder, entry, row, before)
             i = builder.add(i, step)
-        while len(terms) > 1:
-            terms = [builder.fadd(terms[r], terms[r + 1]) for r in range(0, len(terms), 2)]
-        return terms[0]
+        return builder.fadd(*sums)
 
     return LANES(a, A, nbtypes.intp, nbtypes.intp), generate
 

@@ -37,7 +37,7 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure import split
 from benchmarks.measure.costs import Player
-from benchmarks.measure.players import PEERS, TWO_FORMS
+from benchmarks.measure.players import PEERS, ROWS_FIRST, TWO_FORMS
 
 Floats = NDArray[np.float64]
 CLASSES = (2, 10, 50)
@@ -190,7 +190,7 @@ def warm(player: Player) -> None:
         if not form:
             split.nanoseconds(made, as_contexts(X[:100]))
     cls: Any = registry().load(player.kind, player.id)
-    if getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
+    if player.id in ROWS_FIRST or getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
         large = build(player, Problem(LARGE, K, 1.0, LOOK))  # has kernels of its own
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
 

@@ -11,6 +11,12 @@ def squares(K: int, d: int) -> float:
     return float(K * d * d)
 
 
+TURNED = (
+    "once in some m rounds the eigenvectors of a 2 m x 2 m matrix, 4 (2 m)^3 operations and more, which the floor leaves out: "
+    "a sketch is for d in the hundreds"
+)
+"""What the floor of a sketch leaves out."""
+
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
     Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
@@ -66,18 +72,18 @@ AGENTS = [
     ),
     Player(
         "linucb", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", lambda c: costs.sketched(c, 0.0),
-        costs.sketched_state, "second",
+        costs.sketched_state, rest=TURNED,
     ),
     Player(
         "lints", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", lambda c: costs.sketched(c, 2.0 * c.K),
-        costs.sketched_state, "second",
+        costs.sketched_state, rest=TURNED,
     ),
     Player(
         "fastcb", "agents", {"second_order": "sketch"}, "(K + m) d + K m^2", costs.sketched_gap,
-        lambda K, d: 2.0 * costs.sketched_state(K, d + 1), "second", watch=costs.duel,
+        lambda K, d: 2.0 * costs.sketched_state(K, d + 1), watch=costs.duel, rest=TURNED,
     ),
     Player(
-        "stackcb", "agents", {}, "K d^2", costs.stacked, costs.stacked_state, "second",
+        "stackcb", "agents", {}, "K d^2", costs.stacked, costs.stacked_state,
         rest="float32 counts as numbers of eight bytes here; scales taken anew, after which the rounds so far are learnt "
         "again, are not counted",
     ),
@@ -194,6 +200,8 @@ PEERS = [
 """Other libraries: by their own driver (a whole stream in one call), or called once a round."""
 
 OURS = AGENTS + FORECASTERS
+ROWS_FIRST = ("newtron",)
+"""Players that do not look ahead, but keep matrices as rows where they are large, by kernels of their own."""
 TWO_FORMS = ("folklore", "gaf", "sampled", "exploration")
 """Players with a second set of kernels for large problems, `form = "dual"`."""
 LEFT_OUT = {

@@ -81,10 +81,17 @@ def test_tiles():
     np.testing.assert_array_equal(out, A.T @ B)
     mixed(A, B, 3, 8, out[0])
     np.testing.assert_array_equal(out[0], A[:4, 3] @ B[:4])
-    # pairwise: 1s are lost beside 1e16, not beside each other
-    A[:4, 3], B[...] = [1e16, -1e16, 1.0, 1.0], 1.0
+    # even and odd rows apart: 1s are lost beside 1e16, not beside each other
+    A[:4, 3], B[...] = [1e16, 1.0, -1e16, 1.0], 1.0
     mixed(A, B, 3, 8, out[0])
     assert out[0].tolist() == [2.0] * 8
+    # fused: what a product loses when it is rounded stays; x^2 = 1 + 2^-29 + 2^-60
+    x = 1.0 + 2.0**-30
+    A[:], B[:] = x, x
+    A[0], B[0] = 1.0, -(x * x)
+    A[2:], B[2:] = 0.0, 0.0
+    tile(A, B, out)
+    assert out[0].tolist() == [2.0**-60] * 8
 
 
 @njit

@@ -86,6 +86,7 @@ AGENTS = [
         "stackcb", "agents", {}, "K d^2", costs.stacked, costs.stacked_state,
         rest="float32 counts as numbers of eight bytes here; scales taken anew, after which the rounds so far are learnt "
         "again, are not counted",
+        note="at 2, 4, ..., 512 rounds all are learnt again, which weighs more where fewer are played",
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),

@@ -11,7 +11,7 @@ from benchmarks.measure import machine
 from benchmarks.measure.players import OURS, PEERS
 from benchmarks.page import kept
 from benchmarks.page.growth import grow, verdict
-from benchmarks.page.results import JOBS, LIMITS, TARGETS, Place, Results, limit, place_name, points, us
+from benchmarks.page.results import ANY_LIMIT, JOBS, TARGETS, Place, Results, limit, place_name, points, us
 
 SHOWN: tuple[Place, ...] = (("digits", 10, 65), ("logistic", 10, 64))
 """Where ratios are told in the head, and floors are asked for."""
@@ -102,7 +102,7 @@ def _floors(results: Results, here: list[Place]) -> Iterable[str]:
             continue
         far = [f"`{cell.player.label}` {cell.ratio:.1f}" for cell in cells if cell.ratio > limit(cell.player)]
         near = ", ".join(
-            f"`{c.player.id}` {c.ratio:.1f} of {LIMITS[c.player.id]:g}" for c in cells if c.player.id in LIMITS
+            f"`{c.player.id}` {c.ratio:.1f} of {limit(c.player):g}" for c in cells if limit(c.player) != ANY_LIMIT
         )
         beyond = f"; beyond: {', '.join(far)}: where the rest goes stands below the table" if far else ""
         yield (

@@ -15,6 +15,12 @@ SKETCH_SIZE = 32
 """sketch_size where nothing is said. Its cost a round, about 2 m d + K m^2 / 2 multiplications, is then that of the K d of the
 scores at K = 50, and 2 m rows of d = 1,024 are half a megabyte, what a core's second cache holds."""
 
+SMALLEST_RIDGE = 1e-5
+"""Least regularization of matrices in float32, in units of R^2; one over it is the largest. A matrix begins at one over the
+regularization, and float32 rounds that by 6e-8 of itself, which must stay below what a thousand lessons leave."""
+RADII = (1e-12, 1e12)
+"""Bounds R at which such matrices, of entries down to 1e-10 of their largest, are float32 numbers."""
+
 
 class Kept(NamedTuple):
     """What is kept of each matrix, and in which numbers: the three settings."""
@@ -34,6 +40,22 @@ def settled(second_order: str, sketch_size: int, precision: str = "double") -> K
     if numbers != "double" and kept != "full":
         raise UsageError(f"precision is read by second_order = 'full' only, and this one is {kept!r}")
     return Kept(kept, size, numbers)
+
+
+def representable(kept: Kept, regularization: float, radius: float) -> None:
+    """Raise a UsageError where float32 cannot tell what was learnt from what was not: see `SMALLEST_RIDGE`, `RADII`."""
+    if kept.precision == "double":
+        return
+    low, high = RADII
+    if not low <= radius <= high:
+        raise UsageError(
+            f"precision = 'single' takes contexts with a bound R in {low:g} ... {high:g}, got R = {radius:g}"
+        )
+    if not SMALLEST_RIDGE <= regularization / radius**2 <= 1.0 / SMALLEST_RIDGE:
+        raise UsageError(
+            f"precision = 'single' takes a regularization in {SMALLEST_RIDGE:g} R^2 ... {1 / SMALLEST_RIDGE:g} R^2, "
+            f"got {regularization:g} at R = {radius:g}"
+        )
 
 
 def least_bytes(n_classes: int, n_features: int, settings: Mapping[str, Any], sets: float = 1.0) -> float:

@@ -148,6 +148,41 @@ def test_refuses_bad_settings(cls, chosen, message):
 
 
 @pytest.mark.parametrize("cls", [LinUCB, FastCB])
+@pytest.mark.parametrize("large", [False, True])
+def test_contexts_in_other_units_give_the_same_play_as_far_as_float32_goes(monkeypatch, stream, cls, large):
+    """Units are powers of two, so that not a bit differs; beyond them the setting is refused."""
+    monkeypatch.setattr(class_inverses, "LARGE", 1000 if large else 2**60)
+    X, y = stream(3, 9, 200, noise=0.2)
+    play_of = {}
+    for unit in (2.0**-39, 1.0, 2.0**39):
+        agent = cls(Problem(9, 3, unit), np.random.default_rng(7), precision="single")
+        play_of[unit] = play(agent, X * unit, y)
+    for unit in (2.0**-39, 2.0**39):
+        np.testing.assert_array_equal(play_of[unit].action, play_of[1.0].action)
+        np.testing.assert_array_equal(play_of[unit].p_true, play_of[1.0].p_true)
+    for unit in (1e-13, 1e13):
+        with pytest.raises(UsageError, match=r"R in 1e-12 \.\.\. 1e\+12, got R = 1e[-+]13"):
+            cls(Problem(9, 3, unit), np.random.default_rng(7), precision="single")
+
+
+@pytest.mark.parametrize(
+    ("cls", "chosen"),
+    [
+        (LinUCB, {"regularization": 9e-6}),
+        (LinTS, {"regularization": 2e5}),
+        (FastCB, {"regularization": 9e-6, "challenger": 0.0}),
+        (FastCB, {"regularization": 2e4}),
+        (FastCB, {"regularization": 2e-5, "challenger": 0.1}),
+    ],
+)
+def test_refuses_what_float32_cannot_tell_apart(cls, chosen):
+    with pytest.raises(UsageError, match=r"takes a regularization in 1e-05 R\^2 \.\.\. 100000 R\^2, got"):
+        make(cls, 3, 5, **chosen)
+    make(cls, 3, 5, **chosen | {"precision": "double"})
+    make(cls, 3, 5, regularization=1e-5, **({"challenger": 0.0} if cls is FastCB else {}))
+
+
+@pytest.mark.parametrize("cls", [LinUCB, FastCB])
 def test_half_the_memory_is_asked_for(cls):
     problem = Problem(512, 10, 1.0)
     single, double = (cls.least_bytes(problem, {"precision": p}) for p in ("single", "double"))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import HEARSAY, Models, margin, margins, sigmoid, teach, untaught
-from banditlab.agents.second_order import least_bytes, settled
+from banditlab.agents.second_order import least_bytes, representable, settled
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.numerics.class_inverses import look, recall
@@ -168,12 +168,15 @@ class PerClassAIOLI(Oracle):
         kept = settled(given["second_order"], given["sketch_size"], given["precision"])
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
+        challenger = nonnegative("challenger", given["challenger"])
+        for each in (ridge, challenger * ridge) if challenger > 0.0 else (ridge,):
+            representable(kept, each, radius)
         return {
             "norm_bound": bound,
             "regularization": ridge,
             "curvature": curvature_of(given["curvature"], bound * radius),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
-            "challenger": nonnegative("challenger", given["challenger"]),
+            "challenger": challenger,
             **kept._asdict(),
         }
 

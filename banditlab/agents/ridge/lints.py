@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
-from banditlab.agents.second_order import SKETCH_SIZE, settled
+from banditlab.agents.second_order import SKETCH_SIZE, representable, settled
 from banditlab.numerics.jit import njit
 from banditlab.numerics.philox import digest, normals
 from banditlab.problem import Problem
@@ -89,7 +89,8 @@ class LinTS(RidgeAgent):
     ------
     UsageError
         deviation below 0, regularization not above 0 or another word, another second_order, a sketch_size
-        below 1 or without a sketch, another precision, or single precision of what is not "full".
+        below 1 or without a sketch, another precision, single precision of what is not "full", or
+        at a regularization below 1e-5 R^2 or above 1e5 R^2, or an R beyond 1e-12 ... 1e12.
 
     References
     ----------
@@ -129,5 +130,6 @@ class LinTS(RidgeAgent):
         self.second_order, self.sketch_size, self.precision = kept
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
+        representable(kept, self.regularization, problem.radius)
         key = int(self.rng.spawn(1)[0].integers(2**63 - 1))
         self.state = ridge_state(problem, self.regularization, self.deviation, key=key, kept=kept)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
-from banditlab.agents.second_order import SKETCH_SIZE, settled
+from banditlab.agents.second_order import SKETCH_SIZE, representable, settled
 from banditlab.numerics.jit import njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, resolve
@@ -70,7 +70,8 @@ class LinUCB(RidgeAgent):
     ------
     UsageError
         confidence below 0, regularization not above 0 or another word, another second_order, a sketch_size
-        below 1 or without a sketch, another precision, or single precision of what is not "full".
+        below 1 or without a sketch, another precision, single precision of what is not "full", or
+        at a regularization below 1e-5 R^2 or above 1e5 R^2, or an R beyond 1e-12 ... 1e12.
 
     References
     ----------
@@ -110,4 +111,5 @@ class LinUCB(RidgeAgent):
         self.second_order, self.sketch_size, self.precision = kept
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
+        representable(kept, self.regularization, problem.radius)
         self.state = ridge_state(problem, self.regularization, self.confidence, kept=kept)

@@ -16,7 +16,8 @@ from banditlab.players.agent import Trace
 from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
-AGENTS = [LinUCB, LinTS, FastCB, pytest.param(SquareCB, marks=pytest.mark.slow)]
+AGENTS = [LinUCB, *(pytest.param(cls, marks=pytest.mark.slow) for cls in (LinTS, FastCB, SquareCB))]
+"""Those after the first have kernels of their own to compile, and the same numerics."""
 
 
 def make(cls, K, d, **settings):
@@ -147,7 +148,7 @@ def test_refuses_bad_settings(cls, chosen, message):
         make(cls, 3, 5, **chosen)
 
 
-@pytest.mark.parametrize("cls", [LinUCB, FastCB])
+@pytest.mark.parametrize("cls", AGENTS[::2])
 @pytest.mark.parametrize("large", [False, True])
 def test_contexts_in_other_units_give_the_same_play_as_far_as_float32_goes(monkeypatch, stream, cls, large):
     """Units are powers of two, so that not a bit differs; beyond them the setting is refused."""

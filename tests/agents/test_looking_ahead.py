@@ -28,7 +28,10 @@ PLAYERS = [
     pytest.param(FastCB, {"oracle": "b-grid", "grid_size": 3}, marks=pytest.mark.slow),
     (FastCB, {"challenger": 0.0, "intercept": 0.0}),
 ]
-ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {})]
+ONE_KERNEL = [
+    pytest.param(LinTS, {"deviation": 0.3}, marks=pytest.mark.slow),
+    pytest.param(SquareCB, {}, marks=pytest.mark.slow),
+]
 """Those whose kernels differ from the others' in a line: the loop over blocks is compiled for them and no more."""
 CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 

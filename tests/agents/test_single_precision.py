@@ -18,6 +18,8 @@ from banditlab.problem import Problem
 
 AGENTS = [LinUCB, *(pytest.param(cls, marks=pytest.mark.slow) for cls in (LinTS, FastCB, SquareCB))]
 """Those after the first have kernels of their own to compile, and the same numerics."""
+SIZES = [pytest.param(False, marks=pytest.mark.slow), True]
+"""Whether models are large: small ones are compiled in float32 once more."""
 
 
 def make(cls, K, d, **settings):
@@ -36,13 +38,14 @@ def sets(agent):
     return [state.inverses] if hasattr(state, "inverses") else [state.oracle.inverses, state.rival.inverses]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", AGENTS)
 def test_contract(one_bit_contract, stream, cls):
     X, y = stream(3, 9, 120, noise=0.3)
     one_bit_contract(lambda: make(cls, 3, 9), X, y)
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", SIZES)
 def test_equals_a_ridge_regression_whose_inverses_are_rounded_after_every_round(monkeypatch, stream, large):
     """Of whole matrices; where there are rows they are what is rounded, and the scores differ by a few times 1e-7."""
     monkeypatch.setattr(class_inverses, "LARGE", 1000 if large else 2**60)
@@ -65,7 +68,7 @@ def test_equals_a_ridge_regression_whose_inverses_are_rounded_after_every_round(
 
 
 @pytest.mark.parametrize("cls", AGENTS)
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", SIZES)
 def test_plays_as_in_double_precision_where_no_two_classes_tie(monkeypatch, stream, cls, large):
     monkeypatch.setattr(class_inverses, "LARGE", 1000 if large else 2**60)
     K, d = 4, 24
@@ -80,6 +83,7 @@ def test_plays_as_in_double_precision_where_no_two_classes_tie(monkeypatch, stre
         assert (one.low is None) == (other.low is None) == (not large)
 
 
+@pytest.mark.slow
 def test_exact_numbers_are_kept_exactly(monkeypatch):
     """Contexts e_j at a ridge of 1: every entry is 1 / (1 + n), and the first three lessons of a class are float32 numbers."""
     for large in (False, True):
@@ -92,6 +96,7 @@ def test_exact_numbers_are_kept_exactly(monkeypatch):
             np.testing.assert_allclose(P[j, j], 0.5, rtol=3e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.1, 0.003])
 def test_the_width_stays_right_over_many_rounds_and_never_falls_below(ridge):
     """A class of 20,000 lessons; then contexts of five directions of 32, where it stops falling, as the page says."""
@@ -112,6 +117,7 @@ def test_the_width_stays_right_over_many_rounds_and_never_falls_below(ridge):
         assert -1e-6 * exact <= agent.state.q[0] - exact <= tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", AGENTS[:3])
 def test_files_keep_the_precision(stream, cls, tmp_path):
     X, y = stream(3, 9, 120, noise=0.3)
@@ -149,7 +155,7 @@ def test_refuses_bad_settings(cls, chosen, message):
 
 
 @pytest.mark.parametrize("cls", AGENTS[::2])
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", SIZES)
 def test_contexts_in_other_units_give_the_same_play_as_far_as_float32_goes(monkeypatch, stream, cls, large):
     """Units are powers of two, so that not a bit differs; beyond them the setting is refused."""
     monkeypatch.setattr(class_inverses, "LARGE", 1000 if large else 2**60)
@@ -192,6 +198,7 @@ def test_half_the_memory_is_asked_for(cls):
     assert single <= sum(each.P.nbytes for each in sets(agent)) <= 1.05 * single
 
 
+@pytest.mark.slow
 def test_a_class_more_begins_where_the_others_did(stream):
     X, y = stream(3, 9, 120, noise=0.3)
     agent = make(LinUCB, 3, 9)

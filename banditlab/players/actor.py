@@ -235,7 +235,7 @@ class KernelActor(RoundActor):
         """Return the loop over a block with these kernels bound into it (see `banditlab.players.rounds`)."""
 
     def _decide(self, view: Any, u: Floats) -> Decision:
-        p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
+        p, payload = np.zeros(self.problem.n_classes), np.zeros(self.payload_size)  # kernels need not write all of it
         answer = self.kernels()[0](self.state, view, u, p, payload)
         action, explored = answer if isinstance(answer, tuple) else (answer, False)
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
@@ -254,5 +254,5 @@ class KernelActor(RoundActor):
         self.kernels()[1](self.state, view, action, p, payload, outcome)
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        p, payload = np.empty(self.problem.n_classes), np.empty(self.payload_size)
+        p, payload = np.zeros(self.problem.n_classes), np.zeros(self.payload_size)
         self._report(self._loop()(self.state, X, y, U, p, payload, *trace), p, trace)

@@ -46,7 +46,7 @@ class Direct:
 
     def decide(self, agent: Any, x: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], bool | None, Any]:
         """Return action, distribution (K,), whether it was explored, and payload at a context x (d,) that is one."""
-        p, payload = np.empty(self._sizes[0]), np.empty(self._sizes[1])
+        p, payload = np.zeros(self._sizes[0]), np.zeros(self._sizes[1])  # kernels need not write all of it
         answer = self._act(self.state, x, agent.rng.random(2), p, payload)
         if type(answer) is tuple:
             return answer[0], p, answer[1] if self._explores else None, payload

@@ -12,7 +12,9 @@ import pytest
 from banditlab.agents.gaptron import Gaptron
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
+from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
+from banditlab.policy.direct import Direct
 from banditlab.problem import Problem
 
 LN2 = math.log(2.0)
@@ -282,3 +284,17 @@ def test_refuses_bad_settings(settings, message):
 def test_theory_needs_the_horizon():
     with pytest.raises(HorizonRequiredError, match="gamma = 'theory' needs the horizon"):
         make(3, 2)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_what_a_round_does_not_write_of_its_payload_is_zero_and_not_what_lay_there(direct):
+    """The hinge losses have no use for the last number: it was what memory held, which now and then was no number."""
+    agent = Gaptron(Problem(1, 3, 1.0), np.random.default_rng(7), loss="hinge", gamma=0.1, step="adaptive")
+    x = as_contexts(np.array([[0.5]]))[0]
+    kernels = Direct(agent, x)
+    for _ in range(50):
+        poison = [np.full(agent.payload_size, np.nan) for _ in range(20)]
+        del poison
+        payload = kernels.decide(agent, x)[3] if direct else agent.act(x).payload
+        assert payload[-1] == 0.0
+        assert np.isfinite(payload).all()

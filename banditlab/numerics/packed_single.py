@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import BLOCK, width
+from banditlab.numerics.packed_symmetric import size_of as padded_size
 from banditlab.numerics.packed_symmetric import zeros as double_zeros
 from banditlab.numerics.simd import WIDTH, total
 from banditlab.numerics.simd_single import (
@@ -39,7 +40,7 @@ def zeros(*shape: int) -> Singles:
 
 def size_of(d: int) -> int:
     """Return S = D (D + 8) / 2, the entries kept of a d x d matrix, D the next multiple of eight."""
-    return width(d) * (width(d) + WIDTH) // 2
+    return padded_size(width(d))
 
 
 def diagonal(d: int) -> NDArray[np.int64]:

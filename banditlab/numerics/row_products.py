@@ -5,7 +5,8 @@ Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that n
 
 from __future__ import annotations
 
-from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.row_tiles import eight_rows
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, put, total
 
 FOUR = 4
@@ -34,14 +35,6 @@ def times(W, x, z):
         z[k] = total(a)
 
 
-@inline
-def eight_of(W, i, D):
-    """Return eight numbers of each of eight rows of W, D apart, the first at entry i."""
-    low = (eight(W, i), eight(W, i + D), eight(W, i + 2 * D), eight(W, i + 3 * D))
-    i += 4 * D
-    return (*low, eight(W, i), eight(W, i + D), eight(W, i + 2 * D), eight(W, i + 3 * D))
-
-
 @njit
 def add_product(Y, C, W):
     """Add C W to Y: Y (n, D), C (n, m), W (m, D), m and D multiples of eight."""
@@ -50,7 +43,7 @@ def add_product(Y, C, W):
     # Eight columns of eight rows of W stay in registers for all rows of Y.
     for j in range(0, D, WIDTH):
         for i in range(0, m, WIDTH):
-            rows = eight_of(W, i * D + j, D)
+            rows = eight_rows(W, i * D + j, D)
             for k in range(n):
                 put(Y, k * D + j, eight(Y, k * D + j) + combined(rows, C, k * m + i, 1))
 

@@ -293,8 +293,9 @@ def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
 
 
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return a b + c of eight lanes each, rounded once."""
-    fused = get_or_insert_function(builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), "llvm.fma.v8f64")
+    """Return a b + c, rounded once, of three numbers or of eight lanes each."""
+    name = "llvm.fma.v8f64" if a.type == _VECTOR else "llvm.fma.f64"
+    fused = get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type] * 3), name)
     return builder.call(fused, [a, b, c])
 
 
@@ -402,13 +403,11 @@ def _either(*kinds: Any) -> tuple[Any, list[Any]]:
 def _fma(typingctx, a, b, c):
     """Return a b + c rounded once; a processor without that instruction gets the same bits, slowly."""
     kind, taken = _either(a, b, c)
-    shape, name = (_VECTOR, "llvm.fma.v8f64") if kind == LANES else (ir.DoubleType(), "llvm.fma.f64")
+    shape = _VECTOR if kind == LANES else ir.DoubleType()
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # Numbers among lanes are spread first.
-        fused = get_or_insert_function(builder.module, ir.FunctionType(shape, [shape] * 3), name)
-        same = [arg if arg.type == shape else _spread(builder, arg) for arg in args]
-        return builder.call(fused, same)
+        return _fused(builder, *(arg if arg.type == shape else _spread(builder, arg) for arg in args))
 
     return kind(*taken), generate
 

@@ -84,8 +84,8 @@ def test_plays_as_in_double_precision_where_no_two_classes_tie(monkeypatch, stre
 
 
 @pytest.mark.slow
-def test_exact_numbers_are_kept_exactly(monkeypatch):
-    """Contexts e_j at a ridge of 1: every entry is 1 / (1 + n), and the first three lessons of a class are float32 numbers."""
+def test_a_lesson_on_a_unit_vector_halves_its_entry(monkeypatch):
+    """Contexts e_j at a ridge of 1, to the rounding of float32: a row holds the root of one half."""
     for large in (False, True):
         monkeypatch.setattr(class_inverses, "LARGE", 0 if large else 2**60)
         agent = make(LinUCB, 2, 8, regularization=1.0, confidence=0.0)

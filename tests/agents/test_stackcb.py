@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from banditlab.agents.stacked.stackcb import (
     CHANGES,
     EPOCH,
     FLOOR,
+    HITS,
     LINEAR,
     PLACE,
     ROUNDS,
@@ -51,7 +53,7 @@ class Slow:
         self.W = agent.state.W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
         self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
         self.regularizations += [agent.fourier_regularization] * n_blocks
-        self.rounds, self.scale, self.G, self.clean = [], None, 0.0, 0
+        self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
 
     def forget(self):
@@ -119,8 +121,11 @@ class Slow:
         for e, x in enumerate(views):
             h, v = np.linalg.solve(self.A[e][k], self.b[e][k]), np.linalg.solve(self.A[e][k], x)
             q = q if e >= LINEAR and (e - LINEAR) % 2 == 1 else x @ v
-            m, w = x @ h, self.agent.virtual_weight
-            z.append(brentq(lambda z, m=m, q=q, w=w: z - m + w * q / 2 * math.tanh(z / 2), -abs(m) - 1, abs(m) + 1))
+            m, w, far = x @ h, self.agent.virtual_weight, abs(x @ h) + 1
+            yes = 0.5 if self.one else min(0.5, max(self.agent.optimism, self.hits))
+            z.append(
+                brentq(lambda z, m=m, q=q, w=w, yes=yes: z - m - w * q * (yes - expit(z)), -far - w * q, far + w * q)
+            )
         return np.array(z)
 
     def probabilities(self, x):
@@ -160,6 +165,7 @@ class Slow:
         self.G = max(0.0, self.G + (math.log(0.5) if hit else math.log((1 - r / 2) / (1 - r))))
         self.clean = self.clean + 1 if self.G > 0 else 0
         n = len(self.rounds)
+        self.hits += max(1 / 500, 1 / (n + 100)) * (hit - self.hits)
         if self.agent.changes and self.G > 14:
             self.rounds, self.G, self.clean = self.rounds[-self.clean :], 0.0, 0
         elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512):
@@ -176,6 +182,7 @@ class Slow:
         (3, 4, {}),
         (2, 9, {"blocks": 3, "features": 32, "regularization": 0.1, "virtual_weight": 1.0}),
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
+        (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0}),
     ],
 )
 def test_equals_full_matrices(stream, K, d, chosen):
@@ -212,7 +219,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
     K, d = 4, 6
     X, y = stream(K, d, 200, noise=0.2)
-    agent = make(K, d, blocks=0, changes=False)
+    agent = make(K, d, blocks=0, changes=False, optimism=0.5)
     other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0, growth=0.25)
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
@@ -366,6 +373,62 @@ def test_two_classes_share_a_model(stream):
     assert mine.probabilities.min() == pytest.approx(1 / (2 * (200 + FLOOR)))
 
 
+def test_virtual_labels_are_yes_as_often_as_the_play_is_right():
+    """A class without a lesson is taken for that: sigmoid(z) goes to pi where q does not end. Between the least and 1/2."""
+    x, far = as_contexts(np.full(3, 0.5)), 1e6
+    for optimism, hits, pi in ((0.25, 0.4, 0.4), (0.25, 0.1, 0.25), (0.0, 0.1, 0.1), (0.25, 0.9, 0.5), (0.5, 0.1, 0.5)):
+        agent = make(5, 3, blocks=0, optimism=optimism, regularization=1 / far, virtual_weight=50.0)
+        agent.state.hope[HITS] = hits
+        agent.act(x)
+        np.testing.assert_allclose(expit(agent.state.room.zeta), pi, rtol=0.02)
+    two = make(2, 3, blocks=0, regularization=1 / far)  # one model of both classes: neither is hoped for
+    two.state.hope[HITS] = 0.1
+    two.act(x)
+    assert not two.state.room.zeta.any()
+
+
+def test_the_share_of_hits_by_hand():
+    """Fifty hits in a hundred rounds before the first; from the 400th on a round weighs 1/500."""
+    agent, x = make(3, 1, blocks=0, changes=False), as_contexts(np.full(1, 0.5))
+    for hit, share in ((True, 51 / 101), (False, 51 / 102), (False, 51 / 103)):
+        agent.learn(x, agent.act(x), hit)
+        assert agent.state.hope[HITS] == pytest.approx(share, abs=1e-15)
+    agent.state.counts[ROUNDS] = 700
+    agent.learn(x, agent.act(x), True)
+    assert agent.state.hope[HITS] == pytest.approx(51 / 103 + 52 / 103 / 500, abs=1e-15)
+    assert agent.state.hope[0] == 0.25
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_a_file_from_before_optimism_plays_on_as_it_did(stream, tmp_path, K):
+    X, y = stream(K, 3, 80, noise=0.2)
+    before = make(K, 3, blocks=2, features=32, optimism=0.5)
+    before.play_block(X[:50], y[:50], Trace.empty(50))
+    before.save(tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as file:
+        members = {name: file[name] for name in file.files if name != "state.state.hope"}
+    header = json.loads(str(members["header"]))
+    del header["settings"]["optimism"], header["state"]["dict"]["state"]["fields"]["hope"]
+    np.savez(tmp_path / "old.npz", **members | {"header": np.array(json.dumps(header))})
+    traces = [Trace.empty(30), Trace.empty(30)]
+    before.play_block(X[50:], y[50:], traces[0])
+    StackCB.load(tmp_path / "old.npz").play_block(X[50:], y[50:], traces[1])
+    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+
+
+def test_many_classes_of_which_few_are_known_are_not_all_tried_everywhere():
+    """Thirty classes, one of them right in a third of the rounds whatever the context, the others as chance has it."""
+    rng, T, K = np.random.default_rng(4), 1200, 30
+    X = rng.uniform(-0.4, 0.4, (T, 4))
+    y = np.where(rng.random(T) < 0.33, 3, rng.integers(0, K, T))
+    right = {}
+    for optimism in (0.25, 0.5):
+        agent, trace = make(K, 4, optimism=optimism), Trace.empty(T)
+        agent.play_block(X, y, trace)
+        right[optimism] = trace.correct.mean()
+    assert right[0.25] > right[0.5]
+
+
 def test_rewards_need_no_complement():
     """Where both actions mostly fail, only `complement = False` finds the one that fails less."""
     T, shares, plays = 1500, (0.05, 0.35), {}
@@ -436,6 +499,10 @@ def test_frequencies_read_the_share_of_columns_they_say():
         ("fourier_regularization", math.nan),
         ("curvature", 0.0),
         ("virtual_weight", -1.0),
+        ("optimism", -0.01),
+        ("optimism", 0.51),
+        ("optimism", math.nan),
+        ("optimism", "little"),
         ("changes", "no"),
         ("complement", "no"),
     ],

@@ -138,6 +138,7 @@ DEFAULTS = {
         "virtual_weight": 2.0,
         "changes": True,
         "complement": True,
+        "optimism": 0.25,
     },
     "agents/uniform": {},
     "agents/vw": {

@@ -95,17 +95,19 @@ def read_expert(bank, e, view, m, q, share, scouted):
 
 
 @njit
-def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings):
+def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
     """Teach class k of expert e the outcome y = +-1 at its view; return the margin it was taught at and its own q.
 
-    The margin is z, or where that is not known (fresh) the root at the q scouted, its own where that is below 0.
+    The margin is z, or where that is not known (fresh) the root of m + lifted q at the q scouted, its own where that is
+    below 0.
     """
     own, v, w, c = bank.point.x, bank.v, settings[0], settings[1]
     lay(view, own)
     product(bank.P[e, k], own, v)
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
     if fresh:
-        z = aioli_root(m, q if scouted < 0.0 else scouted, w)
+        scouted = q if scouted < 0.0 else max(0.0, scouted)
+        z = aioli_root(m + lifted * scouted, scouted, w)
     # As `class_models.teach`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
     curvature = c * sigmoid(z) * sigmoid(-z)
     g = -y * sigmoid(-y * z)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, positive
+from banditlab.validation import at_least, nonnegative, number, positive
 
 MEMORY = 2048
 """Rounds that are kept for playing them again."""
@@ -48,6 +48,12 @@ GREEDY = 1e9
 """g where nothing is learnt by exploring; finite, so that a tie is one."""
 WEAKER = 100.0
 """Lambda of the second expert on each linear view, in units of the first's."""
+LATELY = 500
+"""Rounds that the share of hits is of, about."""
+AT_FIRST = 100
+"""Rounds that it begins with, of which half were hits: what is missed while everything is tried says little."""
+NEUTRAL = np.array([0.5, 0.5])
+"""`State.hope` of an agent whose virtual labels are as often yes as no, whatever it hits."""
 LINEAR = 4
 """Experts on the linear views: two on the standardised one, two on the one by range."""
 
@@ -77,6 +83,7 @@ class State(NamedTuple):
     M = K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
+    hope (2,): the least share of yes among the virtual labels, and the share of hits lately.
     """
 
     linear: Bank
@@ -90,6 +97,7 @@ class State(NamedTuple):
     counts: NDArray[np.int64]
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
+    hope: NDArray[np.float64] = NEUTRAL
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -99,6 +107,8 @@ class State(NamedTuple):
 
 ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
 WEIGHT, CURVATURE, SHARPNESS, GROWTH, THRESHOLD = range(5)
+AT_LEAST, HITS = range(2)
+"""Places in `State.hope`."""
 
 
 @inline
@@ -155,7 +165,18 @@ def read_margins(state, views, m, M):
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, e, m, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
+    lifted = lift(state)
+    for i in range(room.m.shape[0] if lifted != 0.0 else 0):
+        room.m[i] += lifted * max(0.0, room.q[i])
     aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
+
+
+@inline
+def lift(state):
+    """Return w (pi - 1/2): z = m + w q (pi - sigmoid(z)) is the root of m + w (pi - 1/2) q, as sigmoid - 1/2 = tanh(z/2)/2."""
+    if state.linear.P.shape[1] < state.room.zeta.shape[0]:
+        return 0.0  # one model of two classes: what lifts one lowers the other
+    return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
 
 
 @njit
@@ -171,6 +192,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     state.G[0] = cusum(state.G[0], said, correct)
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
+    state.hope[HITS] += ((1.0 if correct else 0.0) - state.hope[HITS]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
     if state.G[0] > state.settings[THRESHOLD]:
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], KEPT))
         state.counts[CHANGES] += 1
@@ -184,18 +206,18 @@ def learn_kernel(state, x, action, p, payload, correct):
 def teach(state, views, z, action, correct, fresh):
     """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
     m, size, k = state.scale.v.shape[0] + 1, 16 * state.W.shape[1], action
-    settings, q, right = state.settings, 0.0, correct
+    settings, lifted, q, right = state.settings, lift(state), 0.0, correct
     if state.linear.P.shape[1] < state.room.zeta.shape[0]:
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
     for e in range(LINEAR):
         view = view_of(views, e, m, size)
-        z[e], q = teach_expert(state.linear, e, view, k, y, z[e], fresh, -1.0, settings)
+        z[e], q = teach_expert(state.linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
     for b in range(state.fourier.P.shape[0]):
         e = LINEAR + b
         view, scouted = view_of(views, e, m, size), q if b % 2 == 1 else -1.0
-        z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings)
+        z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
     said = learn_stack(state.stack, z, 1.0 if right else 0.0)
     return said if right == correct else 1.0 - said
 
@@ -233,11 +255,14 @@ class StackCB(KernelAgent):
 
     Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 100
     lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of
-    half of them, standardised or by rank. z_ek = m - (w/2) q tanh(z_ek/2), m = x_e'h_ek, q = x_e'P_ek x_e; every second
-    Fourier expert takes the q of the one before. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and
-    L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))),
-    g_n = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the played class's models
-    learn the bit, and theta, a mixture of two stacks, by online Newton on the log loss (`stacked.stack`).
+    half of them, standardised or by rank. z_ek = m + w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second
+    Fourier expert takes the q of the one before. pi is the share of hits of about the last 500 rounds (1/2 at first), but at
+    least `optimism` and at most 1/2, AIOLI's: a class of which little is known is taken for as good as the play is, not for
+    right every other time, which with many classes it may never be. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best =
+    argmax zeta and L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)),
+    1 / (K (n + 100))), g_n = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the
+    played class's models learn the bit, and theta, a mixture of two stacks, by online Newton on the log loss
+    (`stacked.stack`).
 
     Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
     both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
@@ -281,7 +306,9 @@ class StackCB(KernelAgent):
     curvature
         c, how much an outcome adds to A.
     virtual_weight
-        w, the weight of the two virtual labels.
+        w, the weight of the two virtual labels: yes with w pi, no with w (1 - pi).
+    optimism
+        The least pi, in [0, 1/2]; 1/2 is AIOLI's pi, and what files and runs from before this setting was there mean.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -309,6 +336,7 @@ class StackCB(KernelAgent):
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
+    added_settings: ClassVar[dict[str, Any]] = {"optimism": 0.5}
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 
@@ -327,6 +355,7 @@ class StackCB(KernelAgent):
         virtual_weight: float = 2.0,
         changes: bool = True,
         complement: bool = True,
+        optimism: float = 0.25,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -339,6 +368,9 @@ class StackCB(KernelAgent):
         self.fourier_regularization = positive("fourier_regularization", fourier_regularization)
         self.curvature = positive("curvature", curvature)
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
+        self.optimism = number("optimism", optimism)
+        if not 0.0 <= self.optimism <= 0.5:
+            raise UsageError(f"optimism must lie in [0, 1/2], got {self.optimism:g}")
         if changes not in (True, False):
             raise UsageError(f"changes must be true or false, got {changes!r}")
         self.changes = bool(changes)
@@ -365,6 +397,7 @@ class StackCB(KernelAgent):
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
+            hope=np.array([self.optimism, 0.5]),
         )
 
     @classmethod

@@ -6,8 +6,9 @@ hand over, draws the round's two uniforms, plays blocks and reports a bad answer
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,12 +16,15 @@ from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.draws import is_answer
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector, limits, require_entries
 from banditlab.players.player import Player
 from banditlab.players.rounds import no_look
 from banditlab.problem import Decision, Problem
 
 Floats = NDArray[np.float64]
+
+LARGE = 2**20
+"""Bytes from which on contexts leave the nearer caches before they are needed again."""
 
 
 class Trace(NamedTuple):
@@ -115,6 +119,15 @@ class Actor(Player, ABC):
         """Return what `learn` is told when `action` met `label`."""
 
 
+def arrays_of(state: Any) -> Iterator[NDArray[Any]]:
+    """Yield the arrays of nested tuples that may be written to."""
+    if isinstance(state, tuple):
+        for part in state:
+            yield from arrays_of(part)
+    elif isinstance(state, np.ndarray) and state.flags.writeable:
+        yield state
+
+
 def _sealed(decision: Decision) -> Decision:
     """Return the decision with read-only copies of its arrays."""
     p, payload = np.array(decision.probabilities), decision.payload
@@ -184,9 +197,14 @@ class RoundActor(Actor):
         PlayerError
             An action out of range or probabilities that are no distribution.
         """
-        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
-        columns = trace.holds(len(y))
-        self._play(X, y, self.rng.random((len(y), 2)), columns)
+        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse, entries=False)
+        self._play_checked(X, y, trace.holds(len(y)))
+
+    def _play_checked(self, X: Any, y: NDArray[np.int64], trace: Trace) -> None:
+        """Check the entries of a block, where they are dense, and play it."""
+        if isinstance(X, np.ndarray):
+            require_entries(X, self.problem)
+        self._play(X, y, self.rng.random((len(y), 2)), trace)
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         """Play a block that was checked with the uniforms U (n, 2)."""
@@ -253,6 +271,35 @@ class KernelActor(RoundActor):
         action, p, _, payload = decision
         self.kernels()[1](self.state, view, action, p, payload, outcome)
 
+    def _play_checked(self, X: Any, y: NDArray[np.int64], trace: Trace) -> None:
+        """Check the entries of a block and play it: as they come up, where that is faster and a refused block can be undone.
+
+        The contexts of a large block then come from memory once, not twice.
+        """
+        if not self._can_undo(X):
+            super()._play_checked(X, y, trace)
+            return
+        before, drawn = [(array, array.copy()) for array in arrays_of(self.state)], self.rng.bit_generator.state
+        if not self._play_within(limits(self.problem)[1], X, y, self.rng.random((len(y), 2)), trace):
+            for array, old in before:
+                array[...] = old
+            self.rng.bit_generator.state = drawn
+            require_entries(X, self.problem)
+            raise UsageError("the contexts of the block must stay as they are while it is played")
+
+    def _can_undo(self, X: Any) -> bool:
+        """Whether a block is large enough, and the state small beside it, for contexts to be checked as they are played."""
+        if not isinstance(X, np.ndarray) or X.nbytes < LARGE or type(self)._play is not KernelActor._play:
+            return False
+        return sum(array.nbytes for array in arrays_of(self.state)) <= X.nbytes // 8 and self.look() is no_look
+
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+        self._play_within(math.inf, X, y, U, trace)
+
+    def _play_within(self, limit: float, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> bool:
+        """Play a block and return True, or stop at a context whose squared norm is not within the limit."""
         p, payload = np.zeros(self.problem.n_classes), np.zeros(self.payload_size)
-        self._report(self._loop()(self.state, X, y, U, p, payload, *trace), p, trace)
+        played = self._loop()(self.state, X, y, U, p, payload, *trace, limit)
+        if played >= 0:
+            self._report(played, p, trace)
+        return bool(played >= 0)

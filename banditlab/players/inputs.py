@@ -24,7 +24,7 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
 
     Its entries must be finite. `space` is d, or a problem, in which a norm beyond R (1 + TOLERANCE) is refused, too.
     """
-    d, limit = _limits(space)
+    d, limit = limits(space)
     x = _as_floats("the context", as_contexts, context)
     if x.shape != (d,):
         raise UsageError(f"the context must be of shape ({d},), got {x.shape}")
@@ -33,13 +33,13 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
     return x
 
 
-def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
+def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False, entries: bool = True) -> Any:
     """Return contexts (n, d) as kernels take them, or raise a UsageError; see `as_context` for `space`.
 
     Sparse ones come as a `CSR` where the kernels take that (`sparse`); else they are made dense, and an IncompatibleError
-    is raised where they are too long for it.
+    is raised where they are too long for it. Without `entries` it is left to the caller what stands in a dense array.
     """
-    d, limit = _limits(space)
+    d, limit = limits(space)
     if is_sparse(contexts):
         rows = SparseRows.of(contexts)
         if rows.shape[1] != d:
@@ -49,22 +49,29 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
             if not fits.all():
                 t = int(np.argmin(fits))
                 raise UsageError(f"context {t} of the block must {_demand(rows.csr.row(t).values, limit)}")
-            return rows.csr
+            return rows.csr  # the one form whose entries are always checked
         contexts = rows.made_dense()
     X = _as_floats("the contexts", as_contexts, contexts)
     if X.ndim != 2 or X.shape[1] != d:
         raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
-    t = _first_refused(X, limit)
-    if t < len(X):
-        raise UsageError(f"context {t} of the block must {_demand(X[t], limit)}")
+    if entries:
+        require_entries(X, space)
     return X
 
 
+def require_entries(X: NDArray[np.float64], space: int | Problem) -> None:
+    """Raise a UsageError unless the entries of X (n, d) are finite and, in a problem, its rows' norms at most R."""
+    limit = limits(space)[1]
+    t = _first_refused(X, limit)
+    if t < len(X):
+        raise UsageError(f"context {t} of the block must {_demand(X[t], limit)}")
+
+
 def as_block(
-    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False
+    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False, entries: bool = True
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; see `as_rows`."""
-    X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
+    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; `sparse`, `entries`: see `as_rows`."""
+    X, y = as_rows(contexts, space, sparse=sparse, entries=entries), np.asarray(labels)
     if y.shape != (n_rows(X),):
         raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
     if y.dtype.kind not in "iu":
@@ -104,8 +111,8 @@ def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
         raise UsageError(f"{name} must be an array of numbers, got a {type(given).__name__}") from None
 
 
-def _limits(space: int | Problem) -> tuple[int, float]:
-    """Return d and the largest square of a norm, infinite without a problem."""
+def limits(space: int | Problem) -> tuple[int, float]:
+    """Return d and the largest square of a norm, infinite without a problem, of a space or a problem."""
     if isinstance(space, Problem):
         return space.n_features, (space.radius * (1.0 + TOLERANCE)) ** 2
     return space, math.inf

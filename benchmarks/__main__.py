@@ -37,6 +37,7 @@ PARTS = {
     "policy": "a policy that decides: microseconds, requests/s by wrk, kills: docs/results/policy.md",
     "stream": "a stream longer than memory: rounds/s and the peak of memory",
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",
+    "defaults": "agents of practice at other settings than their defaults: docs/results/defaults.md",
     "changes": "stackcb and fastcb after a change of the labels, false alarms: docs/results/changes.md",
     "mutants": "random wrong lines in the package, and whether the tests notice them",
     "sketch": "full matrices, sketches, diagonals at d = 1,024: rounds/s and mistakes: docs/results/second-order.csv",

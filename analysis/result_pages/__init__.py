@@ -16,6 +16,7 @@ PAGES = {
     "changes": "results",
     "decoding": "results",
     "default-agent": "results",
+    "defaults": "results",
     "intervals": "results",
     "mutants": "results",
     "papers-000": "results",

@@ -6,6 +6,9 @@ that explore less and less may meet a bad beginning and never look again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from banditlab import Problem, make_agent
@@ -29,12 +32,12 @@ def main(*, runs: int = 100, only: str = "") -> None:
         print(f"| {id_} | {' | '.join(map(str, counts))} |", flush=True)
 
 
-def is_stuck(id_: str, n_classes: int, run: int) -> bool:
-    """Return whether a run at the agent's defaults plays a wrong class most often in its last quarter."""
+def is_stuck(id_: str, n_classes: int, run: int, settings: Mapping[str, Any] | None = None) -> bool:
+    """Return whether a run, at the agent's defaults but for `settings`, plays a wrong class most often in its last quarter."""
     shares = np.full(n_classes, (1.0 - AHEAD) / n_classes)
     shares[run % n_classes] += AHEAD  # whoever prefers low numbers gains nothing
     y = np.random.default_rng([run, n_classes]).choice(n_classes, ROUNDS, p=shares)
-    agent, trace = make_agent(id_, Problem(1, n_classes, 1.0), seed=run), Trace.empty(ROUNDS)
+    agent, trace = make_agent(id_, Problem(1, n_classes, 1.0), seed=run, **(settings or {})), Trace.empty(ROUNDS)
     agent.play_block(np.ones((ROUNDS, 1)), y.astype(np.int64), trace)
     last = np.bincount(trace.action[-ROUNDS // 4 :], minlength=n_classes)
     return bool(last.argmax() != run % n_classes)

@@ -1,0 +1,87 @@
+"""docs/results/defaults.md: agents of practice at other settings than their defaults, over tables of the study of rivals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from banditlab.analysis.pages import markdown_table
+from banditlab.results.files import write_bytes
+
+DEFAULT = "default"
+STUCK = "one context"
+"""The "table" whose lines count stuck runs: see `python -m benchmarks lockin`."""
+
+
+class Line(NamedTuple):
+    """An agent at a setting on a table: mistakes in %, by stream; on `STUCK`, 100 for a run on a wrong class, else 0."""
+
+    player: str
+    setting: str
+    table: str
+    mistakes: tuple[float, ...]
+
+
+def read(path: Path) -> list[Line]:
+    """Return the lines of the csv file, none if it is not there."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [Line(r["player"], r["setting"], r["table"], tuple(map(float, r["mistakes"].split()))) for r in rows]
+
+
+def write(path: Path, lines: list[Line]) -> None:
+    """Write the csv file: whole, whenever this process ends."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Line._fields)
+    for line in lines:
+        writer.writerow([*line[:3], " ".join(f"{m:.3f}".rstrip("0").rstrip(".") for m in line.mistakes)])
+    write_bytes(path, text.getvalue().encode())
+
+
+def parts(results: Path) -> dict[str, str]:
+    """Return the page's table, by marker."""
+    return {"settings": settings(read(results / "defaults.csv"))}
+
+
+def settings(lines: list[Line]) -> str:
+    """Return a row for every agent and setting: its error over the default's, where it is better, and stuck runs."""
+    rows = []
+    for player, setting in dict.fromkeys((line.player, line.setting) for line in lines):
+        own = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, setting)}
+        base = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, DEFAULT)}
+        tables = [name for name in own if not name.startswith(STUCK)]
+        apart = {name: float(np.mean(np.subtract(own[name], base[name]))) for name in tables}
+        ratio = math.exp(np.mean([math.log(np.mean(own[name]) / np.mean(base[name])) for name in tables]))
+        ordered = sorted(apart, key=lambda name: apart[name])
+        stuck = [round(sum(own[name]) / 100) for name in own if name.startswith(STUCK)]
+        rows.append(
+            (
+                f"`{player}`",
+                setting,
+                f"{ratio:.3f}",
+                "" if setting == DEFAULT else f"{sum(x < 0 for x in apart.values())} of {len(tables)}",
+                "" if setting == DEFAULT else ", ".join(f"{name} {apart[name]:+.1f}" for name in ordered[:2]),
+                ""
+                if setting == DEFAULT
+                else ", ".join(f"{name} {apart[name]:+.1f}" for name in reversed(ordered[-3:])),
+                ", ".join(map(str, stuck)),
+            )
+        )
+    head = (
+        "agent",
+        "setting",
+        "error over the default's",
+        "fewer mistakes on",
+        "best",
+        "worst",
+        "stuck at K = 2, 3, 5",
+    )
+    return markdown_table(head, rows)

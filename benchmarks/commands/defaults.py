@@ -1,0 +1,106 @@
+"""Agents of practice at other settings than their defaults, and how often they stay on a wrong class: docs/results/defaults.md.
+
+    python -m benchmarks defaults --tables FOLDER --shuttle FILE --keep
+
+plays the tables of the study of rivals (all but noise), one pass of T = min(rows, rounds) in orders that seeds from 300 on
+draw, under `banditlab compare`'s default scaling; and `runs` runs on one context for ever, as `lockin` does. --keep
+writes docs/results/defaults.csv and the page.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analysis.result_pages.defaults import DEFAULT, STUCK, Line, parts, settings, write
+from banditlab.analysis.pages import fill_page
+from banditlab.errors import UsageError, nearest
+from banditlab.validation import at_least
+from benchmarks.commands.lockin import CLASSES, is_stuck
+from benchmarks.measure.one_pass import one_pass
+from benchmarks.measure.rivals.tables import Stream, sources
+
+PLACE = Path(__file__).parents[2] / "docs" / "results"
+FIRST_SEED = 300
+NOISE = "noise"
+
+
+class Setting(NamedTuple):
+    """An agent's id, what stands for its settings in the table, and the settings, `regularization` in units of R^2."""
+
+    player: str
+    text: str
+    given: dict[str, float]
+
+    def at(self, radius: float) -> dict[str, Any]:
+        """Return the settings for contexts of norm at most `radius`."""
+        squared = {"regularization": radius**2}
+        return {name: value * squared.get(name, 1.0) for name, value in self.given.items()}
+
+
+def _settings(player: str, *variants: dict[str, float]) -> list[Setting]:
+    texts = [", ".join(f"{name} = {value:g}" for name, value in given.items()) or DEFAULT for given in variants]
+    return [Setting(player, text, given) for text, given in zip(texts, variants, strict=True)]
+
+
+DUEL = (
+    {},
+    {"challenger": 0.0},
+    {"regularization": 0.001},
+    {"regularization": 0.0003},
+    {"challenger": 0.0, "regularization": 0.001},
+    {"challenger": 0.0, "regularization": 0.0003},
+)
+SETTINGS = [
+    *_settings("fastcb", *DUEL),
+    *_settings("squarecb", *DUEL),
+    *_settings(
+        "linucb", {}, {"confidence": 0.3}, {"regularization": 0.01}, {"confidence": 0.3, "regularization": 0.01}
+    ),
+    *_settings(
+        "lints", {}, {"deviation": 0.03}, {"regularization": 0.03}, {"regularization": 0.01}, {"regularization": 0.001}
+    ),
+]
+
+
+def main(
+    *, tables: str = "", shuttle: str = "", streams: int = 20, rounds: int = 5000, runs: int = 300, only: str = "",
+    keep: bool = False,
+) -> None:  # fmt: skip
+    """Play and print the table; `only`: ids with commas."""
+    for name, value in (("streams", streams), ("rounds", rounds), ("runs", runs)):
+        at_least(name, value, 1)
+    known = list(dict.fromkeys(each.player for each in SETTINGS))
+    wanted = only.split(",") if only else known
+    for id_ in wanted:
+        if id_ not in known:
+            raise UsageError(f"--only {id_}: not among the agents of this study{nearest(id_, known)}")
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory(prefix="banditlab-defaults-") as folder:
+        met = [
+            [source.stream("norm", FIRST_SEED + i, rounds) for i in range(streams)]
+            for source in sources(tables, shuttle, Path(folder))
+            if source.name != NOISE
+        ]
+    for setting in SETTINGS:
+        if setting.player in wanted:
+            lines += [Line(*setting[:2], each[0].table, tuple(mistakes(x, setting) for x in each)) for each in met]
+            lines += [stuck(setting, n_classes, runs) for n_classes in CLASSES]
+            print(settings(lines).splitlines()[-1], flush=True)
+    if keep:
+        write(PLACE / "defaults.csv", lines)
+        fill_page(PLACE / "defaults.md", parts(PLACE))
+
+
+def mistakes(stream: Stream, setting: Setting) -> float:
+    """Return the mistakes of one pass in %."""
+    settings_ = setting.at(stream.radius)
+    _, trace = one_pass(setting.player, stream.X, stream.y, stream.n_classes, stream.radius, stream.seed, settings_)
+    return float(100.0 * (1.0 - trace.correct.mean()))
+
+
+def stuck(setting: Setting, n_classes: int, runs: int) -> Line:
+    """Return the line of runs on one context: 100 where a run stays on a wrong class."""
+    found = tuple(100.0 * is_stuck(setting.player, n_classes, run, setting.at(1.0)) for run in range(runs))
+    return Line(setting.player, setting.text, f"{STUCK}, K = {n_classes}", found)

@@ -1,0 +1,70 @@
+"""The study of other settings: what is counted and written, in which units, and what is refused; few rounds are played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.result_pages import defaults as told
+from banditlab.errors import UsageError
+from benchmarks.commands import defaults
+from benchmarks.measure.rivals.tables import sources
+
+LINES = [
+    told.Line("fastcb", told.DEFAULT, "a", (10.0, 30.0)),
+    told.Line("fastcb", told.DEFAULT, "b", (50.0, 50.0)),
+    told.Line("fastcb", told.DEFAULT, f"{told.STUCK}, K = 2", (100.0, 0.0, 100.0)),
+    told.Line("fastcb", "challenger = 0", "a", (5.0, 5.0)),
+    told.Line("fastcb", "challenger = 0", "b", (100.0, 100.0)),
+    told.Line("fastcb", "challenger = 0", f"{told.STUCK}, K = 2", (0.0, 0.0, 100.0)),
+]
+
+
+def test_ratios_are_geometric_and_stuck_runs_are_counted() -> None:
+    *_, first, second = told.settings(LINES).splitlines()
+    assert first == "| `fastcb` | default | 1.000 | | | | 2 |"
+    # a quarter of the mistakes on a, twice as many on b: the root of a half
+    assert second == "| `fastcb` | challenger = 0 | 0.707 | 1 of 2 | a -15.0, b +50.0 | b +50.0, a -15.0 | 1 |"
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert told.read(tmp_path / "defaults.csv") == []
+    told.write(tmp_path / "defaults.csv", LINES)
+    assert told.read(tmp_path / "defaults.csv") == LINES
+
+
+def test_regularization_is_in_units_of_the_radius_squared() -> None:
+    given = {"challenger": 0.0, "regularization": 0.001}
+    assert defaults.Setting("fastcb", "", given).at(2.0) == {"challenger": 0.0, "regularization": 0.004}
+
+
+def test_every_setting_meets_every_table_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "defaults.md").write_text((defaults.PLACE / "defaults.md").read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(defaults, "PLACE", tmp_path)
+    here = ("digits", "wine", "parity", defaults.NOISE)  # the others are files of somebody's
+    monkeypatch.setattr(defaults, "sources", lambda *args: [each for each in sources(*args) if each.name in here])
+    monkeypatch.setattr(defaults, "mistakes", lambda stream, setting: float(stream.seed - 290))
+    monkeypatch.setattr(defaults, "is_stuck", lambda id_, n_classes, run, settings: run == 1)
+    defaults.main(streams=2, rounds=20, runs=3, only="lints", keep=True)
+    lines = told.read(tmp_path / "defaults.csv")
+    settings = list(dict.fromkeys(line.setting for line in lines))
+    assert settings == [each.text for each in defaults.SETTINGS if each.player == "lints"]
+    tables = {line.table for line in lines}
+    assert {"wine", "parity", "digits"} == {table for table in tables if not table.startswith(told.STUCK)}
+    assert len(lines) == len(settings) * len(tables)
+    for line in lines:
+        assert line.mistakes == ((0.0, 100.0, 0.0) if line.table.startswith(told.STUCK) else (10.0, 11.0))
+    assert "| `lints` | regularization = 0.01 | 1.000 |" in (tmp_path / "defaults.md").read_text("utf-8")
+
+
+def test_a_run_is_played_at_the_setting() -> None:
+    wanted = next(each for each in defaults.SETTINGS if each.given == {"deviation": 0.03})
+    assert len(defaults.stuck(wanted, 2, 2).mistakes) == 2
+
+
+def test_what_cannot_be_played_is_refused() -> None:
+    with pytest.raises(UsageError, match="lint"):
+        defaults.main(only="lint")
+    with pytest.raises(UsageError, match="streams"):
+        defaults.main(streams=0)

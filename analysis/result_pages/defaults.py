@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from banditlab.analysis.pages import markdown_table
 from banditlab.results.files import write_bytes
@@ -31,19 +30,15 @@ def read(path: Path) -> list[Line]:
     """Return the lines of the csv file, none if it is not there."""
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [Line(r["player"], r["setting"], r["table"], tuple(map(float, r["mistakes"].split()))) for r in rows]
+    rows = pd.read_csv(path, dtype=str)[list(Line._fields)].to_numpy()
+    return [Line(*names, tuple(map(float, mistakes.split()))) for *names, mistakes in rows]
 
 
 def write(path: Path, lines: list[Line]) -> None:
     """Write the csv file: whole, whenever this process ends."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Line._fields)
-    for line in lines:
-        writer.writerow([*line[:3], " ".join(f"{m:.3f}".rstrip("0").rstrip(".") for m in line.mistakes)])
-    write_bytes(path, text.getvalue().encode())
+    shown = [" ".join(f"{m:.3f}".rstrip("0").rstrip(".") for m in line.mistakes) for line in lines]
+    table = pd.DataFrame([(*line[:3], text) for line, text in zip(lines, shown, strict=True)], columns=Line._fields)
+    write_bytes(path, table.to_csv(index=False, lineterminator="\n").encode())
 
 
 def parts(results: Path) -> dict[str, str]:
@@ -62,19 +57,10 @@ def settings(lines: list[Line]) -> str:
         ratio = math.exp(np.mean([math.log(np.mean(own[name]) / np.mean(base[name])) for name in tables]))
         ordered = sorted(apart, key=lambda name: apart[name])
         stuck = [round(sum(own[name]) / 100) for name in own if name.startswith(STUCK)]
-        rows.append(
-            (
-                f"`{player}`",
-                setting,
-                f"{ratio:.3f}",
-                "" if setting == DEFAULT else f"{sum(x < 0 for x in apart.values())} of {len(tables)}",
-                "" if setting == DEFAULT else ", ".join(f"{name} {apart[name]:+.1f}" for name in ordered[:2]),
-                ""
-                if setting == DEFAULT
-                else ", ".join(f"{name} {apart[name]:+.1f}" for name in reversed(ordered[-3:])),
-                ", ".join(map(str, stuck)),
-            )
-        )
+        least, most = ([f"{name} {apart[name]:+.1f}" for name in names] for names in (ordered[:2], ordered[:-4:-1]))
+        compared = (f"{sum(x < 0 for x in apart.values())} of {len(tables)}", ", ".join(least), ", ".join(most))
+        shown = ("", "", "") if setting == DEFAULT else compared
+        rows.append((f"`{player}`", setting, f"{ratio:.3f}", *shown, ", ".join(map(str, stuck))))
     head = (
         "agent",
         "setting",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 
 from banditlab.analysis.pages import markdown_table
 from banditlab.analysis.statistics import holm, p_value
+from banditlab.results.files import write_bytes
 
 OWN, REFERENCE, NOISE = "stackcb", "fastcb", "noise"
 LINEAR = ("fastcb", "fastcb 3e-4", "standardised")
@@ -99,9 +99,7 @@ def write(path: Path, lines: Iterable[Line]) -> None:
         shown = " ".join(f"{m:.3f}" for m in line.mistakes)
         writer.writerow([*line[:8], f"{line.mean:.3f}", shown, f"{line.microseconds:.1f}"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text.getvalue(), encoding="utf-8")
-    os.replace(new, path)
+    write_bytes(path, text.getvalue().encode())
 
 
 def spoken(line: Line) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -119,13 +119,14 @@ class Actor(Player, ABC):
         """Return what `learn` is told when `action` met `label`."""
 
 
-def arrays_of(state: Any) -> Iterator[NDArray[Any]]:
-    """Yield the arrays of nested tuples that may be written to."""
+def arrays_of(state: Any) -> list[NDArray[Any]] | None:
+    """Return the arrays of nested tuples that may be written to; None where something else could be changed in place."""
+    if isinstance(state, np.ndarray):
+        return [state] if state.flags.writeable else []
     if isinstance(state, tuple):
-        for part in state:
-            yield from arrays_of(part)
-    elif isinstance(state, np.ndarray) and state.flags.writeable:
-        yield state
+        parts = [arrays_of(part) for part in state]
+        return None if None in parts else [array for part in parts for array in part or []]
+    return [] if state is None or isinstance(state, bool | int | float | str | np.generic) else None
 
 
 def _sealed(decision: Decision) -> Decision:
@@ -276,10 +277,11 @@ class KernelActor(RoundActor):
 
         The contexts of a large block then come from memory once, not twice.
         """
-        if not self._can_undo(X):
+        arrays = self._undone_by(X)
+        if arrays is None:
             super()._play_checked(X, y, trace)
             return
-        before, drawn = [(array, array.copy()) for array in arrays_of(self.state)], self.rng.bit_generator.state
+        before, drawn = [(array, array.copy()) for array in arrays], self.rng.bit_generator.state
         if not self._play_within(limits(self.problem)[1], X, y, self.rng.random((len(y), 2)), trace):
             for array, old in before:
                 array[...] = old
@@ -287,11 +289,16 @@ class KernelActor(RoundActor):
             require_entries(X, self.problem)
             raise UsageError("the contexts of the block must stay as they are while it is played")
 
-    def _can_undo(self, X: Any) -> bool:
-        """Whether a block is large enough, and the state small beside it, for contexts to be checked as they are played."""
+    def _undone_by(self, X: Any) -> list[NDArray[Any]] | None:
+        """Return the state's arrays where a block is large, and they are small beside it: copies of them undo the block.
+
+        None where contexts are checked before: loops of a class's own check nothing, what looks ahead reads contexts before
+        they come up, and a state may hold more than arrays.
+        """
         if not isinstance(X, np.ndarray) or X.nbytes < LARGE or type(self)._play is not KernelActor._play:
-            return False
-        return sum(array.nbytes for array in arrays_of(self.state)) <= X.nbytes // 8 and self.look() is no_look
+            return None
+        arrays = arrays_of(self.state) if self.look() is no_look else None
+        return arrays if arrays is not None and sum(array.nbytes for array in arrays) <= X.nbytes // 8 else None
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         self._play_within(math.inf, X, y, U, trace)

@@ -18,7 +18,7 @@ from banditlab.analysis.pages import fill_page
 from banditlab.errors import UsageError, nearest
 from banditlab.validation import at_least
 from benchmarks.commands.lockin import CLASSES, is_stuck
-from benchmarks.measure.one_pass import one_pass
+from benchmarks.measure.rivals.agents import Chosen, play
 from benchmarks.measure.rivals.tables import Stream, sources
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
@@ -95,9 +95,7 @@ def main(
 
 def mistakes(stream: Stream, setting: Setting) -> float:
     """Return the mistakes of one pass in %."""
-    settings_ = setting.at(stream.radius)
-    _, trace = one_pass(setting.player, stream.X, stream.y, stream.n_classes, stream.radius, stream.seed, settings_)
-    return float(100.0 * (1.0 - trace.correct.mean()))
+    return 100.0 * play(stream, Chosen(setting.player, tuple(setting.at(stream.radius).items())), stream.seed)
 
 
 def stuck(setting: Setting, n_classes: int, runs: int) -> Line:

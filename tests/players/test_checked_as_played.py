@@ -32,7 +32,7 @@ def make(id_: str) -> Any:
 
 
 def told(player: Any) -> dict[str, bytes]:
-    arrays = {str(i): array.tobytes() for i, array in enumerate(actor.arrays_of(player.state))}
+    arrays = {str(i): array.tobytes() for i, array in enumerate(actor.arrays_of(player.state) or [])}
     return arrays | {"rng": repr(player.rng.bit_generator.state).encode()}
 
 
@@ -85,6 +85,26 @@ def test_contexts_that_change_while_they_are_played_are_an_error(monkeypatch: py
     monkeypatch.setattr(actor, "require_entries", lambda X, space: None)
     with pytest.raises(UsageError, match="must stay as they are while it is played"):
         player.play_block(X, y, Trace.empty(N))
+    assert told(player) == before
+
+
+def test_a_state_that_holds_more_than_arrays_cannot_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, fixed = np.zeros(2), np.ones(1), np.zeros(1)
+    fixed.flags.writeable = False
+    found = actor.arrays_of((a, (None, 3, 0.5, True, np.float64(2.0)), (b, fixed), ()))
+    assert found is not None
+    assert [id(each) for each in found] == [id(a), id(b)]
+    for other in ([1.0], {"n": 1}, object()):
+        assert actor.arrays_of((a, (b, other))) is None
+    # whoever has one is checked before
+    X, y = block()
+    X[-1] *= 2.0
+    player = make("banditron")
+    before = told(player)
+    monkeypatch.setattr(actor, "arrays_of", lambda state: None)
+    with pytest.raises(UsageError, match=f"context {N - 1} of the block"):
+        player.play_block(X, y, Trace.empty(N))
+    monkeypatch.undo()
     assert told(player) == before
 
 

@@ -106,7 +106,7 @@ def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
     product(bank.P[e, k], own, v)
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
     if fresh:
-        scouted = q if scouted < 0.0 else max(0.0, scouted)
+        scouted = q if scouted < 0.0 else scouted
         z = aioli_root(m + lifted * scouted, scouted, w)
     # As `class_models.teach`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
     curvature = c * sigmoid(z) * sigmoid(-z)

@@ -166,8 +166,9 @@ def read_margins(state, views, m, M):
         view = view_of(views, e, m, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
     lifted = lift(state)
-    for i in range(room.m.shape[0] if lifted != 0.0 else 0):
-        room.m[i] += lifted * max(0.0, room.q[i])
+    if lifted != 0.0:
+        for i in range(room.m.shape[0]):
+            room.m[i] += lifted * max(0.0, room.q[i])
     aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
 
 

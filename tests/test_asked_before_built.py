@@ -30,6 +30,8 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("fastcb", {"oracle": "logistic"}),
     ("squarecb", {"oracle": "b-grid", "grid_size": 3}),
     ("stackcb", {"blocks": 0}),
+    ("stackcb", {"blocks": 0, "second_order": "sketch"}),
+    ("stackcb", {"second_order": "diagonal"}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 
@@ -68,6 +70,8 @@ LEAST_SET = [
     (1440.0, "fastcb", {"oracle": "logistic"}),
     (518400.0, "squarecb", {"oracle": "b-grid", "grid_size": 3}),
     (2311680.0, "stackcb", {"blocks": 0}),
+    (2118912.0, "stackcb", {"blocks": 0, "second_order": "sketch"}),
+    (2431488.0, "stackcb", {"second_order": "diagonal"}),
     (518520.0, "gaf-fresh", {"samples": 10}),
     (11040.0, "mabwiser-linucb", {"batch": 10}),
     (11040.0, "contextualbandits-sgd", {"batch": 10}),

@@ -15,10 +15,12 @@ from banditlab.results.files import write_bytes
 DEFAULT = "default"
 STUCK = "one context"
 """The "table" whose lines count stuck runs: see `python -m benchmarks lockin`."""
+PLANTED = "planted"
+"""What the names of streams of planted logistic models begin with; they are no tables."""
 
 
 class Line(NamedTuple):
-    """An agent at a setting on a table: mistakes in %, by stream; on `STUCK`, 100 for a run on a wrong class, else 0."""
+    """An agent at a setting on a table or `PLANTED` stream: mistakes in %, by stream; on `STUCK`, 100 for a run stuck."""
 
     player: str
     setting: str
@@ -46,21 +48,27 @@ def parts(results: Path) -> dict[str, str]:
     return {"settings": settings(read(results / "defaults.csv"))}
 
 
+def error_over(own: dict[str, tuple[float, ...]], base: dict[str, tuple[float, ...]], names: list[str]) -> float:
+    """Return the geometric mean over the named tables of the mean mistakes over those of `base`."""
+    return math.exp(np.mean([math.log(np.mean(own[name]) / np.mean(base[name])) for name in names]))
+
+
 def settings(lines: list[Line]) -> str:
     """Return a row for every agent and setting: its error over the default's, where it is better, and stuck runs."""
     rows = []
     for player, setting in dict.fromkeys((line.player, line.setting) for line in lines):
         own = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, setting)}
         base = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, DEFAULT)}
-        tables = [name for name in own if not name.startswith(STUCK)]
+        tables = [name for name in own if not name.startswith((STUCK, PLANTED))]
         apart = {name: float(np.mean(np.subtract(own[name], base[name]))) for name in tables}
-        ratio = math.exp(np.mean([math.log(np.mean(own[name]) / np.mean(base[name])) for name in tables]))
+        planted = [name for name in own if name.startswith(PLANTED)]
         ordered = sorted(apart, key=lambda name: apart[name])
         stuck = [round(sum(own[name]) / 100) for name in own if name.startswith(STUCK)]
         least, most = ([f"{name} {apart[name]:+.1f}" for name in names] for names in (ordered[:2], ordered[:-4:-1]))
         compared = (f"{sum(x < 0 for x in apart.values())} of {len(tables)}", ", ".join(least), ", ".join(most))
         shown = ("", "", "") if setting == DEFAULT else compared
-        rows.append((f"`{player}`", setting, f"{ratio:.3f}", *shown, ", ".join(map(str, stuck))))
+        over, there = (f"{error_over(own, base, names):.3f}" for names in (tables, planted))
+        rows.append((f"`{player}`", setting, over, *shown, there, ", ".join(map(str, stuck))))
     head = (
         "agent",
         "setting",
@@ -68,6 +76,7 @@ def settings(lines: list[Line]) -> str:
         "fewer mistakes on",
         "best",
         "worst",
+        "planted streams: error over the default's",
         "stuck at K = 2, 3, 5",
     )
     return markdown_table(head, rows)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow
 from banditlab.numerics.packed_symmetric import Floats, inner, lay, step_along, width, zeros
-from banditlab.numerics.row_products import times
+from banditlab.numerics.row_products import clear, times
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 
 
@@ -38,6 +38,14 @@ def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
     made = DiagonalInverses(zeros(M, D), zeros(M, D), zeros(D), zeros(D))
     made.P[:] = np.asarray(scales)[:, None]
     return made
+
+
+def forget(inverses, scales):
+    """Bring all models back to P_i = scales_i I, h_i = 0."""
+    clear(inverses.H)
+    for i in range(inverses.P.shape[0]):
+        for j in range(inverses.P.shape[1]):
+            inverses.P[i, j] = scales[i]
 
 
 def read(inverses, x, m, q):

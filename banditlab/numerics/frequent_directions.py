@@ -130,6 +130,17 @@ def directions(d: int, m: int) -> Directions:
     )
 
 
+@njit
+def forget(sketch):
+    """Bring the sketch back to that of no context."""
+    for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
+        clear(A)
+    for i in range(sketch.counts.shape[0]):
+        sketch.counts[i] = 0
+    for i in range(sketch.numbers.shape[0]):
+        sketch.numbers[i] = 0.0
+
+
 # --------------------------------------------------------------------------------------------------- the context at hand
 
 

@@ -1,6 +1,7 @@
 """Models in a row over a sketch of their own: the verbs of `class_inverses` for an agent with one set of models.
 
-A round may read at any x; `recall` and `move` belong together, at one x, once a round.
+A round may read at any x; `recall` and `move` belong together, at one x, once a round. Where several models learn at one x,
+`meet` comes first, then `compact_inverses`' `recall` and `move` of each, and `close` at last.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from banditlab.numerics.compact_inverses import move as move_one
 from banditlab.numerics.compact_inverses import read as read_all
 from banditlab.numerics.compact_inverses import recall as recall_one
 from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
+from banditlab.numerics.frequent_directions import forget as forget_contexts
 from banditlab.numerics.frequent_directions import widen as widen_basis
+from banditlab.numerics.jit import njit
 from banditlab.numerics.sketched_inverses import SketchedInverses, sketched_inverses, turn, widen
+from banditlab.numerics.sketched_inverses import forget as forget_lessons
 
 
 class OwnSketch(NamedTuple):
@@ -36,19 +40,37 @@ def read(inverses, x, m, q):
     read_all(inverses.inverses, inverses.sketch, m, q)
 
 
-def recall(inverses, x, i):
-    """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
+@njit
+def meet(inverses, x):
+    """Take in the context x of lessons to come, whose direction the basis gets while there is room."""
     see(inverses.sketch, x)
     if widen_basis(inverses.sketch):
         widen(inverses.inverses, inverses.sketch)
+
+
+@njit
+def close(inverses):
+    """Let the sketch learn the context of `meet`; where the basis turns the models turn with it."""
+    sketch = inverses.sketch
+    if hold(sketch):
+        shrink(sketch)
+        turn(inverses.inverses, sketch)
+        renew(sketch)
+
+
+def forget(inverses, scales):
+    """Bring sketch and models back to where they began, P_i = scales_i I."""
+    forget_contexts(inverses.sketch)
+    forget_lessons(inverses.inverses, scales)
+
+
+def recall(inverses, x, i):
+    """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
+    meet(inverses, x)
     return recall_one(inverses.inverses, inverses.sketch, i)
 
 
 def move(inverses, x, i, step, weight, down):
     """h_i += step v, v = P_i x, and A_i += weight x x' in the sketch's family; the sketch learns x."""
-    sketch = inverses.sketch
-    move_one(inverses.inverses, sketch, i, step, weight, down)
-    if hold(sketch):
-        shrink(sketch)
-        turn(inverses.inverses, sketch)
-        renew(sketch)
+    move_one(inverses.inverses, inverses.sketch, i, step, weight, down)
+    close(inverses)

@@ -99,6 +99,16 @@ def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedIn
     )
 
 
+@njit
+def forget(inverses, scales):
+    """Bring all models back to P_i = scales_i I, h_i = 0; the sketch is to have no rows."""
+    clear(inverses.B)
+    clear(inverses.H)
+    clear(inverses.E)
+    for i in range(inverses.p.shape[0]):
+        inverses.p[i] = scales[i]
+
+
 def read(inverses, sketch, m, q):
     """Write m_i = h_i'x and q_i = x'P_i x of all models, x the context at hand of the sketch."""
     times(inverses.H, sketch.x, m)

@@ -3,8 +3,8 @@
     python -m benchmarks defaults --tables FOLDER --shuttle FILE --keep
 
 plays the tables of the study of rivals (all but noise), one pass of T = min(rows, rounds) in orders that seeds from 300 on
-draw, under `banditlab compare`'s default scaling; and `runs` runs on one context for ever, as `lockin` does. --keep
-writes docs/results/defaults.csv and the page.
+draw, under `banditlab compare`'s default scaling; streams of planted logistic models, whose contexts point everywhere alike;
+and `runs` runs on one context for ever, as `lockin` does. --keep writes docs/results/defaults.csv and the page.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.result_pages.defaults import DEFAULT, STUCK, Line, parts, settings, write
+import numpy as np
+
+from analysis.result_pages.defaults import DEFAULT, PLANTED, STUCK, Line, parts, settings, write
 from banditlab.analysis.pages import fill_page
+from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError, nearest
 from banditlab.validation import at_least
 from benchmarks.commands.lockin import CLASSES, is_stuck
@@ -24,6 +27,9 @@ from benchmarks.measure.rivals.tables import Stream, sources
 PLACE = Path(__file__).parents[2] / "docs" / "results"
 FIRST_SEED = 300
 NOISE = "noise"
+WORLDS = [(K, d, noise) for K, d in ((3, 6), (5, 20), (10, 64)) for noise in (0.0, 0.1)]
+"""Planted models of norm NORM: K, d, and the probability that a label is replaced."""
+NORM = 30.0
 
 
 class Setting(NamedTuple):
@@ -83,6 +89,7 @@ def main(
             for source in sources(tables, shuttle, Path(folder))
             if source.name != NOISE
         ]
+    met += [[planted(*world, FIRST_SEED + i, rounds) for i in range(streams)] for world in WORLDS]
     for setting in SETTINGS:
         if setting.player in wanted:
             lines += [Line(*setting[:2], each[0].table, tuple(mistakes(x, setting) for x in each)) for each in met]
@@ -91,6 +98,15 @@ def main(
     if keep:
         write(PLACE / "defaults.csv", lines)
         fill_page(PLACE / "defaults.md", parts(PLACE))
+
+
+def planted(n_classes: int, n_features: int, noise: float, seed: int, rounds: int) -> Stream:
+    """Return a stream of a logistic model that the seed draws, its contexts uniform on the sphere."""
+    env = Logistic(n_features=n_features, n_classes=n_classes, norm_bound=NORM, noise=noise, horizon=rounds)
+    env.reset(seed=seed)
+    [(X, y)] = env.blocks(rounds, rounds)
+    name = f"{PLANTED}, {n_classes} x {n_features}, noise {noise:g}"
+    return Stream(np.ascontiguousarray(X), y, n_classes, env.problem.radius, name, "norm", seed)
 
 
 def mistakes(stream: Stream, setting: Setting) -> float:

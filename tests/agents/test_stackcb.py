@@ -48,8 +48,9 @@ class Slow:
     def __init__(self, agent):
         self.agent, self.K, self.d = agent, agent.problem.n_classes, agent.problem.n_features
         self.one = agent.complement and self.K == 2
-        n_blocks, groups, d, _ = agent.state.W.shape
-        self.W = agent.state.W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
+        W = getattr(agent.state.W, "W", agent.state.W)
+        n_blocks, groups, d, _ = W.shape
+        self.W = W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
         self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
         self.regularizations += [agent.fourier_regularization] * n_blocks
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
@@ -58,7 +59,7 @@ class Slow:
     def forget(self):
         sizes = [self.d + 1] * LINEAR + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
-        self.b = [[np.zeros(m) for _ in range(self.K)] for m in sizes]
+        self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
         E = len(sizes)
         self.theta, self.losses = np.append(np.full(E, 1 / E), 0.0), np.zeros(2)
         self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
@@ -118,7 +119,7 @@ class Slow:
     def margins(self, views, k):
         z, q = [], 0.0
         for e, x in enumerate(views):
-            h, v = np.linalg.solve(self.A[e][k], self.b[e][k]), np.linalg.solve(self.A[e][k], x)
+            h, v = self.h[e][k], np.linalg.solve(self.A[e][k], x)
             q = q if e >= LINEAR and (e - LINEAR) % 2 == 1 else x @ v
             m, w, far = x @ h, self.agent.virtual_weight, abs(x @ h) + 1
             yes = 0.5 if self.one else min(0.5, max(self.agent.optimism, self.hits))
@@ -145,8 +146,14 @@ class Slow:
         z = self.margins(views, k)
         for e, view in enumerate(views):
             g, c = -y * expit(-y * z[e]), self.agent.curvature * expit(z[e]) * expit(-z[e])
+            shift, old = c * z[e] - g / 2, np.linalg.solve(self.A[e][k], view)
             self.A[e][k] = self.A[e][k] + c * np.outer(view, view)
-            self.b[e][k] = self.b[e][k] + (c * z[e] - g / 2) * view
+            self.b[e][k] = self.b[e][k] + shift * view
+            if self.agent.second_order == "diagonal" and e < LINEAR:  # h moves as if the whole of A had been learnt
+                self.h[e][k] = self.h[e][k] + (shift - c * (view @ self.h[e][k])) / (1 + c * (view @ old)) * old
+                self.A[e][k] = np.diag(np.diag(self.A[e][k]))
+            else:
+                self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
         f = np.append(z, 1.0)
         said = expit(self.theta @ f)
         for i, (theta, S) in enumerate(self.stacks):
@@ -182,6 +189,10 @@ class Slow:
         (2, 9, {"blocks": 3, "features": 32, "regularization": 0.1, "virtual_weight": 1.0}),
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
         (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0}),
+        (4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}),
+        (4, 5, {"blocks": 3, "features": 32, "second_order": "sketch", "sketch_size": 6}),
+        pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
+        pytest.param(2, 5, {"blocks": 0, "second_order": "sketch"}, marks=pytest.mark.slow),
     ],
 )
 def test_equals_full_matrices(stream, K, d, chosen):

@@ -22,7 +22,7 @@ def test_views_by_hand():
     X = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
     scale, views = unseen(2, 4), np.full(6, np.nan)
     measure(scale, X, 0, 4)
-    see_views(scale, np.zeros((0, 2, 2, 8)), np.zeros(0, bool), as_contexts(np.array([4.0, 6.0])), views)
+    see_views(scale, np.zeros((0, 2, 2, 8)), np.zeros(0, bool), 32, as_contexts(np.array([4.0, 6.0])), views)
     np.testing.assert_allclose(views, [2.0 / math.sqrt(0.5), 0.0, 0.5, 1.5, 0.0, 0.5])
     # the last two rows and the two before them: |0| and |0 - 1|/sd ... the median of {2 - 3, 2 - 1} in units of sd
     assert 1.0 / scale.whole[1] == pytest.approx(1.0 / math.sqrt(0.5))
@@ -39,7 +39,7 @@ def test_ranks_do_not_heed_how_large_an_outlier_is():
         agent = make(3, 4, radius=1e8)
         agent.play_block(Z, y, Trace.empty(70))
         views = np.zeros(2 * 5 + 8 * 96)
-        see_views(agent.state.scale, agent.state.W, agent.state.by_rank, as_contexts(X[0]), views)
+        see_views(agent.state.scale, agent.state.W, agent.state.by_rank, agent.features, as_contexts(X[0]), views)
         traces.append(views[10:].reshape(8, 96))
     by_rank = agent.state.by_rank
     np.testing.assert_array_equal(traces[0][by_rank], traces[1][by_rank])
@@ -96,7 +96,7 @@ def test_views_of_contexts_far_outside_are_cut():
     measure(scale, np.array([[1.0], [3.0], [2.0], [2.0]]), 0, 4)
     for x, cut in ((1e3, [3.0, 0.5, 2.0, 0.5]), (-1e3, [-3.0, 0.5, -1.0, 0.5])):
         views = np.full(4, np.nan)
-        see_views(scale, np.zeros((0, 2, 1, 8)), np.zeros(0, bool), as_contexts(np.array([x])), views)
+        see_views(scale, np.zeros((0, 2, 1, 8)), np.zeros(0, bool), 32, as_contexts(np.array([x])), views)
         assert views.tolist() == cut
 
 

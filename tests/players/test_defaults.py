@@ -139,6 +139,8 @@ DEFAULTS = {
         "changes": True,
         "complement": True,
         "optimism": 0.25,
+        "second_order": "full",
+        "sketch_size": 32,
     },
     "agents/uniform": {},
     "agents/vw": {

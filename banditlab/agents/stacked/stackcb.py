@@ -5,21 +5,33 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
+from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
+from banditlab.agents.stacked.linear_experts import (
+    LINEAR,
+    VIEWS,
+    Compact,
+    forget_linear,
+    linear_experts,
+    read_linear,
+    teach_linear,
+)
 from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
+    SingleFrequencies,
     frequencies,
     measure,
     reads_ranks,
     see_views,
+    single_frequencies,
     size_of_views,
     unseen,
 )
@@ -54,8 +66,6 @@ AT_FIRST = 100
 """Rounds that it begins with, of which half were hits: what is missed while everything is tried says little."""
 NEUTRAL = np.array([0.5, 0.5])
 """`State.hope` of an agent whose virtual labels are as often yes as no, whatever it hits."""
-LINEAR = 4
-"""Experts on the linear views: two on the standardised one, two on the one by range."""
 
 
 class Memory(NamedTuple):
@@ -86,9 +96,9 @@ class State(NamedTuple):
     hope (2,): the least share of yes among the virtual labels, and the share of hits lately.
     """
 
-    linear: Bank
+    linear: Bank | Compact
     fourier: Bank
-    W: NDArray[np.float64]
+    W: NDArray[np.float64] | SingleFrequencies
     by_rank: NDArray[np.bool_]
     scale: Scale
     stack: Stack
@@ -112,19 +122,17 @@ AT_LEAST, HITS = range(2)
 
 
 @inline
-def view_of(views, e, m, size):
-    """Return the view of expert e: linear experts see m numbers, two of them each view, Fourier experts `size`."""
-    if e < LINEAR:
-        return views[(e // 2) * m : (e // 2 + 1) * m]
-    return views[2 * m + (e - LINEAR) * size : 2 * m + (e - LINEAR + 1) * size]
+def view_of(views, b, m, size):
+    """Return the view of Fourier block b, `size` numbers behind the linear views of m each."""
+    return views[VIEWS * m + b * size : VIEWS * m + (b + 1) * size]
 
 
 @njit
 def act_kernel(state, x, u, p, payload):
     room, E, K, settings = state.room, state.room.margins.shape[0], p.shape[0], state.settings
-    M = state.linear.P.shape[1]
+    M = state.fourier.P.shape[1]
     views = payload[E + 1 :]
-    see_views(state.scale, state.W, state.by_rank, x, views)
+    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
     read_margins(state, views, x.shape[0] + 1, M)
     # zeta_k = theta'(z_1k, ..., z_Ek, 1)
     for k in range(M):
@@ -156,14 +164,12 @@ def at_least_once_in(n, best, p):
 @njit
 def read_margins(state, views, m, M):
     """Write z_ek of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
-    room, size = state.room, 16 * state.W.shape[1]
-    for e in range(LINEAR):
-        row = slice(e * M, (e + 1) * M)
-        read_expert(state.linear, e, view_of(views, e, m, size), room.m[row], room.q[row], False, room.q[row])
+    room, size = state.room, state.fourier.H.shape[2]
+    read_linear(state.linear, views, m, room.m, room.q)
     for b in range(state.fourier.P.shape[0]):
         e = LINEAR + b
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
-        view = view_of(views, e, m, size)
+        view = view_of(views, b, m, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
     lifted = lift(state)
     if lifted != 0.0:
@@ -175,7 +181,7 @@ def read_margins(state, views, m, M):
 @inline
 def lift(state):
     """Return w (pi - 1/2): z = m + w q (pi - sigmoid(z)) is the root of m + w (pi - 1/2) q, as sigmoid - 1/2 = tanh(z/2)/2."""
-    if state.linear.P.shape[1] < state.room.zeta.shape[0]:
+    if state.fourier.P.shape[1] < state.room.zeta.shape[0]:
         return 0.0  # one model of two classes: what lifts one lowers the other
     return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
 
@@ -186,7 +192,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     if payload[0] == state.counts[EPOCH]:
         said = teach(state, payload[E + 1 :], payload[1 : E + 1], action, correct, False)
     else:  # the action was taken under another scale
-        see_views(state.scale, state.W, state.by_rank, x, state.room.views)
+        see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, state.room.views)
         said = teach(state, state.room.views, state.room.margins, action, correct, True)
     remember(state, x, action, correct)
     # Page's test, then a new scale where one is due.
@@ -206,18 +212,16 @@ def learn_kernel(state, x, action, p, payload, correct):
 @njit
 def teach(state, views, z, action, correct, fresh):
     """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
-    m, size, k = state.scale.v.shape[0] + 1, 16 * state.W.shape[1], action
+    m, size, k = state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
     settings, lifted, q, right = state.settings, lift(state), 0.0, correct
-    if state.linear.P.shape[1] < state.room.zeta.shape[0]:
+    if state.fourier.P.shape[1] < state.room.zeta.shape[0]:
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    for e in range(LINEAR):
-        view = view_of(views, e, m, size)
-        z[e], q = teach_expert(state.linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
+    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted)
     for b in range(state.fourier.P.shape[0]):
         e = LINEAR + b
-        view, scouted = view_of(views, e, m, size), q if b % 2 == 1 else -1.0
+        view, scouted = view_of(views, b, m, size), q if b % 2 == 1 else -1.0
         z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
     said = learn_stack(state.stack, z, 1.0 if right else 0.0)
     return said if right == correct else 1.0 - said
@@ -237,14 +241,15 @@ def remember(state, x, action, correct):
 def rebuild(state):
     """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known."""
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
+    size = state.fourier.H.shape[2]
     first = (state.counts[PLACE] - n) % N
     measure(state.scale, memory.X, first, n)
-    forget(state.linear)
+    forget_linear(state.linear)
     forget(state.fourier)
     reset(state.stack)
     for i in range(n):
         t = (first + i) % N
-        see_views(state.scale, state.W, state.by_rank, read_only(memory.X[t]), state.room.views)
+        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
         teach(state, state.room.views, state.room.margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
@@ -286,7 +291,9 @@ class StackCB(KernelAgent):
     Cost: with m = d + 1, F features, M = K models, or one: M (2 m^2 + blocks F^2 / 4) multiplications to read them, 8 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
     512 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
-    of four bytes, and 2,048 contexts of eight bytes an entry.
+    of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2 M m^2, diagonals take 8 M m multiplications
+    and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
+    4 M (m + r^2) a round in the mean.
 
     Parameters
     ----------
@@ -308,6 +315,12 @@ class StackCB(KernelAgent):
         c, how much an outcome adds to A.
     virtual_weight
         w, the weight of the two virtual labels: yes with w pi, no with w (1 - pi).
+    second_order
+        What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent directions
+        of the view that its experts' classes share (`numerics.sketched_inverses`). For contexts of hundreds of columns. While
+        a view spans at most sketch_size directions (one more for the constant), "sketch" is "full" to rounding.
+    sketch_size
+        Directions of a sketch, 1 or more; beyond d + 1 it is "full", slowly. Of second_order = "sketch".
     optimism
         The least pi, in [0, 1/2]; 1/2 is AIOLI's pi, and what files and runs from before this setting was there mean.
     changes
@@ -318,7 +331,7 @@ class StackCB(KernelAgent):
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting out of its range, another second_order, a sketch_size without a sketch.
 
     References
     ----------
@@ -337,7 +350,7 @@ class StackCB(KernelAgent):
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {"optimism": 0.5}
+    added_settings: ClassVar[dict[str, Any]] = {"optimism": 0.5, "second_order": "full", "sketch_size": SKETCH_SIZE}
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 
@@ -357,6 +370,8 @@ class StackCB(KernelAgent):
         changes: bool = True,
         complement: bool = True,
         optimism: float = 0.25,
+        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -378,18 +393,21 @@ class StackCB(KernelAgent):
         if complement not in (True, False):
             raise UsageError(f"complement must be true or false, got {complement!r}")
         self.complement = bool(complement)
+        kept = settled(second_order, sketch_size)
+        self.second_order, self.sketch_size, _ = kept
         K, d, E = problem.n_classes, problem.n_features, LINEAR + self.blocks
         M, F = models(K, self.features, self.complement)
         size = size_of_views(d, self.blocks, F)
         self.payload_size = 1 + E + size
-        linear = np.tile([self.regularization, WEAKER * self.regularization], 2)
+        linear = np.array([1.0, WEAKER]) * self.regularization
         fourier = np.full(self.blocks, self.fourier_regularization)
+        W = frequencies(_side_stream(self.rng), d, self.blocks, F)
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
         self.state = State(
-            linear=bank(linear, M, d + 1),
+            linear=linear_experts(linear, M, d + 1, kept),
             fourier=bank(fourier, M, F),
-            W=frequencies(_side_stream(self.rng), d, self.blocks, F),
+            W=W if self.second_order == "full" else single_frequencies(W),
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
             stack=stack(E, PRIORS),
@@ -409,11 +427,19 @@ class StackCB(KernelAgent):
         numbers = isinstance(blocks, int) and isinstance(F, int)
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        return 4.0 * M * (0.5 * LINEAR * float(d) ** 2 + fourier) + 8.0 * MEMORY * d
+        linear = least_bytes(M, d, given | {"precision": "single"}, LINEAR)
+        return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many changes were called, and the rounds that were learnt since the last."""
-        return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
+        """Return how many changes were called, and the rounds that were learnt since the last.
+
+        Of sketches: how often the standardised view's turned, and each view's share of |x|^2 outside, over the rounds learnt.
+        """
+        found = {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
+        if self.second_order != "sketch":
+            return found
+        one, other = (told(view.sketch) for view in self.state.linear[:VIEWS])
+        return found | one | {"sketch_outside_by_range": other["sketch_outside"]}
 
 
 def _side_stream(rng: np.random.Generator) -> np.random.Generator:

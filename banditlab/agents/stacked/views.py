@@ -20,9 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.numerics.contexts import by_context
 from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.packed_single import Singles
+from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 from banditlab.numerics.simd_math import cosine, sine, turned
+from banditlab.numerics.simd_single import all_singles, fused, plus, singles, widened
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +91,12 @@ def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
     return np.array([BANDWIDTHS[block // 2 % len(BANDWIDTHS)][2] for block in range(n_blocks)], dtype=np.bool_)
 
 
+class SingleFrequencies(NamedTuple):
+    """W of `frequencies` in float32, in which angles are summed, too: at d = 1,024 they are right to some 1e-6 turns."""
+
+    W: Singles
+
+
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
     """Return W (n_blocks, size/16, d, 8): w_i of eight features at a time, in turns, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
@@ -98,6 +108,13 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
             own[:, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
         W[block] = own
     return W
+
+
+def single_frequencies(W: Floats) -> SingleFrequencies:
+    """Return frequencies in half the memory, for views of hundreds of columns, where a round waits for them."""
+    rounded = single_zeros(*W.shape)
+    rounded[:] = W
+    return SingleFrequencies(rounded)
 
 
 # ------------------------------------------------------------------------------------------------------- scale of a memory
@@ -212,13 +229,42 @@ def ranked(scale, x, j):
 # ------------------------------------------------------------------------------------------------------------------- views
 
 
+def _angles(W, i, v, d):
+    """Return w'v of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
+    W = borrow(W)
+    even = odd = all_lanes(0.0)
+    for j in range(0, d - 1, 2):
+        even = even + eight(W, i + WIDTH * j) * v[j]
+        odd = odd + eight(W, i + WIDTH * (j + 1)) * v[j + 1]
+    if d % 2 == 1:
+        even = even + eight(W, i + WIDTH * (d - 1)) * v[d - 1]
+    return even + odd
+
+
+def _single_angles(W, i, v, d):
+    W = borrow(W.W)
+    a = b = c = e = all_singles(0.0)
+    whole = d // 4 * 4
+    for j in range(0, whole, 4):
+        a = fused(singles(W, i + WIDTH * j), v[j], a)
+        b = fused(singles(W, i + WIDTH * (j + 1)), v[j + 1], b)
+        c = fused(singles(W, i + WIDTH * (j + 2)), v[j + 2], c)
+        e = fused(singles(W, i + WIDTH * (j + 3)), v[j + 3], e)
+    for j in range(whole, d):
+        a = fused(singles(W, i + WIDTH * j), v[j], a)
+    return widened(plus(plus(a, b), plus(c, e)))
+
+
+angles = by_context(_angles, _single_angles, kind=SingleFrequencies, name="W", inlined=True)
+
+
 @njit
-def see_views(scale, W, by_rank, x, views):
+def see_views(scale, W, by_rank, size, x, views):
     """Write the views of x (d,) into views (2 (d + 1) + n_blocks F,), one behind the other; see the module.
 
-    by_rank (n_blocks,): whether a block reads ranks.
+    by_rank (n_blocks,): whether a block reads ranks; size: F.
     """
-    x, v, ranks, views, W = borrow(x), borrow(scale.v), borrow(scale.ranks), borrow(views), borrow(W)
+    x, v, ranks, views = borrow(x), borrow(scale.v), borrow(scale.ranks), borrow(views)
     d, norm = x.shape[0], scale.whole[NORM]
     for j in range(d):
         s = standardised(scale, x[j], j)
@@ -226,10 +272,9 @@ def see_views(scale, W, by_rank, x, views):
         views[j] = s * norm
         views[d + 1 + j] = max(LOWEST, min(HIGHEST, (x[j] - scale.low[j]) * scale.per_range[j])) * norm
     views[d] = views[2 * d + 1] = CONSTANT
-    n_blocks, groups = W.shape[0], W.shape[1]
+    n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
     for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
         ranks[j] = ranked(scale, x[j], j) * scale.whole[PER_MEDIAN_RANK]
-    size = 2 * WIDTH * groups
     norm = 1.0 / math.sqrt(0.5 * size)
     for block in range(n_blocks):
         start = 2 * (d + 1) + block * size
@@ -238,18 +283,6 @@ def see_views(scale, W, by_rank, x, views):
             put(views, start + WIDTH * g, cosine(t) * norm)
             put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
         views[start + size - 1] = CONSTANT  # in the place of the last sine
-
-
-@inline
-def angles(W, i, v, d):
-    """Return w'v of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
-    even = odd = all_lanes(0.0)
-    for j in range(0, d - 1, 2):
-        even = even + eight(W, i + WIDTH * j) * v[j]
-        odd = odd + eight(W, i + WIDTH * (j + 1)) * v[j + 1]
-    if d % 2 == 1:
-        even = even + eight(W, i + WIDTH * (d - 1)) * v[d - 1]
-    return even + odd
 
 
 def size_of_views(d: int, n_blocks: int, size: int) -> int:

@@ -1,0 +1,127 @@
+"""The four linear experts of StackCB, two on each linear view: whole matrices, diagonals, or blocks in a sketch.
+
+Whole matrices are an `experts.Bank`. In the other forms a view's two experts are one row of models, `Compact`: M with lambda,
+then M with the larger one. Over a sketch they share that of their view, so that a round takes its coordinates once.
+
+`read_linear`, `teach_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.agents.inverse_gap.class_models import lesson
+from banditlab.agents.second_order import Kept
+from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
+from banditlab.numerics import diagonal_inverses, own_sketch
+from banditlab.numerics.compact_inverses import move, recall
+from banditlab.numerics.contexts import by_context
+from banditlab.numerics.jit import njit
+from banditlab.numerics.own_sketch import OwnSketch, close, meet
+from banditlab.numerics.tanh_root import aioli_root
+
+LINEAR = 4
+"""Experts on the linear views: two on the standardised one, two on the one by range."""
+VIEWS = 2
+
+
+class Compact(NamedTuple):
+    """standardised, ranged: 2 M models over that view, diagonals or an `OwnSketch`; start (2 M,), 1/lambda of each."""
+
+    standardised: Any
+    ranged: Any
+    start: NDArray[np.float64]
+
+
+def linear_experts(regularizations: NDArray[np.float64], n_models: int, m: int, kept: Kept) -> Bank | Compact:
+    """Return untaught experts on views of m numbers, A_0 = lambda I: regularizations (2,), of each view's two experts."""
+    if kept.second_order == "full":
+        return bank(np.tile(regularizations, VIEWS), n_models, m)
+    start = np.repeat(1.0 / regularizations, n_models)
+    if kept.second_order == "diagonal":
+        standardised, ranged = (diagonal_inverses.diagonal_inverses(start, m) for _ in range(VIEWS))
+        return Compact(standardised, ranged, start)
+    one, other = (own_sketch.own_sketch(start, m, kept.sketch_size) for _ in range(VIEWS))
+    return Compact(one, other, start)
+
+
+# ------------------------------------------------------------------------------------------------------ one view's models
+
+
+@njit
+def lessons(inverses, x, k, y, z, fresh, settings, lifted):
+    """Teach model k of both experts of a view the outcome y; z (2,) are the margins, or are written (fresh).
+
+    x is the view where diagonals are kept, and the sketch, which holds it, where that is shared.
+    """
+    apart = inverses.H.shape[0] // 2
+    for i in range(2):
+        m, q = recall(inverses, x, k + i * apart)
+        q = max(0.0, q)
+        if fresh:
+            z[i] = aioli_root(m + lifted * q, q, settings[0])
+        step, weight, down = lesson(settings[1], z[i], y, m, q)
+        move(inverses, x, k + i * apart, step, weight, down)
+
+
+def _teach_diagonals(models, view, k, y, z, fresh, settings, lifted):
+    """Teach both experts of a view."""
+    lessons(models, view, k, y, z, fresh, settings, lifted)
+
+
+def _teach_sketched(models, view, k, y, z, fresh, settings, lifted):
+    meet(models, view)
+    lessons(models.inverses, models.sketch, k, y, z, fresh, settings, lifted)
+    close(models)
+
+
+read_view = by_context(diagonal_inverses.read, own_sketch.read, kind=OwnSketch, name="inverses")
+forget_view = by_context(diagonal_inverses.forget, own_sketch.forget, kind=OwnSketch, name="inverses")
+teach_view = by_context(_teach_diagonals, _teach_sketched, kind=OwnSketch, name="models")
+
+
+# ----------------------------------------------------------------------------------------------------- the four experts
+
+
+def _read_whole(linear, views, size, m, q):
+    """Write m_k = h_k'x and q_k = x'P_k x of the experts' models, one expert's after the other's, x `size` numbers of views."""
+    M = linear.P.shape[1]
+    for e in range(LINEAR):
+        view, row = views[(e // 2) * size : (e // 2 + 1) * size], slice(e * M, (e + 1) * M)
+        read_expert(linear, e, view, m[row], q[row], False, q[row])
+
+
+def _read_compact(linear, views, size, m, q):
+    n = linear.start.shape[0]
+    read_view(linear.standardised, views[:size], m[:n], q[:n])
+    read_view(linear.ranged, views[size : 2 * size], m[n : 2 * n], q[n : 2 * n])
+
+
+def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted):
+    """Teach model k of all four the outcome y = +-1; z (4,) are the margins, or are written (fresh)."""
+    for e in range(LINEAR):
+        view = views[(e // 2) * size : (e // 2 + 1) * size]
+        z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
+
+
+def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted):
+    teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted)
+    teach_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted)
+
+
+def _forget_whole(linear):
+    """Bring all models back to where they began."""
+    forget(linear)
+
+
+def _forget_compact(linear):
+    forget_view(linear.standardised, linear.start)
+    forget_view(linear.ranged, linear.start)
+
+
+read_linear = by_context(_read_whole, _read_compact, kind=Compact, name="linear")
+teach_linear = by_context(_teach_whole, _teach_compact, kind=Compact, name="linear")
+forget_linear = by_context(_forget_whole, _forget_compact, kind=Compact, name="linear")

@@ -1,0 +1,205 @@
+"""What StackCB keeps of its linear experts' matrices, diagonals or blocks in a sketch: special cases, odd ones, and memory.
+
+Slow forms of both are among those of test_stackcb; the matrices have tests of their own, test_compact_inverses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.agents.inverse_gap.class_models import lesson
+from banditlab.agents.second_order import Kept
+from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, teach_linear
+from banditlab.agents.stacked.stackcb import CHANGES, StackCB
+from banditlab.agents.stacked.views import see_views, single_frequencies
+from banditlab.errors import UsageError
+from banditlab.numerics import own_sketch
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.tanh_root import aioli_root
+from banditlab.players.agent import Trace
+from banditlab.policy.growing import grown
+from banditlab.problem import Problem
+
+FORMS = ("diagonal", "sketch")
+
+
+def make(K, d, radius=10.0, seed=7, **settings):
+    settings = {"blocks": 2, "features": 32, "second_order": "sketch", "sketch_size": 4, **settings}
+    if settings["second_order"] != "sketch":
+        del settings["sketch_size"]
+    return StackCB(Problem(d, K, radius), np.random.default_rng(seed), **settings)
+
+
+def play(agent, X, y):
+    trace = Trace.empty(len(y))
+    agent.play_block(X, y, trace)
+    return trace
+
+
+def plane(K, d, T, seed=0):
+    """Contexts (T, d) in a plane, evenly over a square of it, so that no column is three deviations away; labels by parts."""
+    rng = np.random.default_rng(seed)
+    Z = rng.uniform(-1.0, 1.0, (T, 2))
+    y = np.argmax(Z @ rng.standard_normal((2, K)) + 0.3 * rng.standard_normal(K), axis=1)
+    return as_contexts(Z @ rng.standard_normal((2, d)) / np.sqrt(d)), y.astype(np.int64)
+
+
+def numbers(state):
+    """Every array of a state, nested ones too, in their order."""
+    if isinstance(state, np.ndarray):
+        return [state]
+    return [array for part in state if isinstance(part, tuple | np.ndarray) for array in numbers(part)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("K", [pytest.param(2, marks=pytest.mark.slow), 3])
+def test_contract(one_bit_contract, stream, form, K):
+    X, y = stream(K, 9, 90, noise=0.3)
+    one_bit_contract(lambda: make(K, 9, second_order=form, sharpness=2.0), X, y)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_where_views_span_no_more_directions_than_the_sketch_it_is_full(K):
+    """A plane, the zero of the scale and the constant: four directions."""
+    X, y = plane(K, 40, 700)
+    sketch, full = make(K, 40), make(K, 40, second_order="full")
+    at_sketch, at_full = play(sketch, X, y), play(full, X, y)
+    assert sketch.diagnostics()["sketch_outside"] < 1e-20
+    assert sketch.diagnostics()["sketch_outside_by_range"] < 1e-20
+    same = at_sketch.action == at_full.action
+    assert same.mean() > 0.98  # they part at a draw that float32 decides, and then learn from other rounds
+    until = int(np.argmin(same)) if not same.all() else len(same)
+    assert until > 30
+    np.testing.assert_allclose(at_sketch.p_true[:until], at_full.p_true[:until], rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("sketch_size", [3, 16])
+def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketch_size):
+    """A sketch learns contexts, which both meet: four models over four sketches say the same."""
+    m, M, w, c = 12, 3, 2.0, 0.25
+    lambdas, rng = np.array([0.01, 1.0]), np.random.default_rng(1)
+    linear = linear_experts(lambdas, M, m, Kept("sketch", sketch_size))
+    alone = [own_sketch.own_sketch(np.full(M, 1.0 / lam), m, sketch_size) for lam in np.tile(lambdas, 2)]
+    settings, found, forms = np.array([w, c]), np.zeros(LINEAR * M), np.zeros(LINEAR * M)
+    for t in range(60):
+        views = rng.standard_normal(2 * m) * (1.0 + 9.0 * (np.arange(2 * m) % m < 4))
+        k, y, fresh, lifted = int(rng.integers(M)), float(rng.choice([-1, 1])), t % 2 == 0, -0.3
+        z = rng.standard_normal(LINEAR)
+        given = z.copy()
+        read_linear(linear, views, m, found, forms)
+        for e, own in enumerate(alone):
+            view, expected, form = views[(e // 2) * m : (e // 2 + 1) * m], np.zeros(M), np.zeros(M)
+            own_sketch.read(own, view, expected, form)
+            np.testing.assert_allclose(found[e * M : (e + 1) * M], expected, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(forms[e * M : (e + 1) * M], form, rtol=1e-8, atol=1e-11)
+            m_k, q = own_sketch.recall(own, view, k)
+            if fresh:
+                given[e] = aioli_root(m_k + lifted * q, q, w)
+            own_sketch.move(own, view, k, *lesson(c, given[e], y, m_k, q))
+        teach_linear(linear, views, m, k, y, z, fresh, settings, lifted)
+        np.testing.assert_allclose(z, given, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
+    m, M, rng = 12, 3, np.random.default_rng(1)
+    kept = Kept(form, 4) if form == "sketch" else Kept(form)
+    linear, fresh = (linear_experts(np.array([0.01, 1.0]), M, m, kept) for _ in range(2))
+    lessons = [(rng.standard_normal(2 * m), int(rng.integers(M)), float(rng.choice([-1, 1]))) for _ in range(40)]
+    settings, said = np.array([2.0, 0.25]), []
+    for each in (linear, linear, fresh):
+        forget_linear(linear)
+        z, answers = np.zeros(LINEAR), []
+        for views, k, y in lessons:
+            teach_linear(each, views, m, k, y, z, True, settings, 0.0)
+            answers.append(z.copy())
+        said.append(np.array(answers))
+    np.testing.assert_array_equal(said[0], said[1])
+    np.testing.assert_array_equal(said[0], said[2])
+    forget_linear(fresh)
+    for before, after in zip(numbers(linear), numbers(fresh), strict=True):
+        assert before.shape == after.shape
+
+
+def test_angles_in_float32_are_those_in_float64():
+    agent, d = make(3, 301, second_order="full", blocks=8, features=32), 301
+    rng = np.random.default_rng(2)
+    X, y = as_contexts(rng.standard_normal((100, d)) / 50), rng.integers(0, 3, 100)
+    play(agent, X, y)
+    state, views = agent.state, [np.zeros(2 * (d + 1) + 8 * 32) for _ in range(2)]
+    for W, out in zip((state.W, single_frequencies(state.W)), views, strict=True):
+        see_views(state.scale, W, state.by_rank, 32, X[7], out)
+    assert 0.0 < abs(views[0] - views[1]).max() < 2e-5
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_after_a_change_of_labels(form):
+    """Called over a sketch; diagonals forget fast enough by themselves here to call none."""
+    X, y = plane(3, 20, 3000)
+    agent = make(3, 20, second_order=form)
+    play(agent, X[:1500], y[:1500])
+    assert agent.state.counts[CHANGES] == 0
+    after = play(agent, X[1500:], (y[1500:] + 1) % 3)
+    assert agent.state.counts[CHANGES] == (form == "sketch")
+    assert (~after.correct[500:]).mean() < (0.03 if form == "sketch" else 0.08)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_units_do_not_matter(form):
+    X, y = plane(3, 20, 300)
+    scales = 2.0 ** np.random.default_rng(0).integers(-30, 30, 20)
+    one, other = make(3, 20, second_order=form), make(3, 20, 1e12, second_order=form)
+    np.testing.assert_array_equal(play(one, X, y).action, play(other, as_contexts(X * scales), y).action)
+
+
+def test_memory_is_what_it_says_and_little():
+    problem = Problem(1000, 10, 1.0)
+    least = {form: StackCB.least_bytes(problem, {"second_order": form}) for form in ("full", *FORMS)}
+    assert least["full"] > 5 * least["sketch"]
+    assert least["sketch"] > least["diagonal"] > 8.0 * 2048 * 1000
+    for form in FORMS:
+        agent = StackCB(problem, np.random.default_rng(0), second_order=form)
+        taken = sum(array.nbytes for array in numbers(agent.state))
+        assert least[form] < taken < 2 * least[form]
+
+
+def test_settings():
+    assert (make(3, 4, second_order="full").second_order, make(3, 4).sketch_size) == ("full", 4)
+    assert "sketch_outside" not in make(3, 4, second_order="diagonal").diagnostics()
+    with pytest.raises(UsageError, match="second_order must be"):
+        make(3, 4, second_order="half")
+    with pytest.raises(UsageError, match="sketch_size is read by second_order = 'sketch' only, and this one is 'full'"):
+        StackCB(Problem(4, 3, 1.0), np.random.default_rng(0), sketch_size=5)
+    with pytest.raises(UsageError, match="sketch_size must be"):
+        make(3, 4, sketch_size=0)
+    with pytest.raises(UsageError, match="stackcb cannot take another class"):
+        grown(make(3, 4))
+
+
+def test_a_file_of_before_is_whole_matrices():
+    """The two settings were not there: at what `added_settings` lists they enter no run's identity."""
+    assert StackCB.added_settings == {"optimism": 0.5, "second_order": "full", "sketch_size": 32}
+
+
+def test_a_sketch_with_more_rows_than_the_view_has_numbers_and_one_with_one():
+    X, y = plane(3, 6, 120)
+    wide, exact, one = (make(3, 6, sketch_size=size) for size in (100, 7, 1))
+    np.testing.assert_array_equal(play(wide, X, y).action, play(exact, X, y).action)
+    assert np.isfinite(play(one, X, y).p_true).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_odd_contexts(form):
+    """One context for ever, zeros, columns that never vary, entries of 1e-200 and 1e99."""
+    rng = np.random.default_rng(0)
+    for X in (
+        np.ones((80, 5)),
+        np.zeros((80, 5)),
+        rng.integers(0, 2, (80, 5)) * 1e-200,
+        rng.standard_normal((80, 5)) * 1e98,
+    ):
+        agent = StackCB(Problem(5, 3, 1e100), np.random.default_rng(1), second_order=form, blocks=2, features=32)
+        trace = play(agent, as_contexts(X), rng.integers(0, 3, 80))
+        assert np.isfinite(trace.p_true).all()
+        assert (trace.p_true > 0).all()

@@ -15,12 +15,12 @@ from banditlab.results.files import write_bytes
 DEFAULT = "default"
 STUCK = "one context"
 """The "table" whose lines count stuck runs: see `python -m benchmarks lockin`."""
-PLANTED = "planted"
-"""What the names of streams of planted logistic models begin with; they are no tables."""
+PLANTED, EMBEDDED = "planted", "embedding"
+"""What the names of made streams begin with: of planted logistic models, and like embeddings. They are no tables."""
 
 
 class Line(NamedTuple):
-    """An agent at a setting on a table or `PLANTED` stream: mistakes in %, by stream; on `STUCK`, 100 for a run stuck."""
+    """An agent at a setting on a table or a made stream: mistakes in %, by stream; on `STUCK`, 100 for a run stuck."""
 
     player: str
     setting: str
@@ -59,16 +59,16 @@ def settings(lines: list[Line]) -> str:
     for player, setting in dict.fromkeys((line.player, line.setting) for line in lines):
         own = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, setting)}
         base = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, DEFAULT)}
-        tables = [name for name in own if not name.startswith((STUCK, PLANTED))]
+        tables = [name for name in own if not name.startswith((STUCK, PLANTED, EMBEDDED))]
         apart = {name: float(np.mean(np.subtract(own[name], base[name]))) for name in tables}
-        planted = [name for name in own if name.startswith(PLANTED)]
+        made = ([name for name in own if name.startswith(kind)] for kind in (PLANTED, EMBEDDED))
         ordered = sorted(apart, key=lambda name: apart[name])
         stuck = [round(sum(own[name]) / 100) for name in own if name.startswith(STUCK)]
         least, most = ([f"{name} {apart[name]:+.1f}" for name in names] for names in (ordered[:2], ordered[:-4:-1]))
         compared = (f"{sum(x < 0 for x in apart.values())} of {len(tables)}", ", ".join(least), ", ".join(most))
         shown = ("", "", "") if setting == DEFAULT else compared
-        over, there = (f"{error_over(own, base, names):.3f}" for names in (tables, planted))
-        rows.append((f"`{player}`", setting, over, *shown, there, ", ".join(map(str, stuck))))
+        over, *there = (f"{error_over(own, base, names):.3f}" for names in (tables, *made))
+        rows.append((f"`{player}`", setting, over, *shown, *there, ", ".join(map(str, stuck))))
     head = (
         "agent",
         "setting",
@@ -76,7 +76,8 @@ def settings(lines: list[Line]) -> str:
         "fewer mistakes on",
         "best",
         "worst",
-        "planted streams: error over the default's",
+        "on planted models",
+        "on embeddings",
         "stuck at K = 2, 3, 5",
     )
     return markdown_table(head, rows)

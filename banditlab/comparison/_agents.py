@@ -30,6 +30,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 MATRICES = 2**24
 """Numbers in the K matrices d x d of second-order agents beyond which they are not taken along unasked: 10 ms a round.
 So it is with the numbers of four bytes that the stack keeps: 2 ms a round."""
+SKETCH = {"second_order": "sketch"}
+"""What is played in place of whole matrices that large, as long as it has no more numbers than `SKETCHES`: 1 ms a round."""
+SKETCHES = 2**20
 
 
 def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
@@ -72,12 +75,15 @@ def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
     K, d = problem.n_classes, problem.n_features
     names, left_out = [], []
     large = K * d * d > MATRICES
-    stacked = int(_class(STACK).least_bytes(problem, {})) // 4
+    sketched: dict[str, dict[str, Any]] = {}
     for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
-        if large and name in SECOND_ORDER:
-            left_out.append(f"{name}: K d^2 = {K * d * d:,} numbers a round are slow")
-        elif name == STACK and stacked > MATRICES:
-            left_out.append(f"{name}: {stacked:,} numbers a round are slow")
+        slow = _slow(name, problem) if name in (*SECOND_ORDER, STACK) else ""
+        if slow and _sketch_is_small(name, problem):
+            left_out.append(f"{name} with whole matrices: {slow}; over a sketch it plays")
+            sketched[name] = SKETCH
+            names.append(name)
+        elif slow:
+            left_out.append(f"{name}: {slow}")
         elif name == NON_LINEAR and K != 2:
             left_out.append(f"{name}, non-linear: for two classes only")
         else:
@@ -88,7 +94,21 @@ def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
     played = {*names, *SECOND_ORDER, STACK, *SLOW, "exploration"}
     others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
     left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
-    return [_block(name) for name in names], left_out
+    return [_block(name) | sketched.get(name, {}) for name in names], left_out
+
+
+def _slow(name: str, problem: Problem) -> str:
+    """Return why an agent's whole matrices are too large to be played unasked, "" where they are not."""
+    square = problem.n_classes * problem.n_features**2
+    if name != STACK:
+        return f"K d^2 = {square:,} numbers a round are slow" if square > MATRICES else ""
+    stacked = int(_class(STACK).least_bytes(problem, {})) // 4
+    return f"{stacked:,} numbers a round are slow" if stacked > MATRICES else ""
+
+
+def _sketch_is_small(name: str, problem: Problem) -> bool:
+    numbers = _class(name).least_bytes(problem, SKETCH)
+    return bool(numbers <= 4 * MATRICES if name == STACK else numbers <= 8 * SKETCHES)
 
 
 def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:

@@ -3,8 +3,9 @@
     python -m benchmarks defaults --tables FOLDER --shuttle FILE --keep
 
 plays the tables of the study of rivals (all but noise), one pass of T = min(rows, rounds) in orders that seeds from 300 on
-draw, under `banditlab compare`'s default scaling; streams of planted logistic models, whose contexts point everywhere alike;
-and `runs` runs on one context for ever, as `lockin` does. --keep writes docs/results/defaults.csv and the page.
+draw, under `banditlab compare`'s default scaling; as many made streams, of planted logistic models, whose contexts point
+everywhere alike, and of clusters among hundreds of columns, as embeddings are (`sketch`); and `runs` runs on one context for
+ever, as `lockin` does. --keep writes docs/results/defaults.csv and the page.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.result_pages.defaults import DEFAULT, PLANTED, STUCK, Line, parts, settings, write
+from analysis.result_pages.defaults import DEFAULT, EMBEDDED, PLANTED, STUCK, Line, parts, settings, write
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError, nearest
 from banditlab.validation import at_least
 from benchmarks.commands.lockin import CLASSES, is_stuck
+from benchmarks.commands.sketch import embedding
 from benchmarks.measure.rivals.agents import Chosen, play
 from benchmarks.measure.rivals.tables import Stream, sources
 
@@ -30,6 +32,8 @@ NOISE = "noise"
 WORLDS = [(K, d, noise) for K, d in ((3, 6), (5, 20), (10, 64)) for noise in (0.0, 0.1)]
 """Planted models of norm NORM: K, d, and the probability that a label is replaced."""
 NORM = 30.0
+CLUSTERS = [(K, d, noise) for K, d in ((5, 256), (10, 256)) for noise in (0.0, 0.3)]
+"""Streams like embeddings: K, d, and the probability that a label is drawn anew."""
 
 
 class Setting(NamedTuple):
@@ -89,7 +93,8 @@ def main(
             for source in sources(tables, shuttle, Path(folder))
             if source.name != NOISE
         ]
-    met += [[planted(*world, FIRST_SEED + i, rounds) for i in range(streams)] for world in WORLDS]
+    for make, worlds in ((planted, WORLDS), (embedded, CLUSTERS)):
+        met += [[make(*world, FIRST_SEED + i, rounds) for i in range(streams)] for world in worlds]
     for setting in SETTINGS:
         if setting.player in wanted:
             lines += [Line(*setting[:2], each[0].table, tuple(mistakes(x, setting) for x in each)) for each in met]
@@ -107,6 +112,14 @@ def planted(n_classes: int, n_features: int, noise: float, seed: int, rounds: in
     [(X, y)] = env.blocks(rounds, rounds)
     name = f"{PLANTED}, {n_classes} x {n_features}, noise {noise:g}"
     return Stream(np.ascontiguousarray(X), y, n_classes, env.problem.radius, name, "norm", seed)
+
+
+def embedded(n_classes: int, n_features: int, noise: float, seed: int, rounds: int) -> Stream:
+    """Return a stream of clusters, of norm 1, that the seed draws."""
+    X, y = embedding(n_classes, n_features, rounds, seed)
+    rng = np.random.default_rng([seed, rounds])
+    y = np.where(rng.random(rounds) < noise, rng.integers(n_classes, size=rounds), y)
+    return Stream(X, y, n_classes, 1.0, f"{EMBEDDED}, {n_classes} x {n_features}, noise {noise:g}", "norm", seed)
 
 
 def mistakes(stream: Stream, setting: Setting) -> float:

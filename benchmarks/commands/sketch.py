@@ -30,6 +30,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "fastcb": {},
     "linucb": {},
     "lints": {},
+    "stackcb": {},
     "newtron": {"gamma": 0.05, "beta": 0.1, "norm_bound": 100.0, "ball": False},
 }
 """Agents with their settings; Newtron's are those at which its full matrices do best of ten tried at 10 x 256."""
@@ -41,6 +42,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "sketch 64": {"second_order": "sketch", "sketch_size": 64},
     "diagonal": {"second_order": "diagonal"},
 }
+NO_SINGLE = ("newtron", "stackcb")
+"""Agents that do not take `precision`: the stack's matrices are in single precision always."""
 CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 65),)}
 COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mistakes", "later", "rate")
 
@@ -70,7 +73,7 @@ def main(
     lines = []
     for kind, K, d in ((kind, K, d) for kind, pairs in CELLS.items() for K, d in pairs if f"{K}x{d}" in sizes):
         for id_ in pick("agents", agents, tuple(AGENTS)):
-            for form in (form for form in forms_ if (id_, form) != ("newtron", "single")):  # which it does not take
+            for form in (form for form in forms_ if form != "single" or id_ not in NO_SINGLE):
                 runs = [played(kind, K, d, id_, AGENTS[id_] | FORMS[form], rounds, seed) for seed in range(streams)]
                 whole, later = np.mean([run[:2] for run in runs], axis=0)
                 rate = np.median([run.rate for run in runs])

@@ -15,19 +15,24 @@ LINES = [
     told.Line("fastcb", told.DEFAULT, "a", (10.0, 30.0)),
     told.Line("fastcb", told.DEFAULT, "b", (50.0, 50.0)),
     told.Line("fastcb", told.DEFAULT, f"{told.PLANTED}, 3 x 6", (10.0, 20.0)),
+    told.Line("fastcb", told.DEFAULT, f"{told.EMBEDDED}, 3 x 6", (10.0, 10.0)),
     told.Line("fastcb", told.DEFAULT, f"{told.STUCK}, K = 2", (100.0, 0.0, 100.0)),
     told.Line("fastcb", "challenger = 0", "a", (5.0, 5.0)),
     told.Line("fastcb", "challenger = 0", "b", (100.0, 100.0)),
     told.Line("fastcb", "challenger = 0", f"{told.PLANTED}, 3 x 6", (30.0, 30.0)),
+    told.Line("fastcb", "challenger = 0", f"{told.EMBEDDED}, 3 x 6", (11.0, 11.0)),
     told.Line("fastcb", "challenger = 0", f"{told.STUCK}, K = 2", (0.0, 0.0, 100.0)),
 ]
 
 
 def test_ratios_are_geometric_and_stuck_runs_are_counted() -> None:
     *_, first, second = told.settings(LINES).splitlines()
-    assert first == "| `fastcb` | default | 1.000 | | | | 1.000 | 2 |"
+    assert first == "| `fastcb` | default | 1.000 | | | | 1.000 | 1.000 | 2 |"
     # a quarter of the mistakes on a, twice as many on b: the root of a half
-    assert second == "| `fastcb` | challenger = 0 | 0.707 | 1 of 2 | a -15.0, b +50.0 | b +50.0, a -15.0 | 2.000 | 1 |"
+    assert (
+        second
+        == "| `fastcb` | challenger = 0 | 0.707 | 1 of 2 | a -15.0, b +50.0 | b +50.0, a -15.0 | 2.000 | 1.100 | 1 |"
+    )
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -53,9 +58,10 @@ def test_every_setting_meets_every_table_and_is_kept(tmp_path: Path, monkeypatch
     settings = list(dict.fromkeys(line.setting for line in lines))
     assert settings == [each.text for each in defaults.SETTINGS if each.player == "lints"]
     tables = {line.table for line in lines}
-    no_tables = (told.STUCK, told.PLANTED)
+    no_tables = (told.STUCK, told.PLANTED, told.EMBEDDED)
     assert {"wine", "parity", "digits"} == {table for table in tables if not table.startswith(no_tables)}
     assert sum(table.startswith(told.PLANTED) for table in tables) == len(defaults.WORLDS)
+    assert sum(table.startswith(told.EMBEDDED) for table in tables) == len(defaults.CLUSTERS)
     assert len(lines) == len(settings) * len(tables)
     for line in lines:
         assert line.mistakes == ((0.0, 100.0, 0.0) if line.table.startswith(told.STUCK) else (10.0, 11.0))

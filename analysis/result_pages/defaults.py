@@ -67,7 +67,7 @@ def settings(lines: list[Line]) -> str:
         least, most = ([f"{name} {apart[name]:+.1f}" for name in names] for names in (ordered[:2], ordered[:-4:-1]))
         compared = (f"{sum(x < 0 for x in apart.values())} of {len(tables)}", ", ".join(least), ", ".join(most))
         shown = ("", "", "") if setting == DEFAULT else compared
-        over, *there = (f"{error_over(own, base, names):.3f}" for names in (tables, *made))
+        over, *there = (f"{error_over(own, base, names):.3f}" if names else "" for names in (tables, *made))
         rows.append((f"`{player}`", setting, over, *shown, *there, ", ".join(map(str, stuck))))
     head = (
         "agent",

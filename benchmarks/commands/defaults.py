@@ -5,7 +5,8 @@
 plays the tables of the study of rivals (all but noise), one pass of T = min(rows, rounds) in orders that seeds from 300 on
 draw, under `banditlab compare`'s default scaling; as many made streams, of planted logistic models, whose contexts point
 everywhere alike, and of clusters among hundreds of columns, as embeddings are (`sketch`); and `runs` runs on one context for
-ever, as `lockin` does. --keep writes docs/results/defaults.csv and the page.
+ever, as `lockin` does. --made plays the made streams alone, --only these agents. --keep writes docs/results/defaults.csv and
+the page; lines on record of what was not played stay.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.result_pages.defaults import DEFAULT, EMBEDDED, PLANTED, STUCK, Line, parts, settings, write
+from analysis.result_pages.defaults import DEFAULT, EMBEDDED, PLANTED, STUCK, Line, parts, read, settings, write
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import UsageError, nearest
@@ -76,9 +77,9 @@ SETTINGS = [
 
 def main(
     *, tables: str = "", shuttle: str = "", streams: int = 20, rounds: int = 5000, runs: int = 300, only: str = "",
-    keep: bool = False,
+    made: bool = False, keep: bool = False,
 ) -> None:  # fmt: skip
-    """Play and print the table; `only`: ids with commas."""
+    """Play and print the table; `only`: ids with commas; `made`: on made streams alone."""
     for name, value in (("streams", streams), ("rounds", rounds), ("runs", runs)):
         at_least(name, value, 1)
     known = list(dict.fromkeys(each.player for each in SETTINGS))
@@ -86,11 +87,12 @@ def main(
     for id_ in wanted:
         if id_ not in known:
             raise UsageError(f"--only {id_}: not among the agents of this study{nearest(id_, known)}")
+    before = {} if not keep else {line[:3]: line for line in read(PLACE / "defaults.csv")}
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="banditlab-defaults-") as folder:
         met = [
             [source.stream("norm", FIRST_SEED + i, rounds) for i in range(streams)]
-            for source in sources(tables, shuttle, Path(folder))
+            for source in ([] if made else sources(tables, shuttle, Path(folder)))
             if source.name != NOISE
         ]
     for make, worlds in ((planted, WORLDS), (embedded, CLUSTERS)):
@@ -98,11 +100,19 @@ def main(
     for setting in SETTINGS:
         if setting.player in wanted:
             lines += [Line(*setting[:2], each[0].table, tuple(mistakes(x, setting) for x in each)) for each in met]
-            lines += [stuck(setting, n_classes, runs) for n_classes in CLASSES]
-            print(settings(lines).splitlines()[-1], flush=True)
+            lines += [] if made else [stuck(setting, n_classes, runs) for n_classes in CLASSES]
+            print(f"{setting.player}, {setting.text}: {len(met)} kinds of streams", flush=True)
+    shown = in_order(list((before | {line[:3]: line for line in lines}).values()))
+    print(settings(shown))
     if keep:
-        write(PLACE / "defaults.csv", lines)
+        write(PLACE / "defaults.csv", shown)
         fill_page(PLACE / "defaults.md", parts(PLACE))
+
+
+def in_order(lines: list[Line]) -> list[Line]:
+    """Return the lines by setting, as they stand in `SETTINGS`, one context last."""
+    places = {setting[:2]: place for place, setting in enumerate(SETTINGS)}
+    return sorted(lines, key=lambda line: (places[line[:2]], line.table.startswith(STUCK)))
 
 
 def planted(n_classes: int, n_features: int, noise: float, seed: int, rounds: int) -> Stream:

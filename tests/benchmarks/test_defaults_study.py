@@ -68,6 +68,28 @@ def test_every_setting_meets_every_table_and_is_kept(tmp_path: Path, monkeypatch
     assert "| `lints` | regularization = 0.01 | 1.000 |" in (tmp_path / "defaults.md").read_text("utf-8")
 
 
+def test_what_was_not_played_stays_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "defaults.md").write_text((defaults.PLACE / "defaults.md").read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(defaults, "PLACE", tmp_path)
+    monkeypatch.setattr(defaults, "mistakes", lambda stream, setting: 10.0)
+    monkeypatch.setattr(defaults, "is_stuck", lambda *_: pytest.fail("one context is no made stream"))
+    planted = f"{told.PLANTED}, 3 x 6, noise 0"
+    kept = [
+        told.Line("linucb", told.DEFAULT, "wine", (30.0, 20.0)),
+        told.Line("lints", told.DEFAULT, "wine", (20.0, 30.0)),
+        told.Line("lints", told.DEFAULT, planted, (90.0, 90.0)),
+        told.Line("lints", told.DEFAULT, f"{told.STUCK}, K = 2", (100.0, 0.0)),
+    ]
+    told.write(tmp_path / "defaults.csv", kept)
+    defaults.main(streams=2, rounds=20, only="lints", made=True, keep=True)
+    lines = told.read(tmp_path / "defaults.csv")
+    assert [line for line in lines if line in kept] == [kept[0], kept[1], kept[3]]
+    assert [line.mistakes for line in lines if line[:3] == kept[2][:3]] == [(10.0, 10.0)]
+    ours = [line.table for line in lines if line[:2] == ("lints", told.DEFAULT)]
+    assert len(ours) == 2 + len(defaults.WORLDS) + len(defaults.CLUSTERS)
+    assert ours[-1].startswith(told.STUCK)
+
+
 def test_a_run_is_played_at_the_setting() -> None:
     wanted = next(each for each in defaults.SETTINGS if each.given == {"deviation": 0.03})
     assert len(defaults.stuck(wanted, 2, 2).mistakes) == 2

@@ -73,7 +73,8 @@ class LinTS(RidgeAgent):
     regularization
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for ||x|| <= 1). "auto" is 0.1 R^2, so
         that contexts in other units give the same play; a tenth of the paper's, because rewards of one class among many
-        are sparse: on digits 1 makes half again to three times as many mistakes, and noisy streams hardly care.
+        are sparse: on digits 1 makes half again to three times as many mistakes, and noisy streams hardly care. On tables of
+        few columns 0.01 R^2 makes 14 % fewer; on hundreds of dense ones far more.
     second_order
         What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
         of the contexts learnt that all classes share (`numerics.sketched_inverses`); while contexts span at most

@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point, step_along, width, zeros
 from banditlab.numerics.packed_symmetric import see as see_point
@@ -165,11 +165,16 @@ def locate(sketch):
     """Write (1) of the context at hand."""
     times(sketch.Q, sketch.x, sketch.a)
     square = inner(sketch.x, sketch.x)
-    rest = square - inner(sketch.a, sketch.a)
-    sketch.numbers[SQUARE] = square
-    sketch.numbers[REST] = rest if rest > NEGLIGIBLE * square and square > LEAST else 0.0
+    sketch.numbers[SQUARE], sketch.numbers[REST] = square, rest_of(square, sketch.a)
     see_point(sketch.point, sketch.a)
     sketch.counts[FRESH] = 1
+
+
+@inline
+def rest_of(square, a):
+    """Return `rest` of (1), 0 where it is rounding."""
+    rest = square - inner(a, a)
+    return rest if rest > NEGLIGIBLE * square and square > LEAST else 0.0
 
 
 @njit

@@ -84,11 +84,18 @@ def lay(x, own):
 @njit
 def see(point, x):
     """Take in the context x (d,), float64."""
+    lay(x, point.x)
+    compress(point, point.x)
+
+
+@njit
+def compress(point, x):
+    """Note the entries other than 0 of a context x (D,), float32, laid behind its zeros; it may be `point.x` itself."""
     own, value, place, upto = borrow(point.x), borrow(point.value), borrow(point.place), borrow(point.upto)
-    lay(x, own)
-    first, n = own.shape[0] - x.shape[0], 0
+    n = 0
     for b in range(upto.shape[0]):
-        for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
+        put_singles(own, WIDTH * b, singles(x, WIDTH * b))
+        for j in range(WIDTH * b, WIDTH * b + WIDTH):
             # Without a branch: written over by the next entry where this one is 0.
             value[n], place[n] = own[j], WIDTH * j
             n += own[j] != 0.0  # NaN is not 0: it stays in
@@ -168,6 +175,98 @@ def _two_sweeps(P, i, k, point):
         i += BLOCK * (I + 1)
         k += BLOCK * (I + 1)
     return qa, qb
+
+
+@njit
+def forms_of_contexts(P, X, first, point, q, at, sums):
+    """Write x_t'A_k x_t into q[t, at + k] for all of P (K, S) and the rows t >= first of X (n, D): P is read once.
+
+    Each is the number that `forms` gives, from the same operations in the same order. Scratch: point; sums (n, 32).
+    """
+    P, X, q, sums = borrow(P), borrow(X), borrow(q), borrow(sums)
+    (K, S), (n, D) = P.shape, X.shape
+    zero = all_singles(0.0)
+    whole = K // 4 * 4
+    for k in range(0, whole, 4):
+        for s in range(0, 4 * WIDTH * n, WIDTH):
+            put_singles(sums, s, zero)
+        i = k * S
+        for I in range(0, D, WIDTH):
+            # (L x) in these eight rows, of each matrix, then times x there, as in `_four_sweeps`; zeros add nothing. Two
+            # contexts at a time, where one is left it twice.
+            for t in range(first, n, 2):
+                u = min(t + 1, n - 1)
+                a = b = c = e = f = g = h = r = zero
+                for s in range(I + WIDTH):
+                    x, y, j = all_singles(X[t, s]), all_singles(X[u, s]), i + WIDTH * s
+                    p0, p1, p2, p3 = singles(P, j), singles(P, j + S), singles(P, j + 2 * S), singles(P, j + 3 * S)
+                    a, b, c, e = fused(p0, x, a), fused(p1, x, b), fused(p2, x, c), fused(p3, x, e)
+                    f, g, h, r = fused(p0, y, f), fused(p1, y, g), fused(p2, y, h), fused(p3, y, r)
+                _add_four(sums, 4 * WIDTH * t, singles(X, t * D + I), a, b, c, e)
+                if u > t:
+                    _add_four(sums, 4 * WIDTH * u, singles(X, u * D + I), f, g, h, r)
+            i += WIDTH * (I + WIDTH)
+        for t in range(first, n):
+            for s in range(4):
+                q[t, at + k + s] = 2.0 * total(widened(singles(sums, WIDTH * (4 * t + s))))
+    for k in range(whole, K, 2):
+        _forms_of_pair(P, k, X, first, point, q, at)
+
+
+@inline
+def _add_four(sums, o, y, a, b, c, e):
+    """Add a y, b y, c y and e y to the four rows of lanes from entry o on."""
+    put_singles(sums, o, fused(a, y, singles(sums, o)))
+    put_singles(sums, o + WIDTH, fused(b, y, singles(sums, o + WIDTH)))
+    put_singles(sums, o + 2 * WIDTH, fused(c, y, singles(sums, o + 2 * WIDTH)))
+    put_singles(sums, o + 3 * WIDTH, fused(e, y, singles(sums, o + 3 * WIDTH)))
+
+
+@njit
+def form_of_contexts(P, k, X, first, point, q, at):
+    """Write x_t'A_k x_t into q[t, at + k] for one of P (K, S), as `forms_of_contexts` does."""
+    P, X, q = borrow(P), borrow(X), borrow(q)
+    (K, S), n = P.shape, X.shape[0]
+    if k >= K // 4 * 4:
+        _forms_of_pair(P, k - k % 2, X, first, point, q, at)  # a matrix whose sums `_two_sweeps` takes apart
+        return
+    # Four contexts at a time, where fewer are left some of them once more.
+    for t in range(first, n, 4):
+        u, v, w = min(t + 1, n - 1), min(t + 2, n - 1), min(t + 3, n - 1)
+        qa, qb, qc, qe = _one_matrix(P, k * S, X, t, u, v, w)
+        q[t, at + k], q[u, at + k] = 2.0 * total(widened(qa)), 2.0 * total(widened(qb))
+        q[v, at + k], q[w, at + k] = 2.0 * total(widened(qc)), 2.0 * total(widened(qe))
+
+
+@inline
+def _one_matrix(P, i, X, t, u, v, w):
+    """Return x'L x, summed by lanes, of the matrix from entry i on, for the rows t, u, v, w of X (n, D)."""
+    D = X.shape[1]
+    zero = all_singles(0.0)
+    qa = qb = qc = qe = zero
+    for I in range(0, D, WIDTH):
+        a = b = c = e = zero
+        for s in range(I + WIDTH):
+            row = singles(P, i)
+            a = fused(row, X[t, s], a)
+            b = fused(row, X[u, s], b)
+            c = fused(row, X[v, s], c)
+            e = fused(row, X[w, s], e)
+            i += WIDTH
+        qa, qb = fused(a, singles(X, t * D + I), qa), fused(b, singles(X, u * D + I), qb)
+        qc, qe = fused(c, singles(X, v * D + I), qc), fused(e, singles(X, w * D + I), qe)
+    return qa, qb, qc, qe
+
+
+@inline
+def _forms_of_pair(P, k, X, first, point, q, at):
+    """Write those of the matrices k and, if there is one, k + 1, of which sums of even and odd columns are kept apart."""
+    K, S = P.shape
+    other = min(k + 1, K - 1)
+    for t in range(first, X.shape[0]):
+        compress(point, X[t])
+        a, b = _two_sweeps(P, k * S, other * S, point)
+        q[t, at + k], q[t, at + other] = 2.0 * total(widened(a)), 2.0 * total(widened(b))
 
 
 # ---------------------------------------------------------------------------------------------------- A x, and A - s v v'

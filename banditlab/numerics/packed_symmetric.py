@@ -218,6 +218,74 @@ def _two_sweeps(P, i, k, point):
     return qa, qb
 
 
+@njit
+def forms_of_contexts(P, X, first, n, point, q, at):
+    """Write x_t'A_k x_t into q[t, at + k] for all of P (K, S) and the rows first <= t < n of X: the numbers `forms` gives.
+
+    For matrices that are small: four of them stay near while the contexts go through, two at a time. Scratch: point.
+    """
+    P, X, q = borrow(P), borrow(X), borrow(q)
+    (K, S), D = P.shape, X.shape[1]
+    zero = all_lanes(0.0)
+    for k in range(0, K // 4 * 4, 4):
+        for t in range(first, n, 2):
+            u = min(t + 1, n - 1)  # where one is left it goes twice; zeros add nothing
+            qa = qb = qc = qe = qf = qg = qh = qr = zero
+            i = k * S
+            for I in range(0, D, WIDTH):
+                a = b = c = e = f = g = h = r = zero
+                for j in range(I + WIDTH):
+                    x, y = X[t, j], X[u, j]
+                    p0, p1, p2, p3 = eight(P, i), eight(P, i + S), eight(P, i + 2 * S), eight(P, i + 3 * S)
+                    a, b, c, e = a + p0 * x, b + p1 * x, c + p2 * x, e + p3 * x
+                    f, g, h, r = f + p0 * y, g + p1 * y, h + p2 * y, r + p3 * y
+                    i += WIDTH
+                x, y = eight(X, t * D + I), eight(X, u * D + I)
+                qa, qb, qc, qe = qa + a * x, qb + b * x, qc + c * x, qe + e * x
+                qf, qg, qh, qr = qf + f * y, qg + g * y, qh + h * y, qr + r * y
+            to = at + k
+            q[t, to], q[t, to + 1], q[t, to + 2], q[t, to + 3] = total(qa), total(qb), total(qc), total(qe)
+            q[u, to], q[u, to + 1], q[u, to + 2], q[u, to + 3] = total(qf), total(qg), total(qh), total(qr)
+            for s in range(4):
+                q[t, to + s] *= 2.0
+                if u > t:
+                    q[u, to + s] *= 2.0
+    for k in range(K // 4 * 4, K):
+        form_of_contexts(P, k, X, first, n, point, q, at)
+
+
+@njit
+def form_of_contexts(P, k, X, first, n, point, q, at):
+    """Write x_t'A_k x_t into q[t, at + k] for one of P (K, S) and the rows first <= t < n of X: the numbers `forms` gives.
+
+    Scratch: point.
+    """
+    P, X, q = borrow(P), borrow(X), borrow(q)
+    (K, S), D = P.shape, X.shape[1]
+    if k >= K // 4 * 4:  # a matrix whose sums `_two_sweeps` takes apart
+        i, other = k * S, (k + 1 if k % 2 == 0 else k - 1) * S
+        for t in range(first, n):
+            see(point, X[t])
+            qa, _ = _two_sweeps(P, i, other if other < K * S else i, point)
+            q[t, at + k] = 2.0 * total(qa)
+        return
+    # Four contexts at a time, where fewer are left some of them once more; zeros add nothing.
+    for t in range(first, n, 4):
+        u, v, w = min(t + 1, n - 1), min(t + 2, n - 1), min(t + 3, n - 1)
+        qa = qb = qc = qe = all_lanes(0.0)
+        i = k * S
+        for I in range(0, D, WIDTH):
+            a = b = c = e = all_lanes(0.0)
+            for j in range(I + WIDTH):
+                row = eight(P, i)
+                a, b, c, e = a + row * X[t, j], b + row * X[u, j], c + row * X[v, j], e + row * X[w, j]
+                i += WIDTH
+            qa, qb = qa + a * eight(X, t * D + I), qb + b * eight(X, u * D + I)
+            qc, qe = qc + c * eight(X, v * D + I), qe + e * eight(X, w * D + I)
+        q[t, at + k], q[u, at + k], q[v, at + k] = 2.0 * total(qa), 2.0 * total(qb), 2.0 * total(qc)
+        q[w, at + k] = 2.0 * total(qe)
+
+
 # ---------------------------------------------------------------------------------------------------- A x, and A - s v v'
 
 

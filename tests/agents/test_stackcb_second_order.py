@@ -16,6 +16,7 @@ from banditlab.agents.stacked.views import see_views, single_frequencies
 from banditlab.errors import UsageError
 from banditlab.numerics import own_sketch
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.frequent_directions import WHOLE
 from banditlab.numerics.tanh_root import aioli_root
 from banditlab.players.agent import Trace
 from banditlab.policy.growing import grown
@@ -72,6 +73,26 @@ def test_where_views_span_no_more_directions_than_the_sketch_it_is_full(K):
     until = int(np.argmin(same)) if not same.all() else len(same)
     assert until > 30
     np.testing.assert_allclose(at_sketch.p_true[:until], at_full.p_true[:until], rtol=0, atol=2e-3)
+
+
+def multiples(number, start):
+    return [t for t in range(start, start + 250) if t % number == 0]
+
+
+def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
+    """All of 500, then every second until 750, every third until 1,000, ... every eighth from 2,000 on."""
+    linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Kept("sketch", 4, "double")), np.ones(12)
+    whole = [0.0]
+    for t in range(2400):
+        teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0)
+        whole.append(linear.ranged.sketch.numbers[WHOLE] / 6.0)
+    taken = np.diff(whole) > 0.5
+    assert taken[:500].all()
+    for start, apart in ((500, 2), (750, 3), (1000, 4), (2000, 8)):
+        np.testing.assert_array_equal(np.flatnonzero(taken[start : start + 250]) + start, multiples(apart, start))
+    assert linear.lessons[0] == 2400
+    forget_linear(linear)
+    assert linear.lessons[0] == linear.ranged.sketch.numbers[WHOLE] == 0
 
 
 @pytest.mark.parametrize("sketch_size", [3, 16])

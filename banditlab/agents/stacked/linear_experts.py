@@ -19,21 +19,32 @@ from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, te
 from banditlab.numerics import diagonal_inverses, own_sketch
 from banditlab.numerics.compact_inverses import move, recall
 from banditlab.numerics.contexts import by_context
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.own_sketch import OwnSketch, close, meet
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
 """Experts on the linear views: two on the standardised one, two on the one by range."""
 VIEWS = 2
+SPARING, MOST_SPARING = 250, 8
+"""After 2 SPARING lessons a sketch takes in every second context, after 3 every third ..., at last every MOST_SPARINGth."""
 
 
 class Compact(NamedTuple):
-    """standardised, ranged: 2 M models over that view, diagonals or an `OwnSketch`; start (2 M,), 1/lambda of each."""
+    """standardised, ranged: 2 M models over that view, diagonals or an `OwnSketch`; start (2 M,), 1/lambda of each.
+
+    lessons (1,): how many rounds were learnt.
+    """
 
     standardised: Any
     ranged: Any
     start: NDArray[np.float64]
+    lessons: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"lessons": (0, COUNT[1])}
 
 
 def linear_experts(regularizations: NDArray[np.float64], n_models: int, m: int, kept: Kept) -> Bank | Compact:
@@ -43,9 +54,9 @@ def linear_experts(regularizations: NDArray[np.float64], n_models: int, m: int, 
     start = np.repeat(1.0 / regularizations, n_models)
     if kept.second_order == "diagonal":
         standardised, ranged = (diagonal_inverses.diagonal_inverses(start, m) for _ in range(VIEWS))
-        return Compact(standardised, ranged, start)
+        return Compact(standardised, ranged, start, np.zeros(1, np.int64))
     one, other = (own_sketch.own_sketch(start, m, kept.sketch_size) for _ in range(VIEWS))
-    return Compact(one, other, start)
+    return Compact(one, other, start, np.zeros(1, np.int64))
 
 
 # ------------------------------------------------------------------------------------------------------ one view's models
@@ -67,15 +78,22 @@ def lessons(inverses, x, k, y, z, fresh, settings, lifted):
         move(inverses, x, k + i * apart, step, weight, down)
 
 
-def _teach_diagonals(models, view, k, y, z, fresh, settings, lifted):
-    """Teach both experts of a view."""
+@inline
+def is_held(lessons):
+    """Return whether the sketches take in the context after so many lessons: all at first, then every fourth."""
+    return lessons % max(1, min(MOST_SPARING, lessons // SPARING)) == 0
+
+
+def _teach_diagonals(models, view, k, y, z, fresh, settings, lifted, held):
+    """Teach both experts of a view; held: whether a sketch takes the context in."""
     lessons(models, view, k, y, z, fresh, settings, lifted)
 
 
-def _teach_sketched(models, view, k, y, z, fresh, settings, lifted):
+def _teach_sketched(models, view, k, y, z, fresh, settings, lifted, held):
     meet(models, view)
     lessons(models.inverses, models.sketch, k, y, z, fresh, settings, lifted)
-    close(models)
+    if held:
+        close(models)
 
 
 read_view = by_context(diagonal_inverses.read, own_sketch.read, kind=OwnSketch, name="inverses")
@@ -108,8 +126,10 @@ def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted):
 
 
 def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted):
-    teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted)
-    teach_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted)
+    held = is_held(linear.lessons[0])
+    linear.lessons[0] += 1
+    teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, held)
+    teach_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted, held)
 
 
 def _forget_whole(linear):
@@ -120,6 +140,7 @@ def _forget_whole(linear):
 def _forget_compact(linear):
     forget_view(linear.standardised, linear.start)
     forget_view(linear.ranged, linear.start)
+    linear.lessons[0] = 0
 
 
 read_linear = by_context(_read_whole, _read_compact, kind=Compact, name="linear")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
+from banditlab.agents.stacked.ahead import Ahead, ahead, end_stretch, look_from, look_once_more, recall
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.linear_experts import (
@@ -43,6 +44,7 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, number, positive
 
@@ -93,7 +95,8 @@ class State(NamedTuple):
     M = K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
-    hope (2,): the least share of yes among the virtual labels, and the share of hits lately.
+    hope (2,): the least share of yes among the virtual labels, and the share of hits lately. ahead: what is known of contexts
+    to come, None where little is read.
     """
 
     linear: Bank | Compact
@@ -108,6 +111,7 @@ class State(NamedTuple):
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
     hope: NDArray[np.float64] = NEUTRAL
+    ahead: Ahead | None = None
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -132,8 +136,10 @@ def act_kernel(state, x, u, p, payload):
     room, E, K, settings = state.room, state.room.margins.shape[0], p.shape[0], state.settings
     M = state.fourier.P.shape[1]
     views = payload[E + 1 :]
-    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
-    read_margins(state, views, x.shape[0] + 1, M)
+    if not recall(state.ahead, state.linear, views, room.m, room.q):
+        see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
+        read_experts(state, views, x.shape[0] + 1, M)
+    margins_of(state)
     # zeta_k = theta'(z_1k, ..., z_Ek, 1)
     for k in range(M):
         zeta = state.stack.theta[E]
@@ -162,8 +168,8 @@ def at_least_once_in(n, best, p):
 
 
 @njit
-def read_margins(state, views, m, M):
-    """Write z_ek of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
+def read_experts(state, views, m, M):
+    """Write m and q of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
     room, size = state.room, state.fourier.H.shape[2]
     read_linear(state.linear, views, m, room.m, room.q)
     for b in range(state.fourier.P.shape[0]):
@@ -171,7 +177,12 @@ def read_margins(state, views, m, M):
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, b, m, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
-    lifted = lift(state)
+
+
+@njit
+def margins_of(state):
+    """Write z_ek of every expert and model into the room."""
+    room, lifted = state.room, lift(state)
     if lifted != 0.0:
         for i in range(room.m.shape[0]):
             room.m[i] += lifted * max(0.0, room.q[i])
@@ -191,6 +202,9 @@ def learn_kernel(state, x, action, p, payload, correct):
     E = state.room.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
         said = teach(state, payload[E + 1 :], payload[1 : E + 1], action, correct, False)
+        look_once_more(
+            state.ahead, state.linear, state.fourier, action if state.fourier.P.shape[1] == p.shape[0] else 0
+        )
     else:  # the action was taken under another scale
         see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, state.room.views)
         said = teach(state, state.room.views, state.room.margins, action, correct, True)
@@ -252,6 +266,12 @@ def rebuild(state):
         see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
         teach(state, state.room.views, state.room.margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
+    end_stretch(state.ahead)
+
+
+@njit
+def look_kernel(state, X, t):
+    look_from(state.ahead, state.scale, state.W, state.by_rank, state.linear, state.fourier, X, t)
 
 
 class StackCB(KernelAgent):
@@ -293,7 +313,8 @@ class StackCB(KernelAgent):
     512 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
     of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2 M m^2, diagonals take 8 M m multiplications
     and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
-    4 M (m + r^2) a round in the mean.
+    4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a
+    block looks at eight contexts together (`stacked.ahead`), which reads memory once for all of them; the rounds are the same.
 
     Parameters
     ----------
@@ -404,10 +425,12 @@ class StackCB(KernelAgent):
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
+        experts, fourier_experts = linear_experts(linear, M, d + 1, kept), bank(fourier, M, F)
+        kept_W = W if self.second_order == "full" else single_frequencies(W)
         self.state = State(
-            linear=linear_experts(linear, M, d + 1, kept),
-            fourier=bank(fourier, M, F),
-            W=W if self.second_order == "full" else single_frequencies(W),
+            linear=experts,
+            fourier=fourier_experts,
+            W=kept_W,
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
             stack=stack(E, PRIORS),
@@ -417,7 +440,12 @@ class StackCB(KernelAgent):
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
             hope=np.array([self.optimism, 0.5]),
+            ahead=ahead(experts, fourier_experts, kept_W, size),
         )
+
+    def look(self) -> Any:
+        """Return the kernel that prepares a stretch of rounds, where rounds read much."""
+        return no_look if self.state.ahead is None else look_kernel
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

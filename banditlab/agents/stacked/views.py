@@ -97,6 +97,9 @@ class SingleFrequencies(NamedTuple):
     W: Singles
 
 
+Frequencies = Floats | SingleFrequencies
+
+
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
     """Return W (n_blocks, size/16, d, 8): w_i of eight features at a time, in turns, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
@@ -171,10 +174,13 @@ def rank_column(scale, X, j, first, n):
 @inline
 def rank(quantiles, j, x):
     """Return x's place among the quantiles of column j, in [0, QUANTILES]: the middle of those it equals."""
-    below = upto = 0
-    for i in range(QUANTILES):
-        below += quantiles[j, i] < x
-        upto += quantiles[j, i] <= x
+    below = 0
+    for step in (16, 8, 4, 2, 1):  # how many are smaller, by halves
+        if below + step <= QUANTILES and quantiles[j, below + step - 1] < x:
+            below += step
+    upto = below
+    while upto < QUANTILES and quantiles[j, upto] == x:
+        upto += 1
     if below < upto or below == 0 or below == QUANTILES:
         return 0.5 * (below + upto)
     low = quantiles[j, below - 1]
@@ -258,13 +264,93 @@ def _single_angles(W, i, v, d):
 angles = by_context(_angles, _single_angles, kind=SingleFrequencies, name="W", inlined=True)
 
 
+@inline
+def single_angles_of_four(W, i, V, t):
+    """Return what `angles` does for the rows t to t + 3 of V (n, d), float32, each summed as there."""
+    W, V = borrow(W.W), borrow(V)
+    d = V.shape[1]
+    zero = all_singles(0.0)
+    a0 = b0 = c0 = e0 = a1 = b1 = c1 = e1 = a2 = b2 = c2 = e2 = a3 = b3 = c3 = e3 = zero
+    whole = d // 4 * 4
+    for j in range(0, whole, 4):
+        w, o = singles(W, i + WIDTH * j), t
+        a0, a1, a2, a3 = (
+            fused(w, V[o, j], a0),
+            fused(w, V[o + 1, j], a1),
+            fused(w, V[o + 2, j], a2),
+            fused(w, V[o + 3, j], a3),
+        )
+        w, j1 = singles(W, i + WIDTH * (j + 1)), j + 1
+        b0, b1, b2, b3 = (
+            fused(w, V[o, j1], b0),
+            fused(w, V[o + 1, j1], b1),
+            fused(w, V[o + 2, j1], b2),
+            fused(w, V[o + 3, j1], b3),
+        )
+        w, j2 = singles(W, i + WIDTH * (j + 2)), j + 2
+        c0, c1, c2, c3 = (
+            fused(w, V[o, j2], c0),
+            fused(w, V[o + 1, j2], c1),
+            fused(w, V[o + 2, j2], c2),
+            fused(w, V[o + 3, j2], c3),
+        )
+        w, j3 = singles(W, i + WIDTH * (j + 3)), j + 3
+        e0, e1, e2, e3 = (
+            fused(w, V[o, j3], e0),
+            fused(w, V[o + 1, j3], e1),
+            fused(w, V[o + 2, j3], e2),
+            fused(w, V[o + 3, j3], e3),
+        )
+    for j in range(whole, d):
+        w = singles(W, i + WIDTH * j)
+        a0, a1, a2, a3 = (
+            fused(w, V[t, j], a0),
+            fused(w, V[t + 1, j], a1),
+            fused(w, V[t + 2, j], a2),
+            fused(w, V[t + 3, j], a3),
+        )
+    return (
+        widened(plus(plus(a0, b0), plus(c0, e0))),
+        widened(plus(plus(a1, b1), plus(c1, e1))),
+        widened(plus(plus(a2, b2), plus(c2, e2))),
+        widened(plus(plus(a3, b3), plus(c3, e3))),
+    )
+
+
 @njit
 def see_views(scale, W, by_rank, size, x, views):
     """Write the views of x (d,) into views (2 (d + 1) + n_blocks F,), one behind the other; see the module.
 
     by_rank (n_blocks,): whether a block reads ranks; size: F.
     """
-    x, v, ranks, views = borrow(x), borrow(scale.v), borrow(scale.ranks), borrow(views)
+    n_blocks, d = by_rank.shape[0], x.shape[0]
+    see_columns(scale, x, n_blocks, scale.v, scale.ranks, views)
+    for block in range(n_blocks):
+        columns = scale.ranks if by_rank[block] else scale.v
+        for g in range(size // (2 * WIDTH)):
+            see_features(W, block, g, columns, size, views, 2 * (d + 1) + block * size)
+
+
+@njit
+def see_views_of(scale, W, by_rank, size, X, v, ranks, views):
+    """Write the views of n contexts, X (n, d), into the rows of `views`, each as `see_views` does: W is read once.
+
+    Scratch: v, ranks (n, d) or longer.
+    """
+    n, d = X.shape
+    n_blocks = by_rank.shape[0]
+    for t in range(n):
+        see_columns(scale, X[t], n_blocks, v[t], ranks[t], views[t])
+    for block in range(n_blocks):
+        columns = ranks if by_rank[block] else v
+        for g in range(size // (2 * WIDTH)):
+            see_features_of(W, block, g, columns, n, size, views, 2 * (d + 1) + block * size)
+
+
+@njit
+def see_columns(scale, x, n_blocks, v, ranks, views):
+    """Write the linear views of x (d,), and what Fourier blocks read: v and ranks (d,)."""
+    x, v, ranks, views = borrow(x), borrow(v), borrow(ranks), borrow(views)
     d, norm = x.shape[0], scale.whole[NORM]
     for j in range(d):
         s = standardised(scale, x[j], j)
@@ -272,17 +358,47 @@ def see_views(scale, W, by_rank, size, x, views):
         views[j] = s * norm
         views[d + 1 + j] = max(LOWEST, min(HIGHEST, (x[j] - scale.low[j]) * scale.per_range[j])) * norm
     views[d] = views[2 * d + 1] = CONSTANT
-    n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
     for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
         ranks[j] = ranked(scale, x[j], j) * scale.whole[PER_MEDIAN_RANK]
-    norm = 1.0 / math.sqrt(0.5 * size)
-    for block in range(n_blocks):
-        start = 2 * (d + 1) + block * size
-        for g in range(groups):
-            t = turned(angles(W, (block * groups + g) * d * WIDTH, ranks if by_rank[block] else v, d))
-            put(views, start + WIDTH * g, cosine(t) * norm)
-            put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
+
+
+@inline
+def see_features(W, block, g, v, size, views, start):
+    """Write eight cosines and eight sines, group g of a block, whose view begins at `start`; v (d,) are its columns."""
+    v, d = borrow(v), v.shape[0]
+    put_features(angles(W, (block * (size // (2 * WIDTH)) + g) * d * WIDTH, v, d), g, size, views, start)
+
+
+@inline
+def put_features(turns, g, size, views, start):
+    """Write the cosines and sines of group g of a block, whose view begins at `start`."""
+    views, norm, groups = borrow(views), 1.0 / math.sqrt(0.5 * size), size // (2 * WIDTH)
+    t = turned(turns)
+    put(views, start + WIDTH * g, cosine(t) * norm)
+    put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
+    if g == groups - 1:
         views[start + size - 1] = CONSTANT  # in the place of the last sine
+
+
+def _see_features_of(W, block, g, v, n, size, views, start):
+    """Write group g of a block for n contexts, v (n, d) their columns."""
+    for t in range(n):
+        see_features(W, block, g, v[t], size, views[t], start)
+
+
+def _see_single_features_of(W, block, g, v, n, size, views, start):
+    whole, i = n // 4 * 4, (block * (size // (2 * WIDTH)) + g) * v.shape[1] * WIDTH
+    for t in range(0, whole, 4):
+        first, second, third, fourth = single_angles_of_four(W, i, v, t)
+        put_features(first, g, size, views[t], start)
+        put_features(second, g, size, views[t + 1], start)
+        put_features(third, g, size, views[t + 2], start)
+        put_features(fourth, g, size, views[t + 3], start)
+    for t in range(whole, n):
+        see_features(W, block, g, v[t], size, views[t], start)
+
+
+see_features_of = by_context(_see_features_of, _see_single_features_of, kind=SingleFrequencies, name="W", inlined=True)
 
 
 def size_of_views(d: int, n_blocks: int, size: int) -> int:

@@ -71,7 +71,7 @@ FAMILIES = {
     "obama": "obama|gaussian_posterior",
     "newtron": "newtron|_programme",
     "inverse gap": "fastcb|squarecb",
-    "stack": "stackcb",
+    "stack": "stackcb|test_stacked",
     "ridge": "confidit|linucb|lints|ridge",
     "gaf": "gaf|gaussian_softmax",
     "grid": "b-grid|test_grid",
@@ -88,7 +88,7 @@ def group_of(nodeid: str) -> str:
     their fixtures, some of which play sweeps, are made once.
     """
     file = nodeid.partition("::")[0]
-    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "numerics", "record")
+    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "numerics", "players", "record")
     return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
 
 

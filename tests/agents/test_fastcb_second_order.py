@@ -24,6 +24,8 @@ from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
 SKETCH = {"second_order": "sketch", "sketch_size": 4}
+pytestmark = pytest.mark.slow
+"""Kernels of either form are compiled by the slow tests."""
 
 
 def make(K, d, cls=FastCB, radius=1.0, **settings):
@@ -50,9 +52,9 @@ def low_rank(K, d, rank, T, noise=0.0, seed=0):
     ("cls", "settings"),
     [
         (FastCB, SKETCH),
-        pytest.param(FastCB, {"second_order": "diagonal"}, marks=pytest.mark.slow),
-        pytest.param(SquareCB, SKETCH, marks=pytest.mark.slow),
-        pytest.param(SquareCB, {"second_order": "diagonal"}, marks=pytest.mark.slow),
+        (FastCB, {"second_order": "diagonal"}),
+        (SquareCB, SKETCH),
+        (SquareCB, {"second_order": "diagonal"}),
     ],
 )
 @pytest.mark.parametrize("challenger", [0.0, 10.0])
@@ -141,7 +143,6 @@ def test_a_sketch_equals_the_slow_form(stream, K, d, m):
     assert 0.05 < agent.diagnostics()["sketch_outside"] < 0.9
 
 
-@pytest.mark.slow
 def test_diagonals_equal_the_slow_form(stream):
     K, d = 3, 6
     X, y = stream(K, d, 150, noise=0.2)
@@ -200,7 +201,7 @@ def test_feedback_that_comes_late_is_learnt_at_the_basis_of_then():
     assert np.isfinite(agent.act(X[0]).payload).all()
 
 
-@pytest.mark.parametrize("second_order", ["sketch", pytest.param("diagonal", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("second_order", ["sketch", "diagonal"])
 @pytest.mark.parametrize("unit", [1.0, 1e-100, 1e100])
 def test_contexts_in_other_units_and_odd_ones(second_order, unit):
     """Zeros, one context for ever, and parts whose squares are 0."""
@@ -292,7 +293,6 @@ def test_files_and_runs_from_before_the_setting():
     assert FastCB(Problem(4, 3, 1.0), np.random.default_rng(0)).second_order == "full"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_mistakes_are_near_those_of_full_matrices(seed):
     X, y = low_rank(5, 96, 12, 6000, 0.3, seed)

@@ -23,10 +23,10 @@ from banditlab.problem import Problem
 
 PLAYERS = [
     (LinUCB, {"regularization": 1e-3}),
-    (Confidit, {"alpha": 0.5}),
+    pytest.param(Confidit, {"alpha": 0.5}, marks=pytest.mark.slow),
     (FastCB, {}),
     pytest.param(FastCB, {"oracle": "b-grid", "grid_size": 3}, marks=pytest.mark.slow),
-    (FastCB, {"challenger": 0.0, "intercept": 0.0}),
+    pytest.param(FastCB, {"challenger": 0.0, "intercept": 0.0}, marks=pytest.mark.slow),
 ]
 ONE_KERNEL = [
     pytest.param(LinTS, {"deviation": 0.3}, marks=pytest.mark.slow),

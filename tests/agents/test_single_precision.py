@@ -16,10 +16,9 @@ from banditlab.players.agent import Trace
 from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
-AGENTS = [LinUCB, *(pytest.param(cls, marks=pytest.mark.slow) for cls in (LinTS, FastCB, SquareCB))]
-"""Those after the first have kernels of their own to compile, and the same numerics."""
-SIZES = [pytest.param(False, marks=pytest.mark.slow), True]
-"""Whether models are large: small ones are compiled in float32 once more."""
+AGENTS = [LinUCB, LinTS, FastCB, SquareCB]
+SIZES = [False, True]
+"""Whether models are large."""
 
 
 def make(cls, K, d, **settings):
@@ -45,6 +44,7 @@ def test_contract(one_bit_contract, stream, cls):
     one_bit_contract(lambda: make(cls, 3, 9), X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", SIZES)
 def test_equals_a_ridge_regression_whose_inverses_are_rounded_after_every_round(monkeypatch, stream, large):
     """Of whole matrices; where there are rows they are what is rounded, and the scores differ by a few times 1e-7."""
@@ -67,6 +67,7 @@ def test_equals_a_ridge_regression_whose_inverses_are_rounded_after_every_round(
         agent.learn(x, decision, correct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", AGENTS)
 @pytest.mark.parametrize("large", SIZES)
 def test_plays_as_in_double_precision_where_no_two_classes_tie(monkeypatch, stream, cls, large):
@@ -154,6 +155,7 @@ def test_refuses_bad_settings(cls, chosen, message):
         make(cls, 3, 5, **chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", AGENTS[::2])
 @pytest.mark.parametrize("large", SIZES)
 def test_contexts_in_other_units_give_the_same_play_as_far_as_float32_goes(monkeypatch, stream, cls, large):

@@ -182,6 +182,9 @@ class Slow:
             self.teach(*past)
 
 
+SKETCHED = {"second_order": "sketch", "sketch_size": 6}
+
+
 @pytest.mark.parametrize(
     ("K", "d", "chosen"),
     [
@@ -189,8 +192,8 @@ class Slow:
         (2, 9, {"blocks": 3, "features": 32, "regularization": 0.1, "virtual_weight": 1.0}),
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
         (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0}),
-        (4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}),
-        (4, 5, {"blocks": 3, "features": 32, "second_order": "sketch", "sketch_size": 6}),
+        pytest.param(4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}, marks=pytest.mark.slow),
+        pytest.param(4, 5, {**SKETCHED, "blocks": 3, "features": 32}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "sketch"}, marks=pytest.mark.slow),
     ],

@@ -23,6 +23,8 @@ from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
 FORMS = ("diagonal", "sketch")
+pytestmark = pytest.mark.slow
+"""Kernels of either form are compiled by the slow tests."""
 
 
 def make(K, d, radius=10.0, seed=7, **settings):

@@ -38,7 +38,7 @@ CASES: list[tuple[Any, Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("plain", "rooted", "settings"), CASES)
-@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("form", ["primal", pytest.param("dual", marks=pytest.mark.slow)])
 def test_both_forms_are_one_learner(plain: Any, rooted: Any, settings: dict[str, Any], form: str) -> None:
     """Through the dual form's enlargements, for corrected and printed terms, certificates included."""
     K, d, n = 3, 40, 36

@@ -584,6 +584,7 @@ def test_what_the_span_leaves_out_is_in_the_certificate() -> None:
     assert float(player._primal().doubt[0]) == pytest.approx(3e-6, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_places_for_sparse_contexts_are_those_of_the_fullest() -> None:
     d = 30
     X = csr_array(np.eye(d))

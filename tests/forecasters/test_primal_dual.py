@@ -38,7 +38,7 @@ def contexts(kind: str, n: int, d: int) -> np.ndarray:
 RANKS = {"dense": 50, "repeated": 7, "subspace": 5, "nearly": 50}
 
 
-@pytest.mark.parametrize("cls", [FOLKLORE, GAF])
+@pytest.mark.parametrize("cls", [FOLKLORE, pytest.param(GAF, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", RANKS)
 @pytest.mark.parametrize("lam", [0.4, 1e-3])
 def test_dual_equals_primal(cls: type, kind: str, lam: float) -> None:
@@ -228,7 +228,8 @@ def test_memory_is_capped_by_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "width"), [(FOLKLORE, None), (FOLKLORE, 40), (GAF, None), pytest.param(GAF, 40, marks=pytest.mark.slow)]
+    ("cls", "width"),
+    [(FOLKLORE, None), (FOLKLORE, 40), *(pytest.param(GAF, n, marks=pytest.mark.slow) for n in (None, 40))],
 )
 def test_at_the_memory_limit_contexts_in_the_span_are_still_learnt(cls: type, width: int | None) -> None:
     """They need no new room: only the first that stands out is refused, and the rounds before it are learnt."""

@@ -402,6 +402,7 @@ def test_where_the_steps_run_out_the_reference_moves_and_the_solution_is_the_sam
     assert np.linalg.norm(qp.W) == pytest.approx(D, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("D", [math.inf, 40.0, 1.5])
 def test_a_large_programme_begins_as_rows_and_solves_the_same(monkeypatch, D):
     """Class 0 learns most: its matrices become whole, as M does; where the ball binds a move of nu0 makes all whole."""

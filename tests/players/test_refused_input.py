@@ -24,7 +24,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "boosted-exploration": {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3, "gamma": 0.5},
     "exploration": {"gamma": 0.5},
 }
-PLAYERS = [(kind, entry.id) for kind in ("agents", "boosters", "forecasters") for entry in registry().entries(kind)]
+LONG = ("obama-lite", "adaboost-ol-ova", "adaboost-olm++")
+"""Players whose single rounds and blocks compile longest."""
+PLAYERS = [
+    pytest.param((kind, entry.id), id=f"{kind}-{entry.id}", marks=[pytest.mark.slow] if entry.id in LONG else [])
+    for kind in ("agents", "boosters", "forecasters")
+    for entry in registry().entries(kind)
+]
 CONTEXTS = {
     "nan": ([0.0, np.nan, 0.0], "must be finite, got nan at 1"),
     "inf": ([np.inf, 0.0, 0.0], "must be finite, got inf at 0"),
@@ -46,7 +52,7 @@ def make(kind: str, id_: str) -> Any:
     raise AssertionError(f"{id_} takes neither three classes nor two")
 
 
-@pytest.fixture(params=PLAYERS, ids=lambda pair: "-".join(pair))
+@pytest.fixture(params=PLAYERS)
 def build(request: pytest.FixtureRequest) -> Any:
     return lambda: make(*request.param)
 

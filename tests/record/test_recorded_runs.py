@@ -32,7 +32,16 @@ QUICK = (
     *(f"players/{id_}/" for id_ in ("uniform", "banditron", "ogd", "linucb", "exploration")),
 )
 """Units whose kernels compile quickly, or with those of many other tests. The others compile for ten minutes: they are slow."""
-EACH = [pytest.param(name, marks=[] if name.startswith(QUICK) else [pytest.mark.slow], id=name) for name in UNITS]
+LONG = ("/large/", "form=dual")
+"""What in such a unit compiles long after all."""
+
+
+def marks(name: str) -> list[Any]:
+    """Return the mark of a unit whose kernels take long."""
+    return [] if name.startswith(QUICK) and not any(part in name for part in LONG) else [pytest.mark.slow]
+
+
+EACH = [pytest.param(name, marks=marks(name), id=name) for name in UNITS]
 
 
 @cache

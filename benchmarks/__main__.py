@@ -42,6 +42,7 @@ PARTS = {
     "mutants": "random wrong lines in the package, and whether the tests notice them",
     "sketch": "full matrices, sketches, diagonals at d = 1,024: rounds/s and mistakes: docs/results/second-order.csv",
     "stack": "stackcb against fastcb, its other settings and 600 Fourier features, over a folder of tables",
+    "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+
+from banditlab.analysis.pages import markdown_table
 
 OTHERS = ("fastcb", "fastcb 3e-4", "standardised", "Fourier")
 LINEAR = 3
@@ -17,6 +20,11 @@ MARGIN = 0.5
 """Points within which stackcb counts as level."""
 BEHIND = 0.7
 """Points that it may be behind the best linear other."""
+
+
+MADE = "made-streams.csv"
+MADE_PLAYERS = ("fastcb", "fastcb 3e-4", "standardised", "linucb", "linucb 1", "stackcb")
+"""Who plays the made streams; "linucb 1" at a ridge of R^2, both `linucb` on standardised columns."""
 
 
 class Line(NamedTuple):
@@ -51,7 +59,36 @@ def parts(results: Path) -> dict[str, str]:
             for row in csv.DictReader(file)
         ]
     table = "\n".join(markdown(group, head=i == 0) for i, group in enumerate(by_table(lines)))
-    return {"tables": table, "summary": summary(lines)}
+    made = (
+        pd.read_csv(results / MADE, dtype=str).itertuples(index=False, name=None) if (results / MADE).exists() else ()
+    )
+    return {"tables": table, "summary": summary(lines)} | ({"made": made_table(list(made))} if made else {})
+
+
+def made_table(lines: list[tuple[Any, ...]]) -> str:
+    """Return a row for every made stream: mistakes by player, and stackcb's less those of the best other, two standard errors.
+
+    lines: stream, rounds, classes, features, player, mistakes of every stream as one text.
+    """
+    rows = []
+    for i in range(0, len(lines), len(MADE_PLAYERS)):
+        group = lines[i : i + len(MADE_PLAYERS)]
+        found = np.array([[float(share) for share in str(line[-1]).split()] for line in group])
+        means = found.mean(axis=1)
+        apart = found[-1] - found[np.argmin(means[:-1])]
+        error = 2.0 * apart.std(ddof=1) / math.sqrt(len(apart))
+        name, rounds, n_classes, d = group[0][:4]
+        rows.append(
+            (
+                name,
+                f"{int(rounds):,}",
+                str(n_classes),
+                str(d),
+                *(f"{m:.1f}" for m in means),
+                f"{apart.mean():+.1f} ± {error:.1f}",
+            )
+        )
+    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "stackcb less the best other"), rows)
 
 
 def halves(line: Line) -> tuple[float, float]:

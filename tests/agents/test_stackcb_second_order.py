@@ -56,7 +56,7 @@ def numbers(state):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("K", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("K", [2, 3])
 def test_contract(one_bit_contract, stream, form, K):
     X, y = stream(K, 9, 90, noise=0.3)
     one_bit_contract(lambda: make(K, 9, second_order=form, sharpness=2.0), X, y)

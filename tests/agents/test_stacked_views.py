@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from banditlab.agents.stacked.stackcb import CHANGES, THRESHOLD, StackCB
-from banditlab.agents.stacked.views import BANDWIDTHS, frequencies, measure, see_views, unseen
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, frequencies, measure, rank, see_views, unseen
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
@@ -114,3 +114,17 @@ def test_the_scale_of_one_context_is_that_of_none():
     assert scale.whole.tolist() == [1.0, 1.0, 1.0]
     assert not scale.per_sd.any()
     assert scale.mean.tolist() == [3.0, -1.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rank_counts_the_quantiles_below_and_those_that_equal(seed):
+    """With ties, beyond either end, and between two: the direct count over all seventeen."""
+    rng = np.random.default_rng(seed)
+    quantiles = np.sort(rng.integers(0, 4 + 10 * seed, size=(1, QUANTILES)).astype(float), axis=1)
+    for x in [*quantiles[0], *rng.uniform(-2.0, 45.0, 40), -1e300, 1e300]:
+        below, upto = (quantiles[0] < x).sum(), (quantiles[0] <= x).sum()
+        expected = 0.5 * (below + upto)
+        if below == upto and 0 < below < QUANTILES:
+            low, high = quantiles[0, below - 1 : below + 1]
+            expected = below - 0.5 + (x - low) / (high - low)
+        assert rank(quantiles, 0, x) == expected

@@ -258,63 +258,40 @@ def _single_angles(W, i, v, d):
         e = fused(singles(W, i + WIDTH * (j + 3)), v[j + 3], e)
     for j in range(whole, d):
         a = fused(singles(W, i + WIDTH * j), v[j], a)
-    return widened(plus(plus(a, b), plus(c, e)))
+    return _in_pairs(a, b, c, e)
 
 
 angles = by_context(_angles, _single_angles, kind=SingleFrequencies, name="W", inlined=True)
 
 
 @inline
+def _to_each(w, V, t, j, p, q, r, s):
+    """Return four rows of lanes, plus w times what the contexts t to t + 3 have in column j."""
+    return fused(w, V[t, j], p), fused(w, V[t + 1, j], q), fused(w, V[t + 2, j], r), fused(w, V[t + 3, j], s)
+
+
+@inline
+def _in_pairs(a, b, c, e):
+    return widened(plus(plus(a, b), plus(c, e)))
+
+
+@inline
 def single_angles_of_four(W, i, V, t):
     """Return what `angles` does for the rows t to t + 3 of V (n, d), float32, each summed as there."""
     W, V = borrow(W.W), borrow(V)
-    d = V.shape[1]
-    zero = all_singles(0.0)
+    d, zero = V.shape[1], all_singles(0.0)
+    # Columns j, j + 4, ...: a0 to a3 of the four contexts; those after them: b, c and e.
     a0 = b0 = c0 = e0 = a1 = b1 = c1 = e1 = a2 = b2 = c2 = e2 = a3 = b3 = c3 = e3 = zero
     whole = d // 4 * 4
     for j in range(0, whole, 4):
-        w, o = singles(W, i + WIDTH * j), t
-        a0, a1, a2, a3 = (
-            fused(w, V[o, j], a0),
-            fused(w, V[o + 1, j], a1),
-            fused(w, V[o + 2, j], a2),
-            fused(w, V[o + 3, j], a3),
-        )
-        w, j1 = singles(W, i + WIDTH * (j + 1)), j + 1
-        b0, b1, b2, b3 = (
-            fused(w, V[o, j1], b0),
-            fused(w, V[o + 1, j1], b1),
-            fused(w, V[o + 2, j1], b2),
-            fused(w, V[o + 3, j1], b3),
-        )
-        w, j2 = singles(W, i + WIDTH * (j + 2)), j + 2
-        c0, c1, c2, c3 = (
-            fused(w, V[o, j2], c0),
-            fused(w, V[o + 1, j2], c1),
-            fused(w, V[o + 2, j2], c2),
-            fused(w, V[o + 3, j2], c3),
-        )
-        w, j3 = singles(W, i + WIDTH * (j + 3)), j + 3
-        e0, e1, e2, e3 = (
-            fused(w, V[o, j3], e0),
-            fused(w, V[o + 1, j3], e1),
-            fused(w, V[o + 2, j3], e2),
-            fused(w, V[o + 3, j3], e3),
-        )
+        o = i + WIDTH * j
+        a0, a1, a2, a3 = _to_each(singles(W, o), V, t, j, a0, a1, a2, a3)
+        b0, b1, b2, b3 = _to_each(singles(W, o + WIDTH), V, t, j + 1, b0, b1, b2, b3)
+        c0, c1, c2, c3 = _to_each(singles(W, o + 2 * WIDTH), V, t, j + 2, c0, c1, c2, c3)
+        e0, e1, e2, e3 = _to_each(singles(W, o + 3 * WIDTH), V, t, j + 3, e0, e1, e2, e3)
     for j in range(whole, d):
-        w = singles(W, i + WIDTH * j)
-        a0, a1, a2, a3 = (
-            fused(w, V[t, j], a0),
-            fused(w, V[t + 1, j], a1),
-            fused(w, V[t + 2, j], a2),
-            fused(w, V[t + 3, j], a3),
-        )
-    return (
-        widened(plus(plus(a0, b0), plus(c0, e0))),
-        widened(plus(plus(a1, b1), plus(c1, e1))),
-        widened(plus(plus(a2, b2), plus(c2, e2))),
-        widened(plus(plus(a3, b3), plus(c3, e3))),
-    )
+        a0, a1, a2, a3 = _to_each(singles(W, i + WIDTH * j), V, t, j, a0, a1, a2, a3)
+    return _in_pairs(a0, b0, c0, e0), _in_pairs(a1, b1, c1, e1), _in_pairs(a2, b2, c2, e2), _in_pairs(a3, b3, c3, e3)
 
 
 @njit

@@ -153,7 +153,7 @@ def load(out: str | os.PathLike[str]) -> Results:
     if table is None:
         damage = f" ({', '.join(lost)}: damaged)" if lost else ""
         raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
-    runs = _as_objects(table.to_pandas())
+    runs = _as_objects(table.to_pandas(use_threads=False))
     seat = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
@@ -199,5 +199,5 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
 def _comparators(table: pa.Table | None) -> pd.DataFrame:
     if table is None:
         return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()})
-    frame = _as_objects(table.to_pandas()).drop_duplicates(["stream_id", "round", "norm_bound"])
+    frame = _as_objects(table.to_pandas(use_threads=False)).drop_duplicates(["stream_id", "round", "norm_bound"])
     return frame.astype({"norm_bound": float}).reset_index(drop=True)

@@ -61,11 +61,12 @@ def parsed(file: Path, data: bytes, columns: list[str] | None = None) -> pa.Tabl
     if whole is False:
         return None
     try:
-        # not read_table, which imports pandas (see `array_of`)
+        # Not read_table, which imports pandas (see `array_of`). By this thread alone: Arrow's own sometimes abort a process
+        # that ends soon after (apache/arrow#34314), when all is written.
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=not whole) as opened:
             if whole:
-                return opened.read(columns=columns)
-            table = opened.read()  # all of it: without a seal, only that tells whether it is whole
+                return opened.read(columns=columns, use_threads=False)
+            table = opened.read(use_threads=False)  # all of it: without a seal, only that tells whether it is whole
             table.validate(full=True)
             return table if columns is None else table.select(columns)
     except OSError as error:

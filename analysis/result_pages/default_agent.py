@@ -59,10 +59,11 @@ def parts(results: Path) -> dict[str, str]:
             for row in csv.DictReader(file)
         ]
     table = "\n".join(markdown(group, head=i == 0) for i, group in enumerate(by_table(lines)))
-    made = (
-        pd.read_csv(results / MADE, dtype=str).itertuples(index=False, name=None) if (results / MADE).exists() else ()
-    )
-    return {"tables": table, "summary": summary(lines)} | ({"made": made_table(list(made))} if made else {})
+    found = {"tables": table, "summary": summary(lines)}
+    if (results / MADE).exists():
+        made = pd.read_csv(results / MADE, dtype=str)
+        found["made"] = made_table(list(made.itertuples(index=False, name=None)))
+    return found
 
 
 def made_table(lines: list[tuple[Any, ...]]) -> str:

@@ -32,6 +32,7 @@ from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.packed_symmetric import Floats, form_of_contexts, forms_of_contexts, inner, lay, width, zeros
 from banditlab.numerics.packed_symmetric import see as see_point
 from banditlab.numerics.row_products import times_each
+from banditlab.players.actor import arrays_of
 
 LONGEST = 8
 """Contexts of a stretch. A lesson's models look again at half of them in the mean."""
@@ -127,15 +128,7 @@ def ahead(linear: Bank | Compact, fourier: Bank, W: Frequencies, size_of_views: 
 
 def _bytes_read(linear: Bank | Compact, fourier: Bank, W: Frequencies) -> int:
     """Return about how much memory a round goes through: every second Fourier expert reads its matrices."""
-    numbers = (array for each in (linear, W) for array in _arrays(each))
-    return sum(array.nbytes for array in numbers) + fourier.P[::2].nbytes
-
-
-def _arrays(value: Any) -> list[NDArray[Any]]:
-    """Return the arrays of a nested named tuple."""
-    if isinstance(value, np.ndarray):
-        return [value]
-    return [array for part in value if isinstance(part, tuple | np.ndarray) for array in _arrays(part)]
+    return sum(array.nbytes for array in arrays_of((linear, W)) or []) + fourier.P[::2].nbytes
 
 
 def _seen(linear: Bank | Compact, n: int) -> SeenWhole | SeenCompact:

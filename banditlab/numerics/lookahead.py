@@ -25,7 +25,7 @@ a product with r contexts at once. Then h_i += sum_a step_a v_a and, with f_a = 
     P_i <- P_i - sum_a f_a f_a',                                                                                     (5)
 
 eight rows of P_i at a time, which the next stretch's (2) reads while they are near. With L the lower block triangle,
-G = X'L X + (X'L X)'.
+P = L + L' and G = X'L X + (X'L X)'. L X is kept for (4): of P x = L x + L'x the second half is left to do.
 
 A model that has learnt little is kept as rows, P_i = p I - F'F (see `low_rank`): G_i = p X'X - (F X)'(F X), P_i x is a product
 with F twice, and (5) appends the rows f_a.
@@ -33,8 +33,8 @@ with F twice, and (5) appends the rows f_a.
 Exact but for rounding. q is a difference: where a context comes again it falls from ||x||^2/lambda to about 1, in (3) as in
 x'P x with P from (1). Either way the error is a few units of rounding of the q it fell from.
 
-Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product, and 3 d^2 a model that learns. Of memory, P_i is
-read once in n rounds, once more for every eight contexts that it learnt from (or one or two left over), and written once.
+Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product, and 2 d^2 a model that learns. Of memory, P_i is
+read once in n rounds, once more for every sixteen contexts that it learnt from (or one or two left over), and written once.
 """
 
 from __future__ import annotations
@@ -62,13 +62,10 @@ from banditlab.numerics.row_tiles import (
     GROUP,
     TILE,
     eight_rows,
-    no_rows,
-    plus_twice,
-    put_rows,
     strip_times,
     take_off,
 )
-from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, put
 
 SHORTEST = 8
 """Fewer contexts go one by one."""
@@ -87,7 +84,9 @@ class Ahead(NamedTuple):
 
     place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and t_1 ... t_r of every model. G (M, m, m): of row t
     what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as columns, sixteen after sixteen,
-    of the last stretch and, in the other half, of the one before. Scratch: V (m, D), the v_a, then the f_a, of one model; room.
+    of the last stretch and, in the other half, of the one before. LX (M, D, m): L X of every model that is whole. Scratch:
+    V (m, D), the v_a, then the f_a, of one model; room; pair (2 D 16,), contexts as columns and their products. Files of
+    before have no LX and no pair, of which nothing is read at rest.
     """
 
     place: NDArray[np.int64]
@@ -97,6 +96,8 @@ class Ahead(NamedTuple):
     X: Floats
     V: Floats
     room: Floats
+    LX: Floats | None = None
+    pair: Floats | None = None
 
     def limits(self) -> Limits:
         """Return the range of every integer at rest: no stretch is under way, and nothing waits."""
@@ -118,6 +119,8 @@ def ahead(M: int, d: int, m: int) -> Ahead:
         X=zeros(2, m // TILE, D, TILE),
         V=zeros(m, D),
         room=zeros(max(WIDTH * m, 2 * WIDTH * D)),
+        LX=zeros(M, D, m),
+        pair=zeros(2 * D * TILE),
     )
 
 
@@ -233,14 +236,14 @@ def complete(P, low, h, X, ahead, i):
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
     t = ahead.rounds[i, 1 : 1 + r]
-    # V_a = P x_{t_a}, eight contexts a sweep over P, or one.
-    for a in range(0, r, WIDTH):
+    # V_a = P x_{t_a}, up to sixteen contexts a sweep over P, or one.
+    for a in range(0, r, TILE):
         if r - a <= MOST_SINGLE:
             for b in range(a, r):
                 column(X, t[b], ahead.room[:D])
                 any_product(P, low, i, ahead.room[:D], V[b])
         else:
-            products(P, low, i, X, t[a : min(a + WIDTH, r)], ahead.room, V[a:])
+            products(P, low, i, X, ahead.LX[i], t[a : min(a + TILE, r)], ahead.pair, V[a:])
     # (4): v_a = V_a - sum_b s_b G[t_b, t_a] v_b; h += step_a v_a
     for a in range(r):
         for b in range(a):
@@ -275,49 +278,80 @@ def column(X, t, x):
 
 
 @njit
-def products(P, low, i, X, rounds, room, V):
-    """Write P x_t for the contexts of up to eight `rounds` into as many rows of V (m, D): one sweep over P, model i's."""
-    D = V.shape[1]
-    # The contexts as lanes: eight columns, zeros where there are fewer.
-    few, Pfew = room[: D * WIDTH].reshape(D, WIDTH), room[D * WIDTH : 2 * D * WIDTH].reshape(D, WIDTH)
-    for j in range(D):
-        for a in range(WIDTH):
-            few[j, a] = X[rounds[a] // TILE, j, rounds[a] % TILE] if a < rounds.shape[0] else 0.0
+def products(P, low, i, X, LX, rounds, pair, V):
+    """Write P x_t for the contexts of up to sixteen `rounds` into as many rows of V (m, D), P model i's."""
     if low.ranks[i] == WHOLE:
-        product_of_eight(P, few, Pfew)
-    else:
+        wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
+        whole_products(P, X, LX, rounds, wide, pair, V)
+        return
+    for a in range(0, rounds.shape[0], WIDTH):
+        few, Pfew = as_lanes(X, rounds[a : min(a + WIDTH, rounds.shape[0])], WIDTH, pair, V.shape[1])
         rows_product_of_eight(P, low.ranks[i], low.scales[i], few, Pfew)
-    for a in range(rounds.shape[0]):
-        for j in range(D):
-            V[a, j] = Pfew[j, a]
+        from_lanes(Pfew, min(WIDTH, rounds.shape[0] - a), V[a:])
 
 
 @njit
-def product_of_eight(P, X, out):
-    """Write A X into out for P (S,), X and out (D, 8): contexts as lanes, each block of P both ways."""
+def as_lanes(X, rounds, wide, pair, D):
+    """Return the contexts of some `rounds` as columns of (D, wide), zeros behind them, and as much room, both of `pair`."""
+    few, out = pair[: D * wide].reshape(D, wide), pair[D * wide : 2 * D * wide].reshape(D, wide)
+    for j in range(D):
+        for a in range(wide):
+            few[j, a] = X[rounds[a] // TILE, j, rounds[a] % TILE] if a < rounds.shape[0] else 0.0
+    return few, out
+
+
+@njit
+def from_lanes(columns, n, V):
+    """Copy the first n of the columns (D, wide) into rows of V (m, D)."""
+    for a in range(n):
+        for j in range(columns.shape[0]):
+            V[a, j] = columns[j, a]
+
+
+@njit
+def whole_products(P, X, LX, rounds, wide, pair, V):
+    """Write L x_t + L'x_t, of which L x_t stands in LX (D, m), for a whole P; wide is 8 or 16."""
+    few, out = as_lanes(X, rounds, wide, pair, V.shape[1])
+    for j in range(out.shape[0]):
+        for a in range(wide):
+            out[j, a] = LX[j, rounds[a]] if a < rounds.shape[0] else 0.0
+    if wide == WIDTH:
+        add_other_half_of_eight(P, few, out)
+    else:
+        add_other_half(P, few, out)
+    from_lanes(out, rounds.shape[0], V)
+
+
+@njit
+def add_other_half_of_eight(P, X, out):
+    """Add L'X to out for P (S,), X and out (D, 8): a block row of L at a time, which is rows I of X to all before them."""
     P, X, out = borrow(P), borrow(X), borrow(out)
     i = 0
     for I in range(0, X.shape[0], WIDTH):
-        y, a = eight_rows(X, WIDTH * I, WIDTH), no_rows()
-        # Columns left of the diagonal block: P_Ij x_j is added to rows I, P_Ij'x_I to row j.
-        for j in range(I):
-            a = plus_outer(a, P, i, eight(X, WIDTH * j))
-            put(out, WIDTH * j, eight(out, WIDTH * j) + combined(y, P, i, 1))
-            i += WIDTH
-        # The diagonal block, kept halved.
-        b = no_rows()
-        for j in range(I, I + WIDTH):
-            b = plus_outer(b, P, i, eight(X, WIDTH * j))
-            i += WIDTH
-        put_rows(out, WIDTH * I, WIDTH, plus_twice(a, b))
+        y = eight_rows(X, WIDTH * I, WIDTH)
+        for o in range(0, WIDTH * (I + WIDTH), WIDTH):
+            put(out, o, eight(out, o) + combined(y, P, i + o, 1))
+        i += WIDTH * (I + WIDTH)
+
+
+@njit
+def add_other_half(P, X, out):
+    """Add L'X to out for P (S,), X and out (D, 16)."""
+    P, X, out = borrow(P), borrow(X), borrow(out)
+    i = 0
+    for I in range(0, X.shape[0], WIDTH):
+        y, z, o = eight_rows(X, TILE * I, TILE), eight_rows(X, TILE * I + WIDTH, TILE), 0
+        for _ in range(I + WIDTH):
+            put(out, o, eight(out, o) + combined(y, P, i, 1))
+            put(out, o + WIDTH, eight(out, o + WIDTH) + combined(z, P, i, 1))
+            i, o = i + WIDTH, o + TILE
 
 
 @njit
 def take_off_and_look(P, X, ahead, i, n):
-    """Take (5) off P, model i's, and write (2) for n contexts, X (m/16, D, 16): eight rows of P at a time go through both."""
+    """Take (5) off P, model i's, write (2) and L X for n contexts, X (m/16, D, 16): one pass over P, eight rows after eight."""
     P, X, ahead = borrow(P), borrow(X), borrow(ahead)
     V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]
-    strip = ahead.room[: WIDTH * m].reshape(WIDTH, m)  # eight rows of L X
     # G = 0
     for o in range(0, TILE * tiles * m, WIDTH):
         put(G, o, all_lanes(0.0))
@@ -326,7 +360,8 @@ def take_off_and_look(P, X, ahead, i, n):
         # (5) in these eight rows, four f_a at a time
         for a in range(0, r, GROUP):
             take_off(P, start, I, V, a)
-        # the strip L X of these eight rows, sixteen contexts at a time
+        # L X of these eight rows, sixteen contexts at a time
+        strip = ahead.LX[i, I : I + WIDTH]
         for tile in range(tiles):
             strip_times(P, start, I + WIDTH, X, tile, strip)
         # G += X_I'(L X)_I, eight by sixteen at a time

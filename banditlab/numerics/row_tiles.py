@@ -38,13 +38,6 @@ def put_rows(A, i, step, rows):
 
 
 @inline
-def plus_twice(a, b):
-    """Return a + 2 b of eight rows each."""
-    low = (a[0] + b[0] * 2.0, a[1] + b[1] * 2.0, a[2] + b[2] * 2.0, a[3] + b[3] * 2.0)
-    return (*low, a[4] + b[4] * 2.0, a[5] + b[5] * 2.0, a[6] + b[6] * 2.0, a[7] + b[7] * 2.0)
-
-
-@inline
 def strip_times(P, i, columns, X, tile, strip):
     """Write a block of eight rows, which begins at i of P, times sixteen contexts into their place in strip (8, m)."""
     m = strip.shape[1]

@@ -175,17 +175,21 @@ def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
 
     While a model has learnt r rounds, fewer than `capacity`, it is r rows F: X'P X from F X, 2 r d + r n operations a round,
     and 4 r d for the one model a round that learns. Then it is a whole matrix: X'P X of every model as matrix products, by
-    halves, d^2 + 2 n d operations a round, and a product and a rank-one update for the one that learns, as matrix products
-    too. Models are read once a stretch and once more for every eight contexts that they learnt from, whole ones written once;
-    within a stretch n x n matrices stand for them, of which the columns to come are moved. Models learn in turn.
+    halves, d^2 + 2 n d operations a round, and half a product and a rank-one update for the one that learns, as matrix
+    products too (a whole product where it learns from two contexts of a stretch or fewer). Models are read once a stretch and
+    once more for every sixteen contexts that they learnt from; whole ones are written once, and half their products with the
+    contexts. Within a stretch n x n matrices stand for them, of which the columns to come are moved. Models learn in turn.
     """
     half, d = 0.5 * c.d * (c.d + 1.0), float(c.d)
     room = capacity(c.d)
     whole = max(0.0, 1.0 - room * models / c.rounds)
     r = 0.5 * min(room, c.rounds / models)
-    again = math.ceil(n / (8.0 * models))
+    lessons = n / models  # a stretch
+    again, product = math.ceil(lessons / 16.0), 2.0 if lessons <= 2.0 else 1.0
     rows = Cost(gemm=models * (2.0 * r * d + r * n) + 4.0 * r * d + n * d, moved=models * r * d * (1.0 + again) / n + d)
-    matrices = Cost(gemm=models * (d * d + 2.0 * n * d) + 3.0 * d * d, moved=models * half * (2.0 + again) / n)
+    matrices = Cost(
+        gemm=models * (d * d + 2.0 * n * d) + (product + 1.0) * d * d, moved=models * (half * (2.0 + again) / n + d)
+    )
     means = Cost(gemm=2.0 * c.K * c.d, moved=c.K * c.d / n)
     within = Cost(exp=exps, stream=n * n / 3.0, size=d * d)
     return means.plus(rows, 1.0 - whole).plus(matrices, whole).plus(within)
@@ -204,9 +208,9 @@ def packed(d: int) -> float:
 
 
 def halves(K: int, d: int) -> float:
-    """A symmetric matrix per class, and the weights; room to look n contexts ahead."""
+    """A symmetric matrix per class, and the weights; room to look n contexts ahead, half their products with the matrices."""
     n = stretch(K, d)
-    return K * packed(d) + weights(K, d) + n * (K * (n + 4.0) + 3.0 * d)
+    return K * packed(d) + weights(K, d) + n * (K * (n + 4.0 + d) + 3.0 * d) + 48.0 * d * (n > 0)
 
 
 def inverse_gap(c: Cell) -> Cost:

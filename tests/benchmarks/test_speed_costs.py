@@ -87,7 +87,10 @@ def test_contexts_looked_at_together_are_matrix_products_and_move_the_matrices_l
     together = costs.per_class(long, K, 0.0)
     assert costs.stretch(K, d) == 64
     assert together.gemv == 0.0
-    assert together.gemm == pytest.approx(K * (d * d + 2 * 64 * d) + 3 * d * d + 2 * K * d, rel=1e-6)
+    assert together.gemm == pytest.approx(K * (d * d + 2 * 64 * d) + 2 * d * d + 2 * K * d, rel=1e-6)
+    assert costs.per_class(long._replace(K=50), 50, 0.0).gemm == pytest.approx(
+        50 * (d * d + 130 * d) + 3 * d * d, rel=1e-6
+    )
     # read, written, and read once more for the 6.4 contexts that a model learns from in a stretch, instead of once a round
     assert together.moved / alone.moved == pytest.approx(3 / 64, rel=0.1)
     assert costs.per_class(Cell.dense(K, 64), K, 0.0).gemm == 0.0  # fits a near cache

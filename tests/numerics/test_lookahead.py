@@ -9,7 +9,7 @@ from banditlab.numerics import class_inverses as module
 from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
-from banditlab.numerics.lookahead import ahead, next_stretch
+from banditlab.numerics.lookahead import add_other_half, add_other_half_of_eight, ahead, next_stretch
 from banditlab.numerics.low_rank import WHOLE, make_whole, rows
 
 
@@ -209,6 +209,8 @@ def test_integers_and_room_of_what_is_looked_ahead():
     assert found == {"place": (0, [0, 0, 0, 1]), "rounds": (0, [0] + [31] * 32)}
     for m, d, size in ((64, 8, 8 * 64), (16, 64, 2 * 8 * 64), (16, 8, 128)):
         assert ahead(1, d, m).room.size == size
+    assert known.LX.shape == (3, 8, 32)
+    assert known.pair.shape == (2 * 8 * 16,)
 
 
 def test_a_stretch_says_that_it_was_looked_at(monkeypatch):
@@ -222,3 +224,29 @@ def test_a_stretch_says_that_it_was_looked_at(monkeypatch):
         exact = np.einsum("ti,kij,uj->ktu", X[:n], module.dense_inverses(models, 13), X[:n])
         np.testing.assert_allclose(np.triu(G), np.triu(exact), atol=1e-12)
         np.testing.assert_allclose(models.ahead.terms[:, 0, :n], models.H[:, -13:] @ X[:n].T, atol=1e-12)
+
+
+def lower(P, d):
+    """Return L of P = L + L', its diagonal blocks of eight halved."""
+    first = np.arange(-(-d // 8) * 8)[-d:] // 8
+    return P * np.where(first[:, None] > first, 1.0, np.where(first[:, None] == first, 0.5, 0.0))
+
+
+@pytest.mark.parametrize("d", [8, 13, 40])
+def test_half_of_the_products_are_kept_for_the_lessons(monkeypatch, d):
+    """L x_t of whole models stands in LX; the other half, added to any eight or sixteen columns, is that of P x_t."""
+    K, n = 2, 40
+    told = story(K, d, n, seed=d)
+    models = made(monkeypatch, np.array([2.0, 5.0]), d, 64)
+    make_all_whole(models)
+    play(models, *told)
+    next_stretch(models.P, models.low, models.H, models.ahead, told[0][:n], told[1])
+    P = module.dense_inverses(models, d)
+    for k in range(K):
+        np.testing.assert_allclose(models.ahead.LX[k, -d:, :n], lower(P[k], d) @ told[0].T, rtol=0, atol=1e-13)
+        assert not models.ahead.LX[k, :-d].any()
+        for add, wide in ((add_other_half_of_eight, 8), (add_other_half, 16)):
+            columns, out = np.zeros((2, models.H.shape[1], wide))
+            columns[-d:], out[:] = told[0][:wide].T, models.ahead.LX[k, :, :wide]
+            add(models.P[k], columns, out)
+            np.testing.assert_allclose(out[-d:], P[k] @ told[0][:wide].T, rtol=0, atol=1e-13)

@@ -163,7 +163,8 @@ COST = """
     scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
     150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
     of 1.5 MiB or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`), and of a class that has learnt
-    r < d / 2 rounds it keeps and reads r d numbers (`numerics.low_rank`): the same play, to rounding.
+    r < d / 2 rounds it keeps and reads r d numbers (`numerics.low_rank`): the same play, to rounding. To look ahead takes
+    64 or 32 K d numbers more.
     Of "aioli", "diagonal" takes O(K d) and 2 K d numbers a set; "sketch" O((K + m) d + K m^2), in the mean, and
     K (d + m^2 / 2) numbers a set beside 3 m d for the sketch, m = sketch_size.
 """

@@ -43,7 +43,8 @@ class LinUCB(RidgeAgent):
 
     Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
     From 1.5 MiB on a class that has learnt r < d / 2 rounds takes 2 r d operations and r d numbers instead
-    (`numerics.low_rank`), and a block reads all once in 32 or 64 rounds (`numerics.lookahead`): the same play, to rounding.
+    (`numerics.low_rank`), and a block reads all once in m = 32 or 64 rounds (`numerics.lookahead`), with m K d numbers more:
+    the same play, to rounding.
     Diagonals take O(K d) and 2 K d numbers, a sketch of m rows O((K + m) d + K m^2) in the mean and
     K (d + m^2 / 2) + 3 m d numbers.
 

@@ -19,7 +19,21 @@ from numpy.typing import NDArray
 from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.jit import borrow, inline
 from banditlab.numerics.packed_symmetric import width, zeros
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, first, fma, halves, one_lane, put, put_folded, total, two
+from banditlab.numerics.simd import (
+    WIDTH,
+    all_lanes,
+    each_total,
+    eight,
+    first,
+    fma,
+    halves,
+    one_lane,
+    put,
+    put_first,
+    put_folded,
+    total,
+    two,
+)
 
 MOST_BY_ROWS = 1024
 """Most features of a matrix that is kept by rows."""
@@ -101,37 +115,63 @@ def _sparse_scores(V, x, z):
 
 
 @inline
+def _two_rows(W, w, x, a, b):
+    return fma(eight(W, w), x, a), fma(eight(W, w + W.shape[1]), x, b)
+
+
+@inline
 def _four_rows(W, w, x, a, b, c, e):
-    wide = W.shape[1]
-    return (
-        fma(eight(W, w), x, a),
-        fma(eight(W, w + wide), x, b),
-        fma(eight(W, w + 2 * wide), x, c),
-        fma(eight(W, w + 3 * wide), x, e),
-    )
+    a, b = _two_rows(W, w, x, a, b)
+    c, e = _two_rows(W, w + 2 * W.shape[1], x, c, e)
+    return a, b, c, e
+
+
+@inline
+def _score_eight(W, x, k):
+    """Return the scores of classes k ... k + 7."""
+    d, wide, a = x.shape[0], W.shape[1], all_lanes(0.0)
+    # Eight sums, so that an addition need not wait for the last.
+    b = c = e = f = g = h = i = a
+    for j in range(0, d, WIDTH):
+        w, xj = k * wide + j, features(x, j)
+        a, b, c, e = _four_rows(W, w, xj, a, b, c, e)
+        f, g, h, i = _four_rows(W, w + 4 * wide, xj, f, g, h, i)
+    return each_total(a, b, c, e, f, g, h, i)
+
+
+@inline
+def _score_four(W, x, k):
+    """Return the scores of classes k ... k + 3, and zeros."""
+    zero = all_lanes(0.0)
+    a = b = c = e = zero
+    for j in range(0, x.shape[0], WIDTH):
+        a, b, c, e = _four_rows(W, k * W.shape[1] + j, features(x, j), a, b, c, e)
+    return each_total(a, b, c, e, zero, zero, zero, zero)
+
+
+@inline
+def _score_two(W, x, k):
+    """Return the scores of classes k and k + 1, and zeros."""
+    zero = all_lanes(0.0)
+    a = b = zero
+    for j in range(0, x.shape[0], WIDTH):
+        a, b = _two_rows(W, k * W.shape[1] + j, features(x, j), a, b)
+    return each_total(a, b, zero, zero, zero, zero, zero, zero)
 
 
 def _row_scores(V, x, z):
-    """Write W_k x into z (K,), four rows of W at a time."""
+    """Write W_k x into z (K,), eight rows of W at a time."""
     W, x, z = by_class(V), borrow(x), borrow(z)
-    d, K, wide = x.shape[0], z.shape[0], W.shape[1]
-    whole, zero = d - d % WIDTH, all_lanes(0.0)
-    # Four sums, so that an addition need not wait for the last.
-    for k in range(0, K - K % 4, 4):
-        a = b = c = e = zero
-        for j in range(0, whole, WIDTH):
-            a, b, c, e = _four_rows(W, k * wide + j, eight(x, j), a, b, c, e)
-        if whole < d:
-            a, b, c, e = _four_rows(W, k * wide + whole, first(x, whole, d - whole), a, b, c, e)
-        z[k], z[k + 1], z[k + 2], z[k + 3] = total(a), total(b), total(c), total(e)
-    # The one to three classes left over.
-    for k in range(K - K % 4, K):
-        a = zero
-        for j in range(0, whole, WIDTH):
-            a = fma(eight(W, k * wide + j), eight(x, j), a)
-        if whole < d:
-            a = fma(eight(W, k * wide + whole), first(x, whole, d - whole), a)
-        z[k] = total(a)
+    k, n = z.shape[0] - z.shape[0] % WIDTH, z.shape[0] % WIDTH
+    for i in range(0, k, WIDTH):
+        put(z, i, _score_eight(W, x, i))
+    # The classes left over, with zeros of the padding: rows come in fours.
+    if n > 4:
+        put_first(z, k, _score_eight(W, x, k), n)
+    elif n > 2:
+        put_first(z, k, _score_four(W, x, k), n)
+    elif n > 0:
+        put_first(z, k, _score_two(W, x, k), n)
 
 
 def _sparse_row_scores(V, x, z):

@@ -7,7 +7,7 @@ but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where re
 
     eight, first, halves, two, all_lanes, one_lane     eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
-    total, totals, largest, place, how_many, lane      a number from lanes
+    total, totals, each_total, largest, place, how_many, lane      a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
     fma, power_of_two, mantissa, exponent, *_guess     what `simd_math` is made of
@@ -267,22 +267,26 @@ def _total(typingctx, v):
     return nbtypes.float64(LANES), generate
 
 
-def _totals(typingctx, a, b, c, e, f, g, h, k):
-    """Return in lane i the sum of the lanes of the i-th argument: a transposition and seven additions of eight."""
+def _halve(builder: Any, v: Any, w: Any, run: int) -> Any:
+    """Add every second run of lanes to the one before it; v's and w's sums take turns, run by run."""
+    order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
+    return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def halve(v: Any, w: Any, run: int) -> Any:
-            """Add every second run of lanes to the one before it; v's and w's sums take turns, run by run."""
-            order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
-            return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
-        # Eight rows become four, two, one: sums of one run of lanes and the next, of length 1, 2, 4.
-        rows = list(args)
-        for run in (1, 2, 4):
-            rows = [halve(rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
-        return rows[0]
+def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
+    def totals(typingctx, a, b, c, e, f, g, h, k):
+        """Return in lane i the sum of the lanes of the i-th argument: a transposition and seven additions of eight."""
 
-    return LANES(*[LANES] * 8), generate
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            # Eight rows become four, two, one: sums of one run of lanes and the next.
+            rows = [args[place] for place in places]
+            for run in runs:
+                rows = [_halve(builder, rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
+            return rows[0]
+
+        return LANES(*[LANES] * 8), generate
+
+    return intrinsic(totals)
 
 
 def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
@@ -448,7 +452,9 @@ largest: Any = intrinsic(_largest)
 place: Any = intrinsic(_place)
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
-totals: Any = intrinsic(_totals)
+totals: Any = _transposed((1, 2, 4), (0, 1, 2, 3, 4, 5, 6, 7))
+each_total: Any = _transposed((4, 2, 1), (0, 4, 2, 6, 1, 5, 3, 7))
+"""`totals`, each summed in the order of `total`."""
 plus_outer: Any = intrinsic(_plus_outer)
 combined: Any = intrinsic(_combined)
 smaller: Any = _selected("<")

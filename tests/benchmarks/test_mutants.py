@@ -141,6 +141,7 @@ def test_sums_of_lanes_are_added_in_the_order_of_compiled_ones() -> None:
     assert PLAIN["simd.total"](v) == ((1.0 + 5.0) + (3.0 + 7.0)) + ((1e16 + 1e16) + (-1e16 - 1e16)) == 16.0
     rows = np.arange(64.0).reshape(8, 8)
     assert PLAIN["simd.totals"](*rows).tolist() == rows.sum(axis=1).tolist()
+    assert PLAIN["simd.each_total"](*rows).tolist() == rows.sum(axis=1).tolist()
     assert PLAIN["simd.fma"](1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0) == -(2.0**-60)
 
 

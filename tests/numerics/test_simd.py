@@ -12,6 +12,7 @@ from banditlab.numerics.simd import (
     all_lanes,
     any_above,
     combined,
+    each_total,
     eight,
     exponent,
     first,
@@ -56,6 +57,24 @@ def test_totals_are_sums_of_rows():
     A[...] = [1e16, -1e16, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     row_sums(A, out)
     assert out.tolist() == [2.0] * 8
+
+
+@njit
+def row_totals(A, out, alone):
+    a, b, c, e = eight(A, 0), eight(A, 8), eight(A, 16), eight(A, 24)
+    f, g, h, k = eight(A, 32), eight(A, 40), eight(A, 48), eight(A, 56)
+    put(out, 0, each_total(a, b, c, e, f, g, h, k))
+    for r in range(8):
+        alone[r] = total(eight(A, 8 * r))
+
+
+def test_each_total_has_the_bits_of_total():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        A, (out, alone) = rng.standard_normal((8, 8)) * 10.0 ** rng.integers(-9, 9, (8, 8)), np.zeros((2, 8))
+        row_totals(A, out, alone)
+        assert out.tolist() == alone.tolist()
+        np.testing.assert_allclose(out, A.sum(axis=1), rtol=0, atol=1e-15 * np.abs(A).max() * 8)
 
 
 @njit

@@ -76,6 +76,10 @@ def _totals(*rows: Any) -> Any:
     return table[0]
 
 
+def _each_total(*rows: Any) -> Any:
+    return np.array([_folded(row, lambda low, high: low + high) for row in rows])
+
+
 def _combined(a: Any, A: Any, i: int, step: int) -> Any:
     terms = [_flat(A)[i + r * step] * row for r, row in enumerate(a)]
     while len(terms) > 1:
@@ -150,6 +154,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.all_lanes": lambda x: np.full(8, x, dtype=np.float64),
     "simd.total": lambda v: _folded(v, lambda low, high: low + high),
     "simd.totals": _totals,
+    "simd.each_total": _each_total,
     "simd.plus_outer": lambda a, A, i, v: tuple(row + _flat(A)[i + r] * v for r, row in enumerate(a)),
     "simd.combined": _combined,
     "simd.smaller": lambda v, w: np.where(v < w, v, w),

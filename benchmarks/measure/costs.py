@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from banditlab.numerics.linear_scores import MOST_BY_ROWS
+
 STEPS = 3
 """Newton steps of a root of K equations, and exponentials of a scalar root."""
 
@@ -119,24 +121,34 @@ def gaptron(c: Cell) -> Cost:
     return softmax_step(c, c.hits, 0.0).plus(Cost(stream=18.0 * c.K))
 
 
+def met(c: Cell) -> float:
+    """Entries of a row of W that a context moves: kept by rows, eight at a time, zeros too; by columns, its other entries."""
+    return float(c.d) if c.d <= MOST_BY_ROWS else c.nonzero
+
+
+def adagrad(c: Cell, rows: float) -> Cost:
+    """Two matrices are gone through as in y += a x, with a quotient by a root an entry: what else is done hides behind."""
+    n = rows * met(c)
+    return linear(c).plus(Cost(stream=4.0 * n, root=n, exp=rows, moved=3.0 * n))
+
+
 def epsilon_greedy(c: Cell) -> Cost:
-    n = c.hits * c.K
-    return linear(c).plus(Cost(stream=6.0 * n * c.nonzero, root=n * c.nonzero, exp=n, moved=3.0 * n * c.nonzero))
+    return adagrad(c, c.hits * c.K)
 
 
 def epsilon_greedy_direct(c: Cell) -> Cost:
-    return linear(c).plus(Cost(stream=6.0 * c.nonzero, root=c.nonzero, exp=1.0, moved=3.0 * c.nonzero))
+    return adagrad(c, 1.0)
 
 
 def pnewtron(c: Cell) -> Cost:
     """Two matrices are gone through as in y += a x, with a reciprocal an entry: what else is done to them hides behind."""
-    n = c.K * c.nonzero
+    n = c.K * met(c)
     return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
 
 
 def soba_diag(c: Cell) -> Cost:
     """On a hit a quadratic form over two columns; an accepted one moves two columns of three matrices."""
-    form, moved = c.hits * c.nonzero, c.heavy * c.nonzero
+    form, moved = c.hits * met(c), c.heavy * met(c)
     return linear(c).plus(Cost(stream=4.0 * form + 10.0 * moved, quotient=2.0 * moved, moved=2.0 * form + 10.0 * moved))
 
 

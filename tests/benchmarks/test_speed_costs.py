@@ -69,6 +69,24 @@ def test_declared_state_is_what_the_arrays_hold(id_: str) -> None:
     assert 8.0 * player.state(K, d) == pytest.approx(kept, rel=0.06)
 
 
+@pytest.mark.parametrize("id_", ["epsilon-greedy", "epsilon-greedy-direct", "pnewtron", "soba-diag"])
+def test_rows_are_gone_through_whole_columns_where_a_context_has_entries(id_: str) -> None:
+    """Up to 1,024 features eight entries go at a time, zeros or not; `linear_scores` says where columns begin."""
+    cost = of(id_).cost
+    for d, skips in ((64, False), (1024, False), (1025, True)):
+        full, half = cost(Cell(10, d, float(d), heavy=0.5)), cost(Cell(10, d, d / 2.0, heavy=0.5))
+        assert (half.stream < full.stream) == skips
+        assert (half.moved < full.moved) == skips
+
+
+def test_two_matrices_and_a_quotient_an_entry() -> None:
+    K, d, hits = 10, 64, 0.5
+    cost = of("epsilon-greedy").cost(Cell.dense(K, d, hits))
+    assert (cost.gemv, cost.stream, cost.root) == (2.0 * K * d, 4.0 * hits * K * d, hits * K * d)
+    one = of("epsilon-greedy-direct").cost(Cell.dense(K, d, hits))
+    assert (one.gemv, one.stream, one.root) == (2.0 * K * d, 4.0 * d, d)
+
+
 def test_per_class_cost_counts_half_of_a_symmetric_matrix() -> None:
     K, d = 10, 64
     cost = costs.per_class(Cell.dense(K, d), K, 0.0)

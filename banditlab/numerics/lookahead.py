@@ -58,13 +58,7 @@ from banditlab.numerics.low_rank import (
     rows_product_of_eight,
 )
 from banditlab.numerics.packed_symmetric import Floats, step_along, width, zeros
-from banditlab.numerics.row_tiles import (
-    GROUP,
-    TILE,
-    eight_rows,
-    strip_times,
-    take_off,
-)
+from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, strip_times, take_off
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, put
 
 SHORTEST = 8
@@ -281,8 +275,7 @@ def column(X, t, x):
 def products(P, low, i, X, LX, rounds, pair, V):
     """Write P x_t for the contexts of up to sixteen `rounds` into as many rows of V (m, D), P model i's."""
     if low.ranks[i] == WHOLE:
-        wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
-        whole_products(P, X, LX, rounds, wide, pair, V)
+        whole_products(P, X, LX, rounds, pair, V)
         return
     for a in range(0, rounds.shape[0], WIDTH):
         few, Pfew = as_lanes(X, rounds[a : min(a + WIDTH, rounds.shape[0])], WIDTH, pair, V.shape[1])
@@ -309,42 +302,29 @@ def from_lanes(columns, n, V):
 
 
 @njit
-def whole_products(P, X, LX, rounds, wide, pair, V):
-    """Write L x_t + L'x_t, of which L x_t stands in LX (D, m), for a whole P; wide is 8 or 16."""
+def whole_products(P, X, LX, rounds, pair, V):
+    """Write L x_t + L'x_t, of which L x_t stands in LX (D, m), for a whole P: up to eight contexts side by side, or sixteen."""
+    wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
     few, out = as_lanes(X, rounds, wide, pair, V.shape[1])
     for j in range(out.shape[0]):
         for a in range(wide):
             out[j, a] = LX[j, rounds[a]] if a < rounds.shape[0] else 0.0
-    if wide == WIDTH:
-        add_other_half_of_eight(P, few, out)
-    else:
-        add_other_half(P, few, out)
+    add_other_half(P, few, out)
     from_lanes(out, rounds.shape[0], V)
 
 
 @njit
-def add_other_half_of_eight(P, X, out):
-    """Add L'X to out for P (S,), X and out (D, 8): a block row of L at a time, which is rows I of X to all before them."""
-    P, X, out = borrow(P), borrow(X), borrow(out)
-    i = 0
-    for I in range(0, X.shape[0], WIDTH):
-        y = eight_rows(X, WIDTH * I, WIDTH)
-        for o in range(0, WIDTH * (I + WIDTH), WIDTH):
-            put(out, o, eight(out, o) + combined(y, P, i + o, 1))
-        i += WIDTH * (I + WIDTH)
-
-
-@njit
 def add_other_half(P, X, out):
-    """Add L'X to out for P (S,), X and out (D, 16)."""
+    """Add L'X to out for P (S,), X and out (D, wide): a block row of L at a time takes rows I of X to all before them."""
     P, X, out = borrow(P), borrow(X), borrow(out)
-    i = 0
+    i, wide = 0, X.shape[1]
     for I in range(0, X.shape[0], WIDTH):
-        y, z, o = eight_rows(X, TILE * I, TILE), eight_rows(X, TILE * I + WIDTH, TILE), 0
-        for _ in range(I + WIDTH):
-            put(out, o, eight(out, o) + combined(y, P, i, 1))
-            put(out, o + WIDTH, eight(out, o + WIDTH) + combined(z, P, i, 1))
-            i, o = i + WIDTH, o + TILE
+        for first in range(0, wide, WIDTH):
+            y, o = eight_rows(X, wide * I + first, wide), first
+            for j in range(i, i + WIDTH * (I + WIDTH), WIDTH):
+                put(out, o, eight(out, o) + combined(y, P, j, 1))
+                o += wide
+        i += WIDTH * (I + WIDTH)
 
 
 @njit

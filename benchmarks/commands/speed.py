@@ -223,7 +223,7 @@ def write_rates(folder: Path, rates: Rates) -> None:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(("operation", "size", "per_nanosecond"))
         for name, curve in zip(Rates._fields, rates, strict=True):
-            out.writerows((name, f"{s:g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
+            out.writerows((name, f"{s:.17g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
 
 
 def read_rates(folder: Path) -> Rates:

@@ -222,7 +222,8 @@ def packed(d: int) -> float:
 def halves(K: int, d: int) -> float:
     """A symmetric matrix per class, and the weights; room to look n contexts ahead, half their products with the matrices."""
     n = stretch(K, d)
-    return K * packed(d) + weights(K, d) + n * (K * (n + 4.0 + d) + 3.0 * d) + 48.0 * d * (n > 0)
+    scratch = 48.0 * d if n > 0 else 0.0  # sixteen contexts and their products, and eight of either
+    return K * packed(d) + weights(K, d) + n * (K * (n + 4.0 + d) + 3.0 * d) + scratch
 
 
 def inverse_gap(c: Cell) -> Cost:

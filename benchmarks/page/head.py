@@ -161,7 +161,8 @@ def _provenance(results: Results, runs: dict[str, dict[str, str]]) -> Iterable[s
     peers = {player.label for player in PEERS}
     cells = Counter((row.run, row.player in peers) for row in results.rows if row.nanoseconds)
     names = sorted({run for run, _ in cells})
-    yield f"Drawn {datetime.date.today()} from {len(names)} run{'s' * (len(names) != 1)}.\n"
+    yield f"Drawn {datetime.date.today()} from {len(names)} run{'s' * (len(names) != 1)}. Times are those of the code of a"
+    yield "run's day, floors those of the code that drew the page.\n"
     for run in names:
         begun = f"Begun {run}" if run else "Before 2026-11-22, without a note of when"
         yield f"* {begun}: {cells[run, False]} cells of ours, {cells[run, True]} of other libraries"

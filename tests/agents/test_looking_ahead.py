@@ -172,12 +172,8 @@ def test_a_file_that_lacks_half_products_is_read(monkeypatch, stream):
     state["state"] = state["state"]._replace(inverses=inverses._replace(ahead=older))
     other.set_state(state)
     np.testing.assert_array_equal(play(other, X[150:], y[150:]).action, play(agent, X[150:], y[150:]).action)
-    assert_same_bits(other.state.inverses, agent.state.inverses)
-
-
-def assert_same_bits(inverses, other):
     for name in ("P", "H"):
-        np.testing.assert_array_equal(getattr(inverses, name), getattr(other, name))
+        np.testing.assert_array_equal(getattr(other.state.inverses, name), getattr(agent.state.inverses, name))
 
 
 def test_small_problems_and_first_order_oracles_do_not_look(monkeypatch):

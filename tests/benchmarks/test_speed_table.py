@@ -136,7 +136,7 @@ def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
         ),
         Row("c", "agents", "x", 2, 8, why="K"),
     ]
-    rates = Rates(*(Curve((1.0, 2.0 + i), (0.5, 3.0)) for i in range(len(Rates._fields))))
+    rates = Rates(*(Curve((1.0, 2.0**20 + i), (0.5, 3.0)) for i in range(len(Rates._fields))))
     speed.write_rows(tmp_path, rows)
     speed.write_rates(tmp_path, rates)
     assert speed.read_rows(tmp_path) == rows

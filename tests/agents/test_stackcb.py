@@ -52,16 +52,19 @@ class Slow:
         n_blocks, groups, d, _ = W.shape
         self.W = W.transpose(0, 1, 3, 2).reshape(n_blocks, 8 * groups, d)  # (block, frequency, column)
         self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
-        self.regularizations += [agent.fourier_regularization] * n_blocks
+        self.ridge = LINEAR if agent.ridge > 0 and agent.second_order == "full" else None  # its number
+        self.linear = LINEAR + (self.ridge is not None)
+        self.regularizations += [agent.ridge] * (self.linear - LINEAR) + [agent.fourier_regularization] * n_blocks
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
 
     def forget(self):
-        sizes = [self.d + 1] * LINEAR + [2 * self.W.shape[1]] * len(self.W)
+        sizes = [self.d + 1] * self.linear + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
         E = len(sizes)
-        self.theta, self.losses = np.append(np.full(E, 1 / E), 0.0), np.zeros(2)
+        self.theta, self.losses = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), 0.0), np.zeros(2)
+        self.theta[LINEAR : self.linear] = 0.0
         self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
 
     def take_scale(self):
@@ -108,7 +111,7 @@ class Slow:
             v, by_range = self.standardised(x), np.clip((x - self.scale[2]) * self.scale[3], -1, 2)
             root, median, ranks, of_ranks = self.scale[4], self.median, self.ranked(x), self.median_of_ranks
         linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root, 0.5)] * 2
-        blocks = []
+        blocks = [] if self.ridge is None else [np.append(v / root, 0.0)]
         for b, W in enumerate(self.W):
             turns, F = W @ (ranks / of_ranks if BANDWIDTHS[b // 2 % 4][2] else v / median), len(W)
             view = np.append(np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)) / math.sqrt(F)
@@ -120,9 +123,12 @@ class Slow:
         z, q = [], 0.0
         for e, x in enumerate(views):
             h, v = self.h[e][k], np.linalg.solve(self.A[e][k], x)
-            q = q if e >= LINEAR and (e - LINEAR) % 2 == 1 else x @ v
+            q = q if e >= self.linear and (e - self.linear) % 2 == 1 else x @ v
             m, w, far = x @ h, self.agent.virtual_weight, abs(x @ h) + 1
             yes = 0.5 if self.one else min(0.5, max(self.agent.optimism, self.hits))
+            if e == self.ridge:  # w labels more, of which a share are yes; +-1/2 in place of 1 and 0 for two classes
+                z.append(4 * m / (1 + w * q) if self.one else 4 * ((m + w * q * yes) / (1 + w * q) - 0.5))
+                continue
             z.append(
                 brentq(lambda z, m=m, q=q, w=w, yes=yes: z - m - w * q * (yes - expit(z)), -far - w * q, far + w * q)
             )
@@ -145,6 +151,11 @@ class Slow:
         views, y = self.views(x), 1 if hit else -1
         z = self.margins(views, k)
         for e, view in enumerate(views):
+            if e == self.ridge:
+                self.A[e][k] = self.A[e][k] + np.outer(view, view)
+                self.b[e][k] = self.b[e][k] + (hit - 0.5 * self.one) * view
+                self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
+                continue
             g, c = -y * expit(-y * z[e]), self.agent.curvature * expit(z[e]) * expit(-z[e])
             shift, old = c * z[e] - g / 2, np.linalg.solve(self.A[e][k], view)
             self.A[e][k] = self.A[e][k] + c * np.outer(view, view)
@@ -191,7 +202,8 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         (3, 4, {}),
         (2, 9, {"blocks": 3, "features": 32, "regularization": 0.1, "virtual_weight": 1.0}),
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
-        (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0}),
+        (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0, "ridge": 0.3}),
+        (3, 3, {"blocks": 2, "features": 32, "ridge": 0.0}),
         pytest.param(4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}, marks=pytest.mark.slow),
         pytest.param(4, 5, {**SKETCHED, "blocks": 3, "features": 32}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
@@ -232,7 +244,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
     K, d = 4, 6
     X, y = stream(K, d, 200, noise=0.2)
-    agent = make(K, d, blocks=0, changes=False, optimism=0.5)
+    agent = make(K, d, blocks=0, changes=False, optimism=0.5, ridge=0.0)
     other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0, growth=0.25)
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
@@ -458,8 +470,11 @@ def test_the_tight_stack_leads_until_the_loose_one_errs_less():
         if t == 0:
             assert first == 0.5
     assert first > 0.5
-    reset(made)
+    reset(made, -1)
     np.testing.assert_allclose(made.theta, [1 / 3, 1 / 3, 1 / 3, 0.0])
+    reset(made, 1)
+    np.testing.assert_allclose(made.thetas, [[1 / 2, 0.0, 1 / 2, 0.0]] * 2)
+    np.testing.assert_array_equal(stack(3, PRIORS, 1).theta, made.theta)
     assert not made.loss.any()
 
 
@@ -479,6 +494,9 @@ def test_the_tight_stack_leads_until_the_loose_one_errs_less():
         ("optimism", 0.51),
         ("optimism", math.nan),
         ("optimism", "little"),
+        ("ridge", -1.0),
+        ("ridge", math.inf),
+        ("ridge", "none"),
         ("changes", "no"),
         ("complement", "no"),
     ],
@@ -550,12 +568,13 @@ def test_the_numbers_behind_the_words_of_two_classes_and_of_three():
 @pytest.mark.parametrize(
     ("K", "settings", "least"),
     [
-        (2, {}, 4.0 * (2 * 120**2 + 4 * 144**2) + 8.0 * 2048 * 120),
-        (2, {"complement": False}, 8.0 * (2 * 120**2 + 4 * 96**2) + 8.0 * 2048 * 120),
-        (3, {"blocks": 3, "features": 32}, 12.0 * (2 * 120**2 + 1.5 * 32**2) + 8.0 * 2048 * 120),
-        (3, {"blocks": "many"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
-        (3, {"features": "many"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
-        (3, {"blocks": -2}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
+        (2, {}, 4.0 * (2.5 * 120**2 + 4 * 144**2) + 8.0 * 2048 * 120),
+        (2, {"complement": False}, 8.0 * (2.5 * 120**2 + 4 * 96**2) + 8.0 * 2048 * 120),
+        (3, {"blocks": 3, "features": 32}, 12.0 * (2.5 * 120**2 + 1.5 * 32**2) + 8.0 * 2048 * 120),
+        (3, {"blocks": "many"}, 12.0 * 2.5 * 120**2 + 8.0 * 2048 * 120),
+        (3, {"features": "many"}, 12.0 * 2.5 * 120**2 + 8.0 * 2048 * 120),
+        (3, {"blocks": -2, "ridge": 0}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
+        (3, {"blocks": -2, "ridge": "none"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
     ],
 )
 def test_least_bytes_by_hand(K, settings, least):

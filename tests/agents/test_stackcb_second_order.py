@@ -66,7 +66,7 @@ def test_contract(one_bit_contract, stream, form, K):
 def test_where_views_span_no_more_directions_than_the_sketch_it_is_full(K):
     """A plane, the zero of the scale and the constant: four directions."""
     X, y = plane(K, 40, 700)
-    sketch, full = make(K, 40), make(K, 40, second_order="full")
+    sketch, full = make(K, 40), make(K, 40, second_order="full", ridge=0.0)
     at_sketch, at_full = play(sketch, X, y), play(full, X, y)
     assert sketch.diagnostics()["sketch_outside"] < 1e-20
     assert sketch.diagnostics()["sketch_outside_by_range"] < 1e-20
@@ -86,7 +86,7 @@ def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
     linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Kept("sketch", 4, "double")), np.ones(12)
     whole = [0.0]
     for t in range(2400):
-        teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0)
+        teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0, 0.5)
         whole.append(linear.ranged.sketch.numbers[WHOLE] / 6.0)
     taken = np.diff(whole) > 0.5
     assert taken[:500].all()
@@ -120,7 +120,7 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
             if fresh:
                 given[e] = aioli_root(m_k + lifted * q, q, w)
             own_sketch.move(own, view, k, *lesson(c, given[e], y, m_k, q))
-        teach_linear(linear, views, m, k, y, z, fresh, settings, lifted)
+        teach_linear(linear, views, m, k, y, z, fresh, settings, lifted, 0.5)
         np.testing.assert_allclose(z, given, rtol=1e-8, atol=1e-10)
 
 
@@ -135,7 +135,7 @@ def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
         forget_linear(linear)
         z, answers = np.zeros(LINEAR), []
         for views, k, y in lessons:
-            teach_linear(each, views, m, k, y, z, True, settings, 0.0)
+            teach_linear(each, views, m, k, y, z, True, settings, 0.0, 0.5)
             answers.append(z.copy())
         said.append(np.array(answers))
     np.testing.assert_array_equal(said[0], said[1])
@@ -196,13 +196,16 @@ def test_settings():
         StackCB(Problem(4, 3, 1.0), np.random.default_rng(0), sketch_size=5)
     with pytest.raises(UsageError, match="sketch_size must be"):
         make(3, 4, sketch_size=0)
+    with pytest.raises(UsageError, match="ridge is read by second_order = 'full' only, and this one is 'diagonal'"):
+        make(3, 4, second_order="diagonal", ridge=0.5)
+    assert make(3, 4, ridge=0.0).payload_size == make(3, 4).payload_size
     with pytest.raises(UsageError, match="stackcb cannot take another class"):
         grown(make(3, 4))
 
 
 def test_a_file_of_before_is_whole_matrices():
-    """The two settings were not there: at what `added_settings` lists they enter no run's identity."""
-    assert StackCB.added_settings == {"optimism": 0.5, "second_order": "full", "sketch_size": 32}
+    """Settings that were not there: at what `added_settings` lists they enter no run's identity."""
+    assert StackCB.added_settings == {"optimism": 0.5, "second_order": "full", "sketch_size": 32, "ridge": 0.0}
 
 
 def test_a_sketch_with_more_rows_than_the_view_has_numbers_and_one_with_one():

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.stacked.experts import Bank, look_again, look_along, look_expert
-from banditlab.agents.stacked.linear_experts import LINEAR, VIEWS, Compact
+from banditlab.agents.stacked.linear_experts import VIEWS, Compact, count_linear
 from banditlab.agents.stacked.views import Frequencies, SingleFrequencies, see_views_of
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.frequent_directions import FRESH, REST, ROWS, SHRINKS, SQUARE, rest_of
@@ -43,7 +43,7 @@ has most of them look again. Measured, with 1 MiB of a core's own cache: level a
 
 
 class SeenWhole(NamedTuple):
-    """The linear views of contexts to come, X (VIEWS, n, D), in float32."""
+    """The linear views of contexts to come, X (2 or 3, n, D), in float32."""
 
     X: Singles
 
@@ -112,7 +112,7 @@ def ahead(linear: Bank | Compact, fourier: Bank, W: Frequencies, size_of_views: 
     frequencies = W.W if isinstance(W, SingleFrequencies) else W
     if M < FEWEST or M * _bytes_read(linear, fourier, W) < LARGE:
         return None
-    numbers = width((LINEAR + blocks) * M)
+    numbers = width((count_linear(linear) + blocks) * M)
     return Ahead(
         place=np.zeros(3, np.int64),
         views=np.zeros((n, size_of_views)),
@@ -133,7 +133,7 @@ def _bytes_read(linear: Bank | Compact, fourier: Bank, W: Frequencies) -> int:
 
 def _seen(linear: Bank | Compact, n: int) -> SeenWhole | SeenCompact:
     if isinstance(linear, Bank):
-        return SeenWhole(single_zeros(VIEWS, n, linear.H.shape[2]))
+        return SeenWhole(single_zeros((len(linear.P) + 1) // 2, n, linear.H.shape[2]))
     one, other = (_seen_view(view, n) for view in linear[:VIEWS])
     return SeenCompact(one, other)
 
@@ -231,7 +231,7 @@ take_view = by_context(_take_diagonals, _take_sketched, kind=OwnSketch, name="mo
 def _look_whole(linear, seen, views, size, n, m, q, sums):
     """Write m and q of the linear experts' models at n contexts, `size` numbers of `views` for each of their views."""
     M = linear.P.shape[1]
-    for e in range(LINEAR):
+    for e in range(linear.P.shape[0]):
         X = seen.X[e // 2, :n]
         if e % 2 == 0:
             for t in range(n):
@@ -242,7 +242,7 @@ def _look_whole(linear, seen, views, size, n, m, q, sums):
 def _again_whole(linear, seen, k, first, n, m, q):
     """Write those of the models of class k, which have learnt, for the contexts from `first` on."""
     M = linear.P.shape[1]
-    for e in range(LINEAR):
+    for e in range(linear.P.shape[0]):
         look_again(linear, e, k, seen.X[e // 2, :n], first, m, q, e * M, False)
 
 
@@ -292,9 +292,10 @@ def look_at(ahead, scale, W, by_rank, linear, fourier, contexts):
     ahead.place[ON], ahead.place[LENGTH] = 1, n
     see_views_of(scale, W, by_rank, fourier.H.shape[2], contexts, ahead.v, ahead.ranks, ahead.views)
     look_linear(linear, ahead.linear, ahead.views, size, n, m, q, ahead.sums)
-    M, F = fourier.P.shape[1], fourier.H.shape[2]
-    for b in range(fourier.P.shape[0]):
-        start, at, X = VIEWS * size + b * F, (LINEAR + b) * M, ahead.X[b, :n]
+    M, F, n_blocks = fourier.P.shape[1], fourier.H.shape[2], fourier.P.shape[0]
+    first, before = ahead.views.shape[1] - n_blocks * F, count_linear(linear)
+    for b in range(n_blocks):
+        start, at, X = first + b * F, (before + b) * M, ahead.X[b, :n]
         for t in range(n):
             lay_single(ahead.views[t, start : start + F], X[t])
         if b % 2 == 0:
@@ -337,7 +338,7 @@ def again(ahead, linear, fourier, k):
     again_linear(linear, ahead.linear, k, first, n, m, q)
     M = fourier.P.shape[1]
     for b in range(fourier.P.shape[0]):
-        at, shares = (LINEAR + b) * M, b % 2 == 1
+        at, shares = (count_linear(linear) + b) * M, b % 2 == 1
         look_again(fourier, b, k, ahead.X[b, :n], first, m, q, at, shares)
         for t in range(first, n if shares else first):
             q[t, at + k] = q[t, at - M + k]

@@ -1,7 +1,8 @@
-"""The four linear experts of StackCB, two on each linear view: whole matrices, diagonals, or blocks in a sketch.
+"""The linear experts of StackCB, two AIOLI ones on each of two views: whole matrices, diagonals, or blocks in a sketch.
 
-Whole matrices are an `experts.Bank`. In the other forms a view's two experts are one row of models, `Compact`: M with lambda,
-then M with the larger one. Over a sketch they share that of their view, so that a round takes its coordinates once.
+Whole matrices are an `experts.Bank`, whose fifth expert, if it has one, is the ridge expert on the centred view. In the other
+forms a view's two experts are one row of models, `Compact`: M with lambda, then M with the larger one. Over a sketch they share
+that of their view, so that a round takes its coordinates once.
 
 `read_linear`, `teach_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
 """
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.class_models import lesson
 from banditlab.agents.second_order import Kept
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
+from banditlab.agents.stacked.ridge_expert import teach_ridge
 from banditlab.numerics import diagonal_inverses, own_sketch
 from banditlab.numerics.compact_inverses import move, recall
 from banditlab.numerics.contexts import by_context
@@ -25,7 +27,7 @@ from banditlab.numerics.own_sketch import OwnSketch, close, meet
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
-"""Experts on the linear views: two on the standardised one, two on the one by range."""
+"""AIOLI experts on the linear views: two on the standardised one, two on the one by range; and the ridge expert's number."""
 VIEWS = 2
 SPARING, MOST_SPARING = 250, 8
 """After 2 SPARING lessons a sketch takes in every second context, after 3 every third ..., at last every MOST_SPARINGth."""
@@ -47,10 +49,18 @@ class Compact(NamedTuple):
         return {"lessons": (0, COUNT[1])}
 
 
-def linear_experts(regularizations: NDArray[np.float64], n_models: int, m: int, kept: Kept) -> Bank | Compact:
-    """Return untaught experts on views of m numbers, A_0 = lambda I: regularizations (2,), of each view's two experts."""
+def linear_experts(
+    regularizations: NDArray[np.float64], n_models: int, m: int, kept: Kept, ridge: float = 0.0
+) -> Bank | Compact:
+    """Return untaught experts on views of m numbers, A_0 = lambda I: regularizations (2,), of each view's two experts.
+
+    ridge: that of the ridge expert; 0: there is none.
+    """
     if kept.second_order == "full":
-        return bank(np.tile(regularizations, VIEWS), n_models, m)
+        lambdas = np.tile(regularizations, VIEWS)
+        if ridge > 0.0:
+            lambdas = np.append(lambdas, ridge)
+        return bank(lambdas, n_models, m)
     start = np.repeat(1.0 / regularizations, n_models)
     if kept.second_order == "diagonal":
         standardised, ranged = (diagonal_inverses.diagonal_inverses(start, m) for _ in range(VIEWS))
@@ -107,7 +117,7 @@ teach_view = by_context(_teach_diagonals, _teach_sketched, kind=OwnSketch, name=
 def _read_whole(linear, views, size, m, q):
     """Write m_k = h_k'x and q_k = x'P_k x of the experts' models, one expert's after the other's, x `size` numbers of views."""
     M = linear.P.shape[1]
-    for e in range(LINEAR):
+    for e in range(linear.P.shape[0]):
         view, row = views[(e // 2) * size : (e // 2 + 1) * size], slice(e * M, (e + 1) * M)
         read_expert(linear, e, view, m[row], q[row], False, q[row])
 
@@ -118,14 +128,17 @@ def _read_compact(linear, views, size, m, q):
     read_view(linear.ranged, views[size : 2 * size], m[n : 2 * n], q[n : 2 * n])
 
 
-def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted):
-    """Teach model k of all four the outcome y = +-1; z (4,) are the margins, or are written (fresh)."""
+def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle):
+    """Teach model k of all the outcome y = +-1; z (4 or 5,) are the margins, or are written (fresh)."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
+    for e in range(LINEAR, linear.P.shape[0]):
+        view = views[VIEWS * size : (VIEWS + 1) * size]
+        z[e] = teach_ridge(linear, e, view, k, y, z[e], fresh, settings[0], lifted, middle)
 
 
-def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted):
+def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle):
     held = is_held(linear.lessons[0])
     linear.lessons[0] += 1
     teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, held)
@@ -143,6 +156,16 @@ def _forget_compact(linear):
     linear.lessons[0] = 0
 
 
+def _count_whole(linear):
+    """Return how many experts there are."""
+    return linear.P.shape[0]
+
+
+def _count_compact(linear):
+    return LINEAR
+
+
 read_linear = by_context(_read_whole, _read_compact, kind=Compact, name="linear")
 teach_linear = by_context(_teach_whole, _teach_compact, kind=Compact, name="linear")
 forget_linear = by_context(_forget_whole, _forget_compact, kind=Compact, name="linear")
+count_linear = by_context(_count_whole, _count_compact, kind=Compact, name="linear", inlined=True)

@@ -1,8 +1,9 @@
 """Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
 
-zeta_k = theta'f_k with f_k = (z_1k, ..., z_Nk, 1). Stack s starts at the mean of the experts, its covariance at `PRIORS`_s I,
-and learns by online Newton for the log loss. After class a was played, y = 1 if it was right and p = sigmoid(theta_s'f_a):
-v = S_s f_a, c = p (1 - p), theta_s += v (y - p) / (1 + c f_a'v), S_s -= c v v' / (1 + c f_a'v).
+zeta_k = theta'f_k with f_k = (z_1k, ..., z_Nk, 1). Stack s starts at the mean of the experts (but for a spare one, whose weight
+starts at 0), its covariance at `PRIORS`_s I, and learns by online Newton for the log loss. After class a was played, y = 1 if
+it was right and p = sigmoid(theta_s'f_a): v = S_s f_a, c = p (1 - p), theta_s += v (y - p) / (1 + c f_a'v), S_s -= c v v' /
+(1 + c f_a'v).
 
 theta is the stacks' mean, weighted by exp(-`RATE` times the log loss so far) (Vovk, Aggregating strategies, COLT 1990): the
 tight one, which stays near the experts' mean, for as long as thirteen weights cannot be learnt from so few rounds.
@@ -40,20 +41,21 @@ class Stack(NamedTuple):
     v: NDArray[np.float64]
 
 
-def stack(n_experts: int, priors: tuple[float, float]) -> Stack:
-    """Return the mean of the experts; where both priors are 0 it stays so."""
+def stack(n_experts: int, priors: tuple[float, float], spare: int = -1) -> Stack:
+    """Return the mean of the experts but the spare one, -1: none; where both priors are 0 it stays so."""
     n = n_experts + 1
     made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(priors), np.zeros(2), np.zeros(n))
-    reset(made)
+    reset(made, spare)
     return made
 
 
 @njit
-def reset(stack):
-    """Go back to the mean of the experts."""
+def reset(stack, spare):
+    """Go back to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's)."""
     n = stack.theta.shape[0]
+    of_each = 1.0 / (n - 1 if spare < 0 else n - 2)
     for i in range(n):
-        stack.theta[i] = 1.0 / (n - 1) if i < n - 1 else 0.0
+        stack.theta[i] = 0.0 if i in (spare, n - 1) else of_each
         for s in range(2):
             stack.thetas[s, i] = stack.theta[i]
             for j in range(n):

@@ -19,11 +19,13 @@ from banditlab.agents.stacked.linear_experts import (
     LINEAR,
     VIEWS,
     Compact,
+    count_linear,
     forget_linear,
     linear_experts,
     read_linear,
     teach_linear,
 )
+from banditlab.agents.stacked.ridge_expert import ridge_margin
 from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
@@ -62,6 +64,8 @@ GREEDY = 1e9
 """g where nothing is learnt by exploring; finite, so that a tie is one."""
 WEAKER = 100.0
 """Lambda of the second expert on each linear view, in units of the first's."""
+RIDGE = 1.0
+"""Lambda of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
@@ -126,9 +130,10 @@ AT_LEAST, HITS = range(2)
 
 
 @inline
-def view_of(views, b, m, size):
-    """Return the view of Fourier block b, `size` numbers behind the linear views of m each."""
-    return views[VIEWS * m + b * size : VIEWS * m + (b + 1) * size]
+def view_of(views, b, n_blocks, size):
+    """Return the view of Fourier block b of n_blocks, the last of the views, `size` numbers each."""
+    start = views.shape[0] - (n_blocks - b) * size
+    return views[start : start + size]
 
 
 @njit
@@ -170,12 +175,12 @@ def at_least_once_in(n, best, p):
 @njit
 def read_experts(state, views, m, M):
     """Write m and q of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
-    room, size = state.room, state.fourier.H.shape[2]
+    room, size, n_blocks = state.room, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, room.m, room.q)
-    for b in range(state.fourier.P.shape[0]):
-        e = LINEAR + b
+    for b in range(n_blocks):
+        e = count_linear(state.linear) + b
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
-        view = view_of(views, b, m, size)
+        view = view_of(views, b, n_blocks, size)
         read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
 
 
@@ -187,6 +192,15 @@ def margins_of(state):
         for i in range(room.m.shape[0]):
             room.m[i] += lifted * max(0.0, room.q[i])
     aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
+    M, middle = state.fourier.P.shape[1], middle_of(state)
+    for i in range(LINEAR * M, count_linear(state.linear) * M):
+        room.z[i] = ridge_margin(room.m[i], room.q[i], state.settings[WEIGHT], middle)
+
+
+@inline
+def middle_of(state):
+    """Return what the ridge expert says where it knows nothing of either answer."""
+    return 0.0 if state.fourier.P.shape[1] < state.room.zeta.shape[0] else 0.5
 
 
 @inline
@@ -227,15 +241,15 @@ def learn_kernel(state, x, action, p, payload, correct):
 def teach(state, views, z, action, correct, fresh):
     """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
     m, size, k = state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
-    settings, lifted, q, right = state.settings, lift(state), 0.0, correct
+    n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
     if state.fourier.P.shape[1] < state.room.zeta.shape[0]:
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted)
-    for b in range(state.fourier.P.shape[0]):
-        e = LINEAR + b
-        view, scouted = view_of(views, b, m, size), q if b % 2 == 1 else -1.0
+    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state))
+    for b in range(n_blocks):
+        e = count_linear(state.linear) + b
+        view, scouted = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
         z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
     said = learn_stack(state.stack, z, 1.0 if right else 0.0)
     return said if right == correct else 1.0 - said
@@ -260,7 +274,7 @@ def rebuild(state):
     measure(state.scale, memory.X, first, n)
     forget_linear(state.linear)
     forget(state.fourier)
-    reset(state.stack)
+    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
     for i in range(n):
         t = (first + i) % N
         see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
@@ -281,8 +295,9 @@ class StackCB(KernelAgent):
 
     Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 100
     lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of
-    half of them, standardised or by rank. z_ek = m + w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second
-    Fourier expert takes the q of the one before. pi is the share of hits of about the last 500 rounds (1/2 at first), but at
+    half of them, standardised or by rank; one more is a ridge regression of the bit (`stacked.ridge_expert`). AIOLI says z_ek =
+    m + w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi
+    is the share of hits of about the last 500 rounds (1/2 at first), but at
     least `optimism` and at most 1/2, AIOLI's: a class of which little is known is taken for as good as the play is, not for
     right every other time, which with many classes it may never be. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best =
     argmax zeta and L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)),
@@ -308,10 +323,10 @@ class StackCB(KernelAgent):
     Units: a column in another unit or with another zero, x_j -> a_j x_j + b_j, a_j > 0, gives the same play, to rounding,
     from the first rebuild on, and before it contexts count for nothing. R is not used.
 
-    Cost: with m = d + 1, F features, M = K models, or one: M (2 m^2 + blocks F^2 / 4) multiplications to read them, 8 m^2 +
+    Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512 and one that calls a change take as long as learning n rounds again. Memory: M (2 m^2 + blocks F^2 / 2) numbers
-    of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2 M m^2, diagonals take 8 M m multiplications
+    512 and one that calls a change take as long as learning n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
+    of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5 M m^2, diagonals take 8 M m multiplications
     and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
     4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a
     block looks at eight contexts together (`stacked.ahead`), which reads memory once for all of them; the rounds are the same.
@@ -339,11 +354,15 @@ class StackCB(KernelAgent):
     second_order
         What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent directions
         of the view that its experts' classes share (`numerics.sketched_inverses`). For contexts of hundreds of columns. While
-        a view spans at most sketch_size directions (one more for the constant), "sketch" is "full" to rounding.
+        a view spans at most sketch_size directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding.
     sketch_size
-        Directions of a sketch, 1 or more; beyond d + 1 it is "full", slowly. Of second_order = "sketch".
+        Directions of a sketch, 1 or more; beyond d + 1 it is "full" without the ridge expert, slowly. Of second_order =
+        "sketch".
     optimism
         The least pi, in [0, 1/2]; 1/2 is AIOLI's pi, and what files and runs from before this setting was there mean.
+    ridge
+        lambda of the ridge expert, whose view has squares of mean 1, 0 or above; 0: there is none, as in files and runs from
+        before this setting was there. Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -352,7 +371,7 @@ class StackCB(KernelAgent):
     Raises
     ------
     UsageError
-        A setting out of its range, another second_order, a sketch_size without a sketch.
+        A setting out of its range, another second_order, a sketch_size without a sketch, a ridge without whole matrices.
 
     References
     ----------
@@ -371,7 +390,12 @@ class StackCB(KernelAgent):
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {"optimism": 0.5, "second_order": "full", "sketch_size": SKETCH_SIZE}
+    added_settings: ClassVar[dict[str, Any]] = {
+        "optimism": 0.5,
+        "second_order": "full",
+        "sketch_size": SKETCH_SIZE,
+        "ridge": 0.0,
+    }
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 
@@ -393,6 +417,7 @@ class StackCB(KernelAgent):
         optimism: float = 0.25,
         second_order: Literal["full", "diagonal", "sketch"] = "full",
         sketch_size: int = SKETCH_SIZE,
+        ridge: float = RIDGE,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -416,16 +441,19 @@ class StackCB(KernelAgent):
         self.complement = bool(complement)
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
-        K, d, E = problem.n_classes, problem.n_features, LINEAR + self.blocks
+        self.ridge = nonnegative("ridge", ridge)
+        if second_order != "full" and self.ridge not in (0.0, RIDGE):
+            raise UsageError(f"ridge is read by second_order = 'full' only, and this one is {second_order!r}")
+        K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
         M, F = models(K, self.features, self.complement)
-        size = size_of_views(d, self.blocks, F)
+        E, size = LINEAR + has_ridge + self.blocks, size_of_views(d, self.blocks, F, has_ridge)
         self.payload_size = 1 + E + size
         linear = np.array([1.0, WEAKER]) * self.regularization
         fourier = np.full(self.blocks, self.fourier_regularization)
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
-        experts, fourier_experts = linear_experts(linear, M, d + 1, kept), bank(fourier, M, F)
+        experts, fourier_experts = linear_experts(linear, M, d + 1, kept, self.ridge), bank(fourier, M, F)
         kept_W = W if self.second_order == "full" else single_frequencies(W)
         self.state = State(
             linear=experts,
@@ -433,7 +461,7 @@ class StackCB(KernelAgent):
             W=kept_W,
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
-            stack=stack(E, PRIORS),
+            stack=stack(E, PRIORS, LINEAR if has_ridge else -1),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             room=_room(K, M, E, size),
             counts=np.zeros(5, np.int64),
@@ -455,7 +483,8 @@ class StackCB(KernelAgent):
         numbers = isinstance(blocks, int) and isinstance(F, int)
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        linear = least_bytes(M, d, given | {"precision": "single"}, LINEAR)
+        matrices = LINEAR + _has_ridge(given["ridge"], given["second_order"])
+        linear = least_bytes(M, d, given | {"precision": "single"}, matrices)
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
@@ -480,6 +509,11 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
     if n_classes == 2 and complement:
         return 1, 16 * -(-3 * features // 32)
     return n_classes, features
+
+
+def _has_ridge(ridge: Any, second_order: str) -> bool:
+    """Return whether there is a ridge expert; what is no number at all is refused elsewhere."""
+    return second_order == "full" and isinstance(ridge, float | int) and ridge > 0
 
 
 def _room(n_classes: int, n_models: int, n_experts: int, size_of_views: int) -> Room:

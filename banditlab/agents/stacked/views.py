@@ -1,9 +1,10 @@
-"""What the experts of StackCB see of a context: two linear views and blocks of Fourier features, scaled as columns were seen.
+"""What the experts of StackCB see of a context: linear views and blocks of Fourier features, scaled as columns were seen.
 
 With mean_j, sd_j, low_j, high_j of column j over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
     standardised    v_j = clip((x_j - mean_j) / sd_j, -3, 3);  the view is v / sqrt(n)
     by range        clip((x_j - low_j) / (high_j - low_j), -1, 2) / sqrt(n)
+    centred         where there is a ridge expert: as standardised, but with 0 behind it
     Fourier block   (cos 2 pi t_1, ..., cos 2 pi t_F, sin 2 pi t_1, ..., sin 2 pi t_{F-1}) / sqrt(F),  t_i = w_i'v / m
 
 m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in units of it). Some blocks
@@ -296,16 +297,17 @@ def single_angles_of_four(W, i, V, t):
 
 @njit
 def see_views(scale, W, by_rank, size, x, views):
-    """Write the views of x (d,) into views (2 (d + 1) + n_blocks F,), one behind the other; see the module.
+    """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), one behind the other; see the module.
 
-    by_rank (n_blocks,): whether a block reads ranks; size: F.
+    by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views has room for the centred one.
     """
-    n_blocks, d = by_rank.shape[0], x.shape[0]
-    see_columns(scale, x, n_blocks, scale.v, scale.ranks, views)
+    n_blocks = by_rank.shape[0]
+    start = views.shape[0] - n_blocks * size
+    see_columns(scale, x, n_blocks, scale.v, scale.ranks, views[:start])
     for block in range(n_blocks):
         columns = scale.ranks if by_rank[block] else scale.v
         for g in range(size // (2 * WIDTH)):
-            see_features(W, block, g, columns, size, views, 2 * (d + 1) + block * size)
+            see_features(W, block, g, columns, size, views, start + block * size)
 
 
 @njit
@@ -314,19 +316,19 @@ def see_views_of(scale, W, by_rank, size, X, v, ranks, views):
 
     Scratch: v, ranks (n, d) or longer.
     """
-    n, d = X.shape
-    n_blocks = by_rank.shape[0]
+    n, n_blocks = X.shape[0], by_rank.shape[0]
+    start = views.shape[1] - n_blocks * size
     for t in range(n):
-        see_columns(scale, X[t], n_blocks, v[t], ranks[t], views[t])
+        see_columns(scale, X[t], n_blocks, v[t], ranks[t], views[t, :start])
     for block in range(n_blocks):
         columns = ranks if by_rank[block] else v
         for g in range(size // (2 * WIDTH)):
-            see_features_of(W, block, g, columns, n, size, views, 2 * (d + 1) + block * size)
+            see_features_of(W, block, g, columns, n, size, views, start + block * size)
 
 
 @njit
 def see_columns(scale, x, n_blocks, v, ranks, views):
-    """Write the linear views of x (d,), and what Fourier blocks read: v and ranks (d,)."""
+    """Write the linear views of x (d,) into views (V (d + 1),), and what Fourier blocks read: v and ranks (d,)."""
     x, v, ranks, views = borrow(x), borrow(v), borrow(ranks), borrow(views)
     d, norm = x.shape[0], scale.whole[NORM]
     for j in range(d):
@@ -335,6 +337,10 @@ def see_columns(scale, x, n_blocks, v, ranks, views):
         views[j] = s * norm
         views[d + 1 + j] = max(LOWEST, min(HIGHEST, (x[j] - scale.low[j]) * scale.per_range[j])) * norm
     views[d] = views[2 * d + 1] = CONSTANT
+    if views.shape[0] > 2 * (d + 1):
+        for j in range(d):
+            views[2 * (d + 1) + j] = views[j]
+        views[3 * d + 2] = 0.0
     for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
         ranks[j] = ranked(scale, x[j], j) * scale.whole[PER_MEDIAN_RANK]
 
@@ -378,6 +384,6 @@ def _see_single_features_of(W, block, g, v, n, size, views, start):
 see_features_of = by_context(_see_features_of, _see_single_features_of, kind=SingleFrequencies, name="W", inlined=True)
 
 
-def size_of_views(d: int, n_blocks: int, size: int) -> int:
+def size_of_views(d: int, n_blocks: int, size: int, centred: bool = False) -> int:
     """Return how many numbers `see_views` writes."""
-    return 2 * (d + 1) + n_blocks * size
+    return (3 if centred else 2) * (d + 1) + n_blocks * size

@@ -1,0 +1,38 @@
+"""The ridge expert of StackCB: per class a ridge regression of the bit on standardised columns, with no constant behind them.
+
+A round in which the class was played adds x x' to A and r x to b, where r = 1 for a hit and 0 for a miss; h = A^{-1} b, A_0 =
+ridge I. So a miss draws h'x to 0 where h'x was not there already, and says nothing else: classes are told apart by the
+directions of their hits. With a constant in x the regression would say first that what is played is mostly right, and what is
+not played never. As a margin, with m = h'x, q = x'A^{-1}x and two virtual labels of weight w between them that are yes with
+probability pi, as for the others (`stackcb`): z = 4 ((m + w pi q) / (1 + w q) - 1/2); 4 is the slope of the logit at 1/2.
+
+Where one model serves two classes r is 1/2 or -1/2, and z = 4 m / (1 + w q): swapping the classes turns the sign.
+"""
+
+from __future__ import annotations
+
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.packed_single import downdate, inner, lay, product, step_along
+
+SLOPE = 4.0
+
+
+@inline
+def ridge_margin(lifted_m, q, w, middle):
+    """Return z, where lifted_m = m + w (pi - 1/2) q; middle: 1/2, or 0 where one model serves two classes."""
+    return SLOPE * (lifted_m - middle) / (1.0 + w * max(0.0, q))
+
+
+@njit
+def teach_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle):
+    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it had: z, or its own where fresh."""
+    own, v = bank.point.x, bank.v
+    lay(view, own)
+    product(bank.P[e, k], own, v)
+    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
+    if fresh:
+        z = ridge_margin(m + lifted * q, q, w, middle)
+    down = 1.0 / (1.0 + q)
+    step_along(bank.H[e, k], (0.5 * y + middle - m) * down, v)
+    downdate(bank.P[e, k], v, down)
+    return z

@@ -141,6 +141,7 @@ DEFAULTS = {
         "optimism": 0.25,
         "second_order": "full",
         "sketch_size": 32,
+        "ridge": 1.0,
     },
     "agents/uniform": {},
     "agents/vw": {

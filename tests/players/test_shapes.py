@@ -44,7 +44,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "newtron": [{}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
     "obama-lite": [{"sampler": sampler} for sampler in ("laplace", "net", "grid", "mala")],
     "online-mbbm": [TREES, {**TREES, "potentials": "remembered"}],
-    "stackcb": [{}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
+    "stackcb": [{}, {"ridge": 0.0}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
     "ons": [{}, {"projection": "none"}],
 }
 LARGE = ("fastcb", "linucb", "squarecb", "stackcb")

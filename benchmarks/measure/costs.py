@@ -261,18 +261,19 @@ def sketched_state(K: int, d: int) -> float:
     return K * (packed(m) + d + m) + 2.0 * m * d
 
 
-BLOCKS, FEATURES, LINEAR = 8, 96, 4
-"""Of StackCB's default: Fourier experts, their features (half as many again for two classes), linear experts."""
+BLOCKS, FEATURES, LINEAR = 8, 96, 5
+"""Of StackCB's default: Fourier experts, their features (half as many again for two classes), linear experts, one of which
+needs no root."""
 
 
 def stacked(c: Cell) -> Cost:
-    """Four linear experts, whose views have no zeros, and Fourier ones, of which half are read for all classes."""
+    """Five linear experts, whose views have no zeros, and Fourier ones, of which half are read for all classes."""
     m, (M, F) = c.d + 1.0, stacked_models(c.K)
     half = 0.5 * (LINEAR * m * (m + 1.0) + BLOCKS * F * (F + 1.0))
     read = 0.5 * M * (LINEAR * m * (m + 1.0) + 0.5 * BLOCKS * F * (F + 1.0))
     experts = LINEAR + BLOCKS
     angles = Cost(gemv=BLOCKS * F * c.d, exp=BLOCKS * F, size=0.5 * BLOCKS * F * c.d)
-    forms = Cost(gemv=2.0 * read + 4.0 * half, stream=2.0 * half, exp=(STEPS + 1.0) * experts * M, size=F * F)
+    forms = Cost(gemv=2.0 * read + 4.0 * half, stream=2.0 * half, exp=(STEPS + 1.0) * (experts - 1.0) * M, size=F * F)
     return angles.plus(forms).plus(Cost(gemv=2.0 * M * (LINEAR * m + BLOCKS * F), moved=0.5 * (read + half)))
 
 

@@ -128,6 +128,9 @@ class Slow:
             q = q if e >= self.linear and (e - self.linear) % 2 == 1 else x @ v
             m, w, far = x @ h, self.agent.virtual_weight, abs(x @ h) + 1
             yes = 0.5 if self.one else min(0.5, max(self.agent.optimism, self.hits))
+            if e == self.ridge and not x.any():
+                z.append(0.0)
+                continue
             if e == self.ridge:  # w labels more, of which a share are yes; +-1/2 in place of 1 and 0 for two classes
                 z.append(4 * m / (1 + w * q) if self.one else 4 * ((m + w * q * yes) / (1 + w * q) - 0.5))
                 continue
@@ -453,6 +456,15 @@ def test_a_ridge_finds_many_faint_columns_sooner():
     assert abs(noise.correct.mean() - 0.25) < 0.03
 
 
+@pytest.mark.parametrize("K", [2, 3])
+def test_on_one_context_for_ever_there_is_no_ridge_expert(K):
+    """No column varies: the play is that without it, to rounding, and so are its runs on a wrong class."""
+    y, traces = np.random.default_rng(3).integers(0, K, 600), [Trace.empty(600), Trace.empty(600)]
+    for ridge, trace in zip((1.0, 0.0), traces, strict=True):
+        make(K, 2, ridge=ridge).play_block(as_contexts(np.full((600, 2), 0.5)), y, trace)
+    np.testing.assert_allclose(traces[0].p_true, traces[1].p_true, rtol=0, atol=1e-10)
+
+
 def test_the_ridge_expert_s_margin_by_hand():
     """One column, one lesson at v = 1: h = r v / (lambda + v^2); two labels more of which a share pi is yes."""
     made, z = bank(np.array([1.0]), 1, 2), {}
@@ -460,6 +472,7 @@ def test_the_ridge_expert_s_margin_by_hand():
     for y in (1.0, -1.0):
         forget(made)
         assert teach_ridge(made, 0, view, 0, y, 0.0, True, w, 0.0, 0.5) == pytest.approx(4 * -0.5 / 3)
+        assert teach_ridge(made, 0, 0.0 * view, 0, y, 0.3, True, w, -0.4, 0.5) == 0.0  # nothing is seen, nothing learnt
         z[y] = teach_ridge(made, 0, view, 0, y, 0.0, True, w, w * (0.3 - 0.5), 0.5)
     m, q = 0.5, 0.5
     assert z[1.0] == pytest.approx(4 * ((m + w * 0.3 * q) / (1 + w * q) - 0.5), rel=1e-6)

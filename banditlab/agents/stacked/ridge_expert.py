@@ -6,6 +6,9 @@ directions of their hits. With a constant in x the regression would say first th
 not played never. As a margin, with m = h'x, q = x'A^{-1}x and two virtual labels of weight w between them that are yes with
 probability pi, as for the others (`stackcb`): z = 4 ((m + w pi q) / (1 + w q) - 1/2); 4 is the slope of the logit at 1/2.
 
+A context at the centre, x = 0, says nothing, and z = 0: where no column varies the expert would else be a second bias of the
+stack, which makes the play surer of itself (one context for ever: 6 of 1,000 runs stayed on a wrong class of three, not 0).
+
 Where one model serves two classes r is 1/2 or -1/2, and z = 4 m / (1 + w q): swapping the classes turns the sign.
 """
 
@@ -20,7 +23,7 @@ SLOPE = 4.0
 @inline
 def ridge_margin(lifted_m, q, w, middle):
     """Return z, where lifted_m = m + w (pi - 1/2) q; middle: 1/2, or 0 where one model serves two classes."""
-    return SLOPE * (lifted_m - middle) / (1.0 + w * max(0.0, q))
+    return SLOPE * (lifted_m - middle) / (1.0 + w * q) if q > 0.0 else 0.0
 
 
 @njit

@@ -66,6 +66,8 @@ WEAKER = 100.0
 """Lambda of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
 """Lambda of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
+LEAST_LAMBDA, LEAST_RIDGE = 1e-6, 1e-3
+"""Smaller ones leave nothing of a matrix in float32 after a few lessons: it begins at 1/lambda, and one adds c/4 or 1 to A."""
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
@@ -338,15 +340,15 @@ class StackCB(KernelAgent):
     growth
         The power of n in g_n, 0 or above.
     regularization
-        lambda of the first linear expert on each view, whose entries have squares of mean 1 (standardised); the second's
-        is a hundred times that.
+        lambda of the first linear expert on each view, whose entries have squares of mean 1 (standardised), 1e-6 or above; the
+        second's is a hundred times that.
     blocks
         Number of Fourier experts, 0 or above; bandwidths and columns take turns (`stacked.views.BANDWIDTHS`).
     features
         F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
         up to a multiple of 16: there is time for them.
     fourier_regularization
-        lambda of the Fourier experts, whose views have norm 1.
+        lambda of the Fourier experts, whose views have norm 1, 1e-6 or above.
     curvature
         c, how much an outcome adds to A.
     virtual_weight
@@ -361,7 +363,7 @@ class StackCB(KernelAgent):
     optimism
         The least pi, in [0, 1/2]; 1/2 is AIOLI's pi, and what files and runs from before this setting was there mean.
     ridge
-        lambda of the ridge expert, whose view has squares of mean 1, 0 or above; 0: there is none, as in files and runs from
+        lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none, as in files and runs from
         before this setting was there. Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
     changes
         Whether to forget where the agent is right much more seldom than it says.
@@ -422,12 +424,12 @@ class StackCB(KernelAgent):
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
         self.growth = nonnegative("growth", growth)
-        self.regularization = positive("regularization", regularization)
+        self.regularization = _held("regularization", regularization, LEAST_LAMBDA)
         self.blocks = at_least("blocks", blocks, 0)
         self.features = at_least("features", features, 16)
         if self.features % 16 != 0:
             raise UsageError(f"features must be a multiple of 16, got {features!r}")
-        self.fourier_regularization = positive("fourier_regularization", fourier_regularization)
+        self.fourier_regularization = _held("fourier_regularization", fourier_regularization, LEAST_LAMBDA)
         self.curvature = positive("curvature", curvature)
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.optimism = number("optimism", optimism)
@@ -442,6 +444,8 @@ class StackCB(KernelAgent):
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)
+        if self.ridge != 0.0:
+            _held("ridge", self.ridge, LEAST_RIDGE)
         if second_order != "full" and self.ridge not in (0.0, RIDGE):
             raise UsageError(f"ridge is read by second_order = 'full' only, and this one is {second_order!r}")
         K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
@@ -509,6 +513,16 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
     if n_classes == 2 and complement:
         return 1, 16 * -(-3 * features // 32)
     return n_classes, features
+
+
+def _held(name: str, value: float, least: float) -> float:
+    """Return a lambda that float32 can hold."""
+    if not (found := positive(name, value)) >= least:
+        or_none = ", or 0" if name == "ridge" else ""
+        raise UsageError(
+            f"{name} must be {least:g} or more, which matrices in float32 can hold{or_none}, got {value:g}"
+        )
+    return found
 
 
 def _has_ridge(ridge: Any, second_order: str) -> bool:

@@ -61,6 +61,20 @@ def sequences(rng: np.random.Generator, T: int) -> Drawn:
     return np.eye(4)[letters].reshape(T, 240), y
 
 
+def marks(rng: np.random.Generator, T: int) -> Drawn:
+    """Ten classes in 256 columns of 0 and 1, each set with a probability of its class, from .2 to .6."""
+    often = 0.2 + 0.4 * (np.random.default_rng(6).random((10, 256)) < 0.3)
+    y = rng.integers(10, size=T)
+    return (rng.random((T, 256)) < often[y]).astype(np.float64), y
+
+
+def words(rng: np.random.Generator, T: int) -> Drawn:
+    """Nine classes of texts of forty words out of 800: three in five from a few of the class's own, the others from all."""
+    own = np.random.default_rng(7).dirichlet(0.05 * np.ones(800), size=9)
+    y = rng.integers(9, size=T)
+    return np.array([rng.multinomial(40, 0.6 * own[k] + 0.4 / 800) for k in y], dtype=np.float64), y
+
+
 def glyphs(rng: np.random.Generator, T: int) -> Drawn:
     """26 classes of three shapes each in 16 columns of whole numbers from 0 to 15."""
     centres = np.random.default_rng(8).integers(0, 16, size=(26, 3, 16))
@@ -100,6 +114,8 @@ KINDS = (
     Kind("spoken letters", 26, 3000, spoken),
     Kind("genes", 5, 400, genes),
     Kind("sequences", 3, 3000, sequences),
+    Kind("marks", 10, 1500, marks),
+    Kind("words", 9, 1000, words),
     Kind("glyphs", 26, 5000, glyphs),
     Kind("vowels", 11, 990, vowels),
     Kind("counts", 2, 4500, counts),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -374,6 +375,8 @@ def killed(policy_file: Path, log: Path, seed: int, after: float) -> list[list[s
     if child == 0:
         try:
             keep_working(policy_file, log, seed, told)
+        except BaseException:
+            traceback.print_exc()  # whoever reads of a child that ended by itself wants to know why
         finally:
             os._exit(1)
     os.close(told)
@@ -382,8 +385,8 @@ def killed(policy_file: Path, log: Path, seed: int, after: float) -> list[list[s
         time.sleep(after)
         os.kill(child, signal.SIGKILL)
         lines += words.readlines()
-    os.waitpid(child, 0)
-    assert lines[0], "the child ended by itself"
+    _, status = os.waitpid(child, 0)
+    assert lines[0], f"the child ended by itself: {os.waitstatus_to_exitcode(status)}"
     return [line.split() for line in lines if line.endswith("\n")]
 
 

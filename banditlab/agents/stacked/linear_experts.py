@@ -133,9 +133,9 @@ def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle):
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
-    for e in range(LINEAR, linear.P.shape[0]):
-        view = views[VIEWS * size : (VIEWS + 1) * size]
-        z[e] = teach_ridge(linear, e, view, k, y, z[e], fresh, settings[0], lifted, middle)
+    if linear.P.shape[0] > LINEAR:
+        centred = views[VIEWS * size : (VIEWS + 1) * size]
+        z[LINEAR] = teach_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle)
 
 
 def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle):

@@ -6,7 +6,7 @@ it was right and p = sigmoid(theta_s'f_a): v = S_s f_a, c = p (1 - p), theta_s +
 (1 + c f_a'v).
 
 theta is the stacks' mean, weighted by exp(-`RATE` times the log loss so far) (Vovk, Aggregating strategies, COLT 1990): the
-tight one, which stays near the experts' mean, for as long as thirteen weights cannot be learnt from so few rounds.
+tight one, which stays near the experts' mean, for as long as that many weights cannot be learnt from so few rounds.
 """
 
 from __future__ import annotations

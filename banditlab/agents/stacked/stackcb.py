@@ -67,7 +67,7 @@ WEAKER = 100.0
 RIDGE = 1.0
 """Lambda of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
 LEAST_LAMBDA, LEAST_RIDGE = 1e-6, 1e-3
-"""Smaller ones leave nothing of a matrix in float32 after a few lessons: it begins at 1/lambda, and one adds c/4 or 1 to A."""
+"""Far smaller ones drown in float32's rounding: an inverse begins at 1/lambda, and a lesson adds up to c/4, or 1, to A."""
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
@@ -200,15 +200,21 @@ def margins_of(state):
 
 
 @inline
+def shares_a_model(state):
+    """Return whether one model serves both of two classes."""
+    return state.fourier.P.shape[1] < state.room.zeta.shape[0]
+
+
+@inline
 def middle_of(state):
-    """Return what the ridge expert says where it knows nothing of either answer."""
-    return 0.0 if state.fourier.P.shape[1] < state.room.zeta.shape[0] else 0.5
+    """Return what lies between the ridge expert's two answers: 1 and 0, or 1/2 and -1/2 of one model for two classes."""
+    return 0.0 if shares_a_model(state) else 0.5
 
 
 @inline
 def lift(state):
     """Return w (pi - 1/2): z = m + w q (pi - sigmoid(z)) is the root of m + w (pi - 1/2) q, as sigmoid - 1/2 = tanh(z/2)/2."""
-    if state.fourier.P.shape[1] < state.room.zeta.shape[0]:
+    if shares_a_model(state):
         return 0.0  # one model of two classes: what lifts one lowers the other
     return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
 
@@ -244,7 +250,7 @@ def teach(state, views, z, action, correct, fresh):
     """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
     m, size, k = state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
-    if state.fourier.P.shape[1] < state.room.zeta.shape[0]:
+    if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
@@ -296,16 +302,15 @@ class StackCB(KernelAgent):
     Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
 
     Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 100
-    lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of
-    half of them, standardised or by rank; one more is a ridge regression of the bit (`stacked.ridge_expert`). AIOLI says z_ek =
-    m + w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi
-    is the share of hits of about the last 500 rounds (1/2 at first), but at
-    least `optimism` and at most 1/2, AIOLI's: a class of which little is known is taken for as good as the play is, not for
-    right every other time, which with many classes it may never be. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best =
-    argmax zeta and L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)),
-    1 / (K (n + 100))), g_n = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the
-    played class's models learn the bit, and theta, a mixture of two stacks, by online Newton on the log loss
-    (`stacked.stack`).
+    lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of half
+    of them, standardised or by rank; one more is a ridge regression of the bit (`stacked.ridge_expert`). AIOLI says z_ek = m +
+    w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi is
+    the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most 1/2, AIOLI's: a class of
+    which little is known is taken for as good as the play is, not for right every other time, which with many classes it may
+    never be. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and L_k = sigmoid(-zeta_k), for k != best, p_k =
+    max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), g_n = sharpness (K - 1) n^growth, the rest on best; n - 1
+    is the number of outcomes learnt. Then the played class's models learn the bit, and theta, a mixture of two stacks, by
+    online Newton on the log loss (`stacked.stack`).
 
     Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
     both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
@@ -424,12 +429,12 @@ class StackCB(KernelAgent):
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
         self.growth = nonnegative("growth", growth)
-        self.regularization = _held("regularization", regularization, LEAST_LAMBDA)
+        self.regularization = _lambda("regularization", regularization, LEAST_LAMBDA)
         self.blocks = at_least("blocks", blocks, 0)
         self.features = at_least("features", features, 16)
         if self.features % 16 != 0:
             raise UsageError(f"features must be a multiple of 16, got {features!r}")
-        self.fourier_regularization = _held("fourier_regularization", fourier_regularization, LEAST_LAMBDA)
+        self.fourier_regularization = _lambda("fourier_regularization", fourier_regularization, LEAST_LAMBDA)
         self.curvature = positive("curvature", curvature)
         self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
         self.optimism = number("optimism", optimism)
@@ -445,7 +450,7 @@ class StackCB(KernelAgent):
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)
         if self.ridge != 0.0:
-            _held("ridge", self.ridge, LEAST_RIDGE)
+            _lambda("ridge, where it is not 0,", self.ridge, LEAST_RIDGE)
         if second_order != "full" and self.ridge not in (0.0, RIDGE):
             raise UsageError(f"ridge is read by second_order = 'full' only, and this one is {second_order!r}")
         K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
@@ -515,14 +520,11 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
     return n_classes, features
 
 
-def _held(name: str, value: float, least: float) -> float:
-    """Return a lambda that float32 can hold."""
-    if not (found := positive(name, value)) >= least:
-        or_none = ", or 0" if name == "ridge" else ""
-        raise UsageError(
-            f"{name} must be {least:g} or more, which matrices in float32 can hold{or_none}, got {value:g}"
-        )
-    return found
+def _lambda(name: str, value: float, least: float) -> float:
+    """Return a lambda that rounding leaves something of."""
+    if positive(name, value) < least:
+        raise UsageError(f"{name} must be {least:g} or more, got {value:g}: smaller ones drown in rounding")
+    return float(value)
 
 
 def _has_ridge(ridge: Any, second_order: str) -> bool:

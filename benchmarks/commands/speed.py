@@ -31,6 +31,8 @@ from benchmarks.page import head, report
 DOCS = Path(__file__).parents[2] / "docs"
 PATIENCE = 30.0
 """Seconds after which another library is given up in a cell, and in larger ones."""
+AS_LONG = 10.0
+"""Most seconds that another library gets in a cell to come as far in the stream as ours did."""
 CELLS = ["digits", *(f"{K}x{d}" for K in CLASSES for d in FEATURES)]
 
 
@@ -136,8 +138,7 @@ def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row
         for player in players:
             if player.label not in done:
                 measured = vw_driver.measure if player.kind == "driver" else one_player.measure
-                here_effort = effort._replace(limit=min(effort.limit, PATIENCE)) if player in PEERS else effort
-                row = one_player.too_slow(player, here, rows) or measured(player, here, here_effort)
+                row = one_player.too_slow(player, here, rows) or measured(player, here, due(player, here, rows, effort))
                 rows.append(row._replace(run=begun))
                 say(start, shown(rows[-1]))
         digits.cache_clear()
@@ -146,6 +147,22 @@ def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row
             write_rows(folder, rows)
             write_run(folder, begun)
     return rows
+
+
+def due(player: Player, stream: Stream, rows: list[Row], effort: Effort) -> Effort:
+    """Return the effort for a cell: another library with a model per class comes as far as ours of that job did, if it can.
+
+    Rounds grow dearer while models that began as rows fill up, or while classes get their first matrix: two that are compared
+    should have gone through the same rounds.
+    """
+    if player not in PEERS:
+        return effort
+    alike = {ours.label for ours in OURS if ours.job == player.job == "second"}
+    here = [
+        row.rounds or 0 for row in rows if row[2:5] == (stream.name, *one_player.place(stream)) and row.player in alike
+    ]
+    longest = effort.whole_pass if stream.name == "digits" else min(effort.whole_pass, AS_LONG)
+    return effort._replace(limit=min(effort.limit, PATIENCE), rounds=max(here, default=0), whole_pass=longest)
 
 
 def say(start: float, text: str) -> None:

@@ -190,7 +190,8 @@ def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
     halves, d^2 + 2 n d operations a round, and half a product and a rank-one update for the one that learns, as matrix
     products too (a whole product where it learns from two contexts of a stretch or fewer). Models are read once a stretch and
     once more for every sixteen contexts that they learnt from; whole ones are written once, and half their products with the
-    contexts. Within a stretch n x n matrices stand for them, of which the columns to come are moved. Models learn in turn.
+    contexts. To become whole takes r rows d^2 operations each, once. Within a stretch n x n matrices stand for them, of which
+    the columns to come are moved. Models learn in turn.
     """
     half, d = 0.5 * c.d * (c.d + 1.0), float(c.d)
     room = capacity(c.d)
@@ -204,7 +205,8 @@ def ahead(c: Cell, models: float, exps: float, n: int) -> Cost:
     )
     means = Cost(gemm=2.0 * c.K * c.d, moved=c.K * c.d / n)
     within = Cost(exp=exps, stream=n * n / 3.0, size=d * d)
-    return means.plus(rows, 1.0 - whole).plus(matrices, whole).plus(within)
+    made_whole = Cost(gemm=models * room * d * d / c.rounds if whole > 0.0 else 0.0)
+    return means.plus(made_whole).plus(rows, 1.0 - whole).plus(matrices, whole).plus(within)
 
 
 def capacity(d: int) -> int:

@@ -67,12 +67,16 @@ LOOK, LARGE = 64, 512
 
 
 class Effort(NamedTuple):
-    """CPU seconds to spend on a cell and at most on a whole first pass, the wall clock's limit, and bytes of state."""
+    """CPU seconds to spend on a cell and at most on a whole first pass, the wall clock's limit, and bytes of state.
+
+    rounds: of the first pass that are wanted, as far as `whole_pass` seconds go.
+    """
 
     seconds: float = 0.3
     whole_pass: float = 25.0
     limit: float = 90.0
     memory: float = 4.0 * 2**30
+    rounds: int = 0
 
 
 class Row(NamedTuple):
@@ -228,8 +232,8 @@ def place(stream: Stream) -> tuple[int, int]:
     return stream.problem.n_classes, stream.problem.n_features
 
 
-def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, settle: int = 0) -> Played:
-    """Play blocks until the effort's time is spent and, where `whole` is asked for, the first pass is over.
+def play(made: Callable[[], Any], stream: Stream, effort: Effort, settle: int = 0) -> Played:
+    """Play blocks until the effort's time is spent and so many rounds of the first pass are over as it asks for.
 
     Every pass has a player of its own. The first `settle` rounds count for the mistakes only.
     """
@@ -255,7 +259,7 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, whole: bool, s
         elif not long_enough and n == size:
             size *= 2
         over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
-        if over and (not whole or passed >= T or spent >= effort.whole_pass):
+        if over and (passed >= min(T, effort.rounds) or spent >= effort.whole_pass):
             return Played(passed, mistakes, statistics.median(counted), max(state, held(player)), player)
         if t == T:
             state = max(state, held(player))  # some grow with the rounds
@@ -290,9 +294,10 @@ def measure(player: Player, stream: Stream, effort: Effort) -> Row:
         return row._replace(why=f"K = {player.classes} only")
     if 8.0 * player.state(K, d) > effort.memory:
         return row._replace(why=f"state {8.0 * player.state(K, d) / 1e9:.0f} GB")
-    whole = stream.name == "digits"
+    if stream.name == "digits":
+        effort = effort._replace(rounds=len(stream.y))
     try:
-        found = in_child(lambda: _measured(player, stream, effort, whole), effort.limit)
+        found = in_child(lambda: _measured(player, stream, effort), effort.limit)
     except ChildError as error:
         return row._replace(why=str(error))
     return row._replace(nonzero=stream.nonzero, **found)
@@ -312,13 +317,13 @@ def _settle_memory(size: float) -> None:
     np.ones(max(1, int(size) // 8))
 
 
-def _measured(player: Player, stream: Stream, effort: Effort, whole: bool) -> dict[str, Any]:
+def _measured(player: Player, stream: Stream, effort: Effort) -> dict[str, Any]:
     _settle_memory(8.0 * player.state(*place(stream)))
     before = resident(reset=True)
     if before is not None:
         _confine(2.0 * effort.memory)
     settle = SETTLE * stream.problem.n_classes if player in PEERS else 0
-    played = play(lambda: build(player, stream.problem), stream, effort, whole, settle)
+    played = play(lambda: build(player, stream.problem), stream, effort, settle)
     peak = None if before is None else max(0, (resident() or 0) - before)
     return {
         "rounds": played.rounds,

@@ -51,7 +51,7 @@ def test_every_pass_has_a_player_of_its_own() -> None:
         made.append(one_player.build(BANDITRON, stream.problem))
         return made[-1]
 
-    found = one_player.play(fresh, stream, Effort(seconds=0.05), whole=True)
+    found = one_player.play(fresh, stream, Effort(seconds=0.05, rounds=len(stream.y)))
     [first, *others] = made
     alone = one_player.build(BANDITRON, stream.problem)
     mistakes = one_player.blocks(alone)(stream.X, stream.y)

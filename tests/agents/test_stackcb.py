@@ -15,7 +15,7 @@ from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import bank, forget
 from banditlab.agents.stacked.ridge_expert import teach_ridge
-from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, learn_stack, reset, stack
+from banditlab.agents.stacked.stack import LEAST, LEVELS, PRIOR_OF_LEVELS, PRIORS, RATE, learn_stack, reset, stack
 from banditlab.agents.stacked.stackcb import (
     CHANGES,
     EPOCH,
@@ -65,9 +65,13 @@ class Slow:
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
         E = len(sizes)
-        self.theta, self.losses = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), 0.0), np.zeros(2)
+        self.theta = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), np.zeros(1 + E))  # margins, bias, levels
         self.theta[LINEAR : self.linear] = 0.0
-        self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
+        levels = np.arange(2 * E + 1) > E
+        self.stacks = [(self.theta, prior * np.diag(1.0 - levels)) for prior in PRIORS]
+        if self.agent.levels and not self.one:
+            self.stacks.append((self.theta, PRIOR_OF_LEVELS * np.eye(2 * E + 1)))
+        self.losses = np.zeros(len(self.stacks))
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -141,7 +145,8 @@ class Slow:
 
     def probabilities(self, x):
         views, K, n = self.views(x), self.K, len(self.rounds) + 1
-        zeta = np.array([self.theta @ np.append(self.margins(views, k), 1.0) for k in range(1 if self.one else K)])
+        z = np.array([self.margins(views, k) for k in range(1 if self.one else K)])
+        zeta = np.array([self.theta @ np.concatenate([own, [1.0], z.mean(axis=0)]) for own in z])
         zeta = np.append(zeta, -zeta) if self.one else zeta
         wrong, best = expit(-zeta), int(np.argmax(zeta))
         g = 1e9 if self.one else self.agent.sharpness * (K - 1) * n**self.agent.growth
@@ -154,7 +159,8 @@ class Slow:
         if self.one and k == 1:  # class 1 is right where class 0 is not
             return 1 - self.teach(x, 0, not hit)
         views, y = self.views(x), 1 if hit else -1
-        z = self.margins(views, k)
+        of_all = np.array([self.margins(views, i) for i in range(1 if self.one else self.K)])
+        z = of_all[k]
         for e, view in enumerate(views):
             if e == self.ridge:
                 self.A[e][k] = self.A[e][k] + np.outer(view, view)
@@ -170,7 +176,7 @@ class Slow:
                 self.A[e][k] = np.diag(np.diag(self.A[e][k]))
             else:
                 self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
-        f = np.append(z, 1.0)
+        f = np.concatenate([z, [1.0], of_all.mean(axis=0)])
         said = expit(self.theta @ f)
         for i, (theta, S) in enumerate(self.stacks):
             p = expit(theta @ f)
@@ -209,6 +215,7 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
         (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0, "ridge": 0.3}),
         (3, 3, {"blocks": 2, "features": 32, "ridge": 0.0}),
+        (3, 3, {"blocks": 2, "features": 32, "levels": False}),
         pytest.param(4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}, marks=pytest.mark.slow),
         pytest.param(4, 5, {**SKETCHED, "blocks": 3, "features": 32}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
@@ -227,7 +234,9 @@ def test_equals_full_matrices(stream, K, d, chosen):
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
     assert agent.state.counts[EPOCH] == 6
-    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
+    theta = agent.state.stack.theta
+    np.testing.assert_allclose(theta, slow.theta[: len(theta)], atol=1e-2)
+    assert not slow.theta[len(theta) :].any()
 
 
 @pytest.mark.slow
@@ -249,7 +258,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
     K, d = 4, 6
     X, y = stream(K, d, 200, noise=0.2)
-    agent = make(K, d, blocks=0, changes=False, optimism=0.5, ridge=0.0)
+    agent = make(K, d, blocks=0, changes=False, optimism=0.5, ridge=0.0, levels=False)
     other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0, growth=0.25)
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
@@ -420,22 +429,24 @@ def test_the_share_of_hits_by_hand():
 
 
 @pytest.mark.parametrize("K", [2, 4])
-def test_a_file_from_before_optimism_and_the_ridge_plays_on_as_it_did(stream, tmp_path, K):
+def test_a_file_from_before_optimism_the_ridge_and_levels_plays_on_as_it_did(stream, tmp_path, K):
     X, y = stream(K, 3, 80, noise=0.2)
-    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0)
+    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, levels=False)
     before.play_block(X[:50], y[:50], Trace.empty(50))
     before.save(tmp_path / "new.npz")
     with np.load(tmp_path / "new.npz") as file:
         members = {name: file[name] for name in file.files if name != "state.state.hope"}
     header = json.loads(str(members["header"]))
-    del header["settings"]["optimism"], header["settings"]["ridge"], header["state"]["dict"]["state"]["fields"]["hope"]
+    for name in ("optimism", "ridge", "levels"):
+        del header["settings"][name]
+    del header["state"]["dict"]["state"]["fields"]["hope"]
     np.savez(tmp_path / "old.npz", **members | {"header": np.array(json.dumps(header))})
     traces = [Trace.empty(30), Trace.empty(30)]
     before.play_block(X[50:], y[50:], traces[0])
     loaded = StackCB.load(tmp_path / "old.npz")
     loaded.play_block(X[50:], y[50:], traces[1])
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    assert (loaded.ridge, len(loaded.state.linear.P)) == (0.0, LINEAR)
+    assert (loaded.ridge, len(loaded.state.linear.P), loaded.levels) == (0.0, LINEAR, False)
 
 
 def test_a_ridge_finds_many_faint_columns_sooner():
@@ -527,6 +538,54 @@ def test_the_tight_stack_leads_until_the_loose_one_errs_less():
     assert not made.loss.any()
 
 
+def test_the_third_stack_s_share_by_hand_and_what_it_alone_reads():
+    """An outcome that the level tells and no margin does: the third stack learns it, the other two cannot."""
+    rng, made = np.random.default_rng(1), stack(2, PRIORS, levels=True)
+    np.testing.assert_array_equal(made.theta, [0.5, 0.5, 0.0, 0.0, 0.0])
+    for t in range(400):
+        y, level = float(rng.random() < 0.5), rng.standard_normal(2)
+        z = rng.standard_normal(2) + level
+        learn_stack(made, np.concatenate([z, level + 3.0 * (2.0 * y - 1.0)]), y)
+        shares = np.exp(-RATE * (made.loss - made.loss.min()))
+        np.testing.assert_allclose(made.theta, shares @ made.thetas / shares.sum(), atol=1e-12)
+        assert not made.thetas[:LEVELS, 3:].any()
+        assert t > 0 or (made.loss == made.loss[0]).all()
+    assert shares.argmax() == LEVELS
+    assert (made.thetas[LEVELS, 3:] > 0.5).all()
+    reset(made, 0)
+    np.testing.assert_array_equal(made.theta, [0.0, 1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(made.S[LEVELS], PRIOR_OF_LEVELS * np.eye(5))
+    np.testing.assert_array_equal(made.S[1], PRIORS[1] * np.diag([1.0, 1.0, 1.0, 0.0, 0.0]))
+
+
+def test_the_third_stack_overflows_nowhere():
+    made = stack(1, PRIORS, levels=True)
+    made.loss[:] = (1e6, 2e6, 3e6)
+    learn_stack(made, np.array([1e5, -1e5]), 0.0)
+    np.testing.assert_array_equal(made.theta, made.thetas[0])
+    made.loss[:] = (3e6, 2e6, 1e6)
+    learn_stack(made, np.array([1e5, -1e5]), 0.0)
+    np.testing.assert_array_equal(made.theta, made.thetas[LEVELS])
+
+
+def test_a_level_ranks_no_class(stream):
+    """What levels add to zeta is the same for every class; where one model serves two classes there are none."""
+    X, y = stream(4, 3, 200, noise=0.2)
+    agent = make(4, 3, blocks=2, features=32)
+    agent.play_block(X, y, Trace.empty(200))
+    agent.act(X[0])
+    E, theta = LINEAR + 1 + 2, agent.state.stack.theta
+    z = agent.state.room.z[: 4 * E].reshape(E, 4)
+    rest = agent.state.room.zeta - theta[:E] @ z - theta[E]
+    np.testing.assert_allclose(rest, theta[E + 1 :] @ z.mean(axis=1), atol=1e-9)
+    assert abs(theta[E + 1 :]).max() > 0.01
+    X, y = stream(2, 3, 200, noise=0.2)
+    traces = [Trace.empty(200), Trace.empty(200)]
+    for levels, trace in zip((True, False), traces, strict=True):
+        make(2, 3, levels=levels).play_block(X, y, trace)
+    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -615,7 +674,7 @@ def test_the_alarm_is_beyond_14_and_not_at_it():
         agent, x = make(3, 1, blocks=0), as_contexts(np.full(1, 0.5))
         for theta in (agent.state.stack.theta, agent.state.stack.thetas):
             theta[...] = 0.0
-            theta[..., -1] = -1000.0  # the class played is right with probability 0
+            theta[..., LINEAR + 1] = -1000.0  # the class played is right with probability 0
         agent.state.G[0] = sum_
         agent.learn(x, agent.act(x), False)
         assert agent.state.counts[CHANGES] == changes

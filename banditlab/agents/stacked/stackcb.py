@@ -26,7 +26,7 @@ from banditlab.agents.stacked.linear_experts import (
     teach_linear,
 )
 from banditlab.agents.stacked.ridge_expert import ridge_margin
-from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reset, stack
+from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reads_levels, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
     SingleFrequencies,
@@ -85,7 +85,8 @@ class Memory(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins (E,); views."""
+    """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins, what the stacks read
+    of a class, (E,) or with levels (2 E,); views."""
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -138,18 +139,25 @@ def view_of(views, b, n_blocks, size):
     return views[start : start + size]
 
 
+@inline
+def experts_of(state):
+    """Return how many experts there are."""
+    return count_linear(state.linear) + state.fourier.P.shape[0]
+
+
 @njit
 def act_kernel(state, x, u, p, payload):
-    room, E, K, settings = state.room, state.room.margins.shape[0], p.shape[0], state.settings
-    M = state.fourier.P.shape[1]
-    views = payload[E + 1 :]
+    room, E, K, settings = state.room, experts_of(state), p.shape[0], state.settings
+    M, read = state.fourier.P.shape[1], 1 + room.margins.shape[0]
+    views = payload[read:]
     if not recall(state.ahead, state.linear, views, room.m, room.q):
         see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
         read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
-    # zeta_k = theta'(z_1k, ..., z_Ek, 1)
+    level = levels_of(state, E, payload[1 + E : read])
+    # zeta_k = theta'(z_1k, ..., z_Ek, 1, l_1, ..., l_E)
     for k in range(M):
-        zeta = state.stack.theta[E]
+        zeta = state.stack.theta[E] + level
         for e in range(E):
             zeta += state.stack.theta[e] * room.z[e * M + k]
         room.zeta[k] = zeta
@@ -163,6 +171,19 @@ def act_kernel(state, x, u, p, payload):
     for e in range(E):
         payload[1 + e] = room.z[e * M + (action if M == K else 0)]
     return action, False
+
+
+@inline
+def levels_of(state, E, levels):
+    """Write the mean margin of every expert into levels (E,) and return what the stack makes of them; 0 where none are read."""
+    M, level = state.fourier.P.shape[1], 0.0
+    for e in range(levels.shape[0]):
+        mean = 0.0
+        for k in range(M):
+            mean += state.room.z[e * M + k]
+        levels[e] = mean / M
+        level += state.stack.theta[E + 1 + e] * levels[e]
+    return level
 
 
 @inline
@@ -221,15 +242,14 @@ def lift(state):
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
-    E = state.room.margins.shape[0]
+    read = 1 + state.room.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
-        said = teach(state, payload[E + 1 :], payload[1 : E + 1], action, correct, False)
+        said = teach(state, payload[read:], payload[1:read], action, correct, False)
         look_once_more(
             state.ahead, state.linear, state.fourier, action if state.fourier.P.shape[1] == p.shape[0] else 0
         )
     else:  # the action was taken under another scale
-        see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, state.room.views)
-        said = teach(state, state.room.views, state.room.margins, action, correct, True)
+        said = learn_again(state, x, action, correct)
     remember(state, x, action, correct)
     # Page's test, then a new scale where one is due.
     state.G[0] = cusum(state.G[0], said, correct)
@@ -247,7 +267,10 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def teach(state, views, z, action, correct, fresh):
-    """Teach all experts and the stack the outcome; z (E,) are the margins, or are written (fresh). Return the p said."""
+    """Teach all experts and the stack the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
+
+    Return the p said.
+    """
     m, size, k = state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
     if shares_a_model(state):
@@ -261,6 +284,22 @@ def teach(state, views, z, action, correct, fresh):
         z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
     said = learn_stack(state.stack, z, 1.0 if right else 0.0)
     return said if right == correct else 1.0 - said
+
+
+@njit
+def learn_again(state, x, action, correct):
+    """Teach the outcome of a context under the scale of now, whatever was said of it when it was played; return the p said."""
+    room, E, M = state.room, experts_of(state), state.fourier.P.shape[1]
+    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, room.views)
+    if not reads_levels(state.stack):
+        return teach(state, room.views, room.margins, action, correct, True)
+    # Levels are means over all classes: everybody has to look.
+    read_experts(state, room.views, x.shape[0] + 1, M)
+    margins_of(state)
+    levels_of(state, E, room.margins[E:])
+    for e in range(E):
+        room.margins[e] = room.z[e * M + action]
+    return teach(state, room.views, room.margins, action, correct, False)
 
 
 @inline
@@ -277,7 +316,6 @@ def remember(state, x, action, correct):
 def rebuild(state):
     """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known."""
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
-    size = state.fourier.H.shape[2]
     first = (state.counts[PLACE] - n) % N
     measure(state.scale, memory.X, first, n)
     forget_linear(state.linear)
@@ -285,8 +323,7 @@ def rebuild(state):
     reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
     for i in range(n):
         t = (first + i) % N
-        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
-        teach(state, state.room.views, state.room.margins, memory.action[t], memory.hit[t], True)
+        learn_again(state, read_only(memory.X[t]), memory.action[t], memory.hit[t])
     state.counts[EPOCH] += 1
     end_stretch(state.ahead)
 
@@ -307,10 +344,11 @@ class StackCB(KernelAgent):
     w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi is
     the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most 1/2, AIOLI's: a class of
     which little is known is taken for as good as the play is, not for right every other time, which with many classes it may
-    never be. zeta_k = theta'(z_1k, ..., z_Ek, 1), and with best = argmax zeta and L_k = sigmoid(-zeta_k), for k != best, p_k =
-    max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), g_n = sharpness (K - 1) n^growth, the rest on best; n - 1
-    is the number of outcomes learnt. Then the played class's models learn the bit, and theta, a mixture of two stacks, by
-    online Newton on the log loss (`stacked.stack`).
+    never be. zeta_k = theta'(z_1k, ..., z_Ek, 1, l_1, ..., l_E), l_e the mean of z_ek over the classes, and with best = argmax
+    zeta and L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), g_n
+    = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the played class's models learn
+    the bit, and theta, a mixture of three stacks, by online Newton on the log loss (`stacked.stack`). Only the third reads the
+    levels l_e, which rank no class.
 
     Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
     both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
@@ -332,7 +370,7 @@ class StackCB(KernelAgent):
 
     Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512 and one that calls a change take as long as learning n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
+    512 and one that calls a change take as long as playing n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
     of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5 M m^2, diagonals take 8 M m multiplications
     and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
     4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a
@@ -370,6 +408,9 @@ class StackCB(KernelAgent):
     ridge
         lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none, as in files and runs from
         before this setting was there. Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
+    levels
+        Whether there is a third stack, which reads every expert's mean margin over the classes beside the margins. False in
+        files and runs from before this setting was there; where one model serves both of two classes there are no levels.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -402,6 +443,7 @@ class StackCB(KernelAgent):
         "second_order": "full",
         "sketch_size": SKETCH_SIZE,
         "ridge": 0.0,
+        "levels": False,
     }
     act_kernel = act_kernel
     learn_kernel = learn_kernel
@@ -425,6 +467,7 @@ class StackCB(KernelAgent):
         second_order: Literal["full", "diagonal", "sketch"] = "full",
         sketch_size: int = SKETCH_SIZE,
         ridge: float = RIDGE,
+        levels: bool = True,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -446,6 +489,9 @@ class StackCB(KernelAgent):
         if complement not in (True, False):
             raise UsageError(f"complement must be true or false, got {complement!r}")
         self.complement = bool(complement)
+        if levels not in (True, False):
+            raise UsageError(f"levels must be true or false, got {levels!r}")
+        self.levels = bool(levels)
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)
@@ -456,7 +502,8 @@ class StackCB(KernelAgent):
         K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + has_ridge + self.blocks, size_of_views(d, self.blocks, F, has_ridge)
-        self.payload_size = 1 + E + size
+        read = 2 * E if self.levels and M == K else E
+        self.payload_size = 1 + read + size
         linear = np.array([1.0, WEAKER]) * self.regularization
         fourier = np.full(self.blocks, self.fourier_regularization)
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
@@ -470,9 +517,9 @@ class StackCB(KernelAgent):
             W=kept_W,
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
-            stack=stack(E, PRIORS, LINEAR if has_ridge else -1),
+            stack=stack(E, PRIORS, LINEAR if has_ridge else -1, levels=read > E),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            room=_room(K, M, E, size),
+            room=_room(K, E * M, read, size),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
@@ -532,6 +579,6 @@ def _has_ridge(ridge: Any, second_order: str) -> bool:
     return second_order == "full" and isinstance(ridge, float | int) and ridge > 0
 
 
-def _room(n_classes: int, n_models: int, n_experts: int, size_of_views: int) -> Room:
-    m, q, z = (zeros(width(n_experts * n_models)) for _ in range(3))
-    return Room(m, q, z, np.zeros(n_classes), np.zeros(n_experts), np.zeros(size_of_views))
+def _room(n_classes: int, n_margins: int, n_read: int, size_of_views: int) -> Room:
+    m, q, z = (zeros(width(n_margins)) for _ in range(3))
+    return Room(m, q, z, np.zeros(n_classes), np.zeros(n_read), np.zeros(size_of_views))

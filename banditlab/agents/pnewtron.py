@@ -165,6 +165,20 @@ def move_rows(A, W, i, rows, more, moved, even, odd):
     return even, odd
 
 
+@inline
+def move_pair(A, W, i, other, more, moved, sums):
+    """Update eight entries of the row at i and of the only other one, and return sums plus V's new squares.
+
+    With two classes dlt is the same for both but for the sign: so are V's rows, and A's are equal, to the last bit.
+    """
+    a, w = entry(eight(A, i), eight(W, i), more, moved)
+    put(A, i, a)
+    put(A, other, a)
+    put(W, i, w)
+    put(W, other, w * -1.0)
+    return fma(w, w, fma(w, w, sums))
+
+
 def _row_move(state, V, x, i, K, weight, step):
     A, W, x = by_class(state.A), by_class(V), borrow(x)
     other, wide, even, odd = -1.0 / K, W.shape[1], all_lanes(0.0), all_lanes(0.0)
@@ -173,6 +187,9 @@ def _row_move(state, V, x, i, K, weight, step):
         xj = features(x, j)
         x2 = xj * xj
         more, moved = x2 * (weight * other * other), xj * (step * other)
+        if K == 2:
+            even = move_pair(A, W, (1 - i) * wide + j, i * wide + j, more, moved, even)
+            continue
         even, odd = move_rows(A, W, j, i, more, moved, even, odd)
         even, odd = move_rows(A, W, (i + 1) * wide + j, K - 1 - i, more, moved, even, odd)
         even = move_eight(A, W, i * wide + j, x2 * (weight * own * own), xj * (step * own), even)

@@ -15,7 +15,17 @@ from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import bank, forget
 from banditlab.agents.stacked.ridge_expert import teach_ridge
-from banditlab.agents.stacked.stack import LEAST, LEVELS, PRIOR_OF_LEVELS, PRIORS, RATE, learn_stack, reset, stack
+from banditlab.agents.stacked.stack import (
+    HANDICAP,
+    LEAST,
+    LEVELS,
+    PRIOR_OF_LEVELS,
+    PRIORS,
+    RATE,
+    learn_stack,
+    reset,
+    stack,
+)
 from banditlab.agents.stacked.stackcb import (
     CHANGES,
     EPOCH,
@@ -71,7 +81,7 @@ class Slow:
         self.stacks = [(self.theta, prior * np.diag(1.0 - levels)) for prior in PRIORS]
         if self.agent.levels and not self.one:
             self.stacks.append((self.theta, PRIOR_OF_LEVELS * np.eye(2 * E + 1)))
-        self.losses = np.zeros(len(self.stacks))
+        self.losses = np.array([0.0, 0.0, HANDICAP])[: len(self.stacks)]
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -237,6 +247,21 @@ def test_equals_full_matrices(stream, K, d, chosen):
     theta = agent.state.stack.theta
     np.testing.assert_allclose(theta, slow.theta[: len(theta)], atol=1e-2)
     assert not slow.theta[len(theta) :].any()
+
+
+def test_equals_full_matrices_where_the_third_stack_leads(stream):
+    X, y = stream(3, 4, 70, noise=0.2)
+    agent = make(3, 4, blocks=2, features=32)
+    slow = Slow(agent)
+    for x, label in zip(X, y, strict=True):
+        agent.state.stack.loss[LEVELS] = slow.losses[LEVELS] = -40.0
+        decision = agent.act(x)
+        np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=2e-3)
+        correct = bool(decision.action == label)
+        slow.learn(x, decision.action, correct)
+        agent.learn(x, decision, correct)
+    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
+    assert abs(slow.theta[-len(slow.theta) // 2 :]).max() > 0.1
 
 
 @pytest.mark.slow
@@ -458,7 +483,7 @@ def test_a_ridge_finds_many_faint_columns_sooner():
         y = rng.integers(0, 5, 400)
         X = as_contexts(centres[y] + rng.standard_normal((400, 300)))
         for ridge in errors:
-            agent, trace = make(5, 300, radius=60.0, ridge=ridge), Trace.empty(400)
+            agent, trace = make(5, 300, radius=60.0, ridge=ridge, levels=False), Trace.empty(400)
             agent.play_block(X, y, trace)
             errors[ridge] += 1.0 - trace.correct.mean()
     assert errors[1.0] < 0.8 * errors[0.0]
@@ -549,11 +574,12 @@ def test_the_third_stack_s_share_by_hand_and_what_it_alone_reads():
         shares = np.exp(-RATE * (made.loss - made.loss.min()))
         np.testing.assert_allclose(made.theta, shares @ made.thetas / shares.sum(), atol=1e-12)
         assert not made.thetas[:LEVELS, 3:].any()
-        assert t > 0 or (made.loss == made.loss[0]).all()
+        assert t > 0 or (made.loss == made.loss[0] + [0.0, 0.0, HANDICAP]).all()
     assert shares.argmax() == LEVELS
     assert (made.thetas[LEVELS, 3:] > 0.5).all()
     reset(made, 0)
     np.testing.assert_array_equal(made.theta, [0.0, 1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(made.loss, [0.0, 0.0, HANDICAP])
     np.testing.assert_array_equal(made.S[LEVELS], PRIOR_OF_LEVELS * np.eye(5))
     np.testing.assert_array_equal(made.S[1], PRIORS[1] * np.diag([1.0, 1.0, 1.0, 0.0, 0.0]))
 
@@ -573,6 +599,8 @@ def test_a_level_ranks_no_class(stream):
     X, y = stream(4, 3, 200, noise=0.2)
     agent = make(4, 3, blocks=2, features=32)
     agent.play_block(X, y, Trace.empty(200))
+    agent.state.stack.loss[LEVELS] = 0.0  # else it counts for little yet
+    agent.learn(X[0], agent.act(X[0]), True)
     agent.act(X[0])
     E, theta = LINEAR + 1 + 2, agent.state.stack.theta
     z = agent.state.room.z[: 4 * E].reshape(E, 4)

@@ -11,7 +11,7 @@ tight one, which stays near the experts' mean, for as long as that many weights 
 The third reads the experts' levels, too: f_k = (z_1k, ..., z_Nk, 1, l_1, ..., l_N) with l_e the mean of z_ek over the classes,
 their weights 0 at first. A level is the same for all classes and ranks none. It says how sure of itself an expert is at this
 context, so that the weights of the margins need not say it: what predicts best whether the class played is right is not what
-ranks classes best.
+ranks classes best. It begins with a log loss of `HANDICAP`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ PRIOR_OF_LEVELS = 3.0
 """That of the stack that reads levels."""
 LEVELS = 2
 """Its number."""
+HANDICAP = 10.0
+"""Nats of log loss that it begins with: so many weights more cost mistakes while little is known."""
 RATE = 0.5
 LEAST = 1e-4
 """Smallest probability that counts in a log loss: no single round decides between the stacks."""
@@ -84,6 +86,8 @@ def reset(stack, spare):
             for j in range(n):
                 stack.S[s, i, j] = stack.priors[s] if i == j and (i <= N or s == LEVELS) else 0.0
     stack.loss[:] = 0.0
+    if reads_levels(stack):
+        stack.loss[LEVELS] = HANDICAP
 
 
 @njit

@@ -158,5 +158,16 @@ def test_refuses_bad_settings(settings, message):
         make(3, 2, **settings)
 
 
+def test_two_classes_are_opposite_to_the_last_bit(stream):
+    """One row is moved, and the other is its mirror image."""
+    X, y = stream(2, 19, 300, noise=0.2)
+    agent = make(2, 19, gamma=0.3)
+    agent.play_block(X, y, Trace.empty(300))
+    A, V = agent.state.A[:19], agent.state.V[:19]
+    assert V[:, 0].any()
+    np.testing.assert_array_equal(V[:, 0], -V[:, 1])
+    np.testing.assert_array_equal(A[:, 0], A[:, 1])
+
+
 def test_has_no_bound():
     assert make(3, 2).bound(100) is None

@@ -346,6 +346,21 @@ def test_drift_is_an_error_relative_to_the_solution_or_the_ball():
     assert qp.nu[WORST_DRIFT] == pytest.approx(1.5 * 0.01, rel=1e-9)
 
 
+@pytest.mark.parametrize(("K", "d"), [(3, 5), (4, 17)])
+def test_without_a_ball_the_short_way_is_the_long_one(K, d):
+    """To the last bit: the solution at the reference multiplier 0, and its mean row taken off."""
+    rng, qp = np.random.default_rng(2), programme_state(K, d, 0.5, math.inf)
+    for _ in range(40):
+        add(qp, int(rng.integers(K)), rng.standard_normal(d), rng.random(), rng.standard_normal())
+        qp.nu[SOLUTION] = 7.0
+        solve(qp)
+        assert reference_solution(qp) > 0.0
+        W = qp.room.V[0].copy()
+        centre(W, np.zeros(W.shape[1]))
+        np.testing.assert_array_equal(qp.W, W)
+    assert (qp.nu[SOLUTION], qp.tally[ROUNDS], qp.tally[BINDING]) == (0.0, 40, 0)
+
+
 def test_a_programme_of_nan_ends_and_is_counted():
     qp = opposite(math.nan, 2.0)
     solve(qp)

@@ -62,7 +62,7 @@ class Stream(NamedTuple):
     nonzero: float
 
 
-LOOK, LARGE = 64, 512
+LOOK, LARGE, MANY = 64, 512, 8
 """The contexts that are looked at together at most, and a number of features at which they are."""
 
 
@@ -195,7 +195,8 @@ def warm(player: Player) -> None:
             split.nanoseconds(made, as_contexts(X[:100]))
     cls: Any = registry().load(player.kind, player.id)
     if player.id in ROWS_FIRST or getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
-        large = build(player, Problem(LARGE, K, 1.0, LOOK))  # has kernels of its own
+        many = player.classes or MANY
+        large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has kernels of its own
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
 
 

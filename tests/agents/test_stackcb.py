@@ -70,7 +70,7 @@ class Slow:
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
 
-    def forget(self):
+    def forget(self, whole=True):
         sizes = [self.d + 1] * self.linear + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
@@ -78,10 +78,13 @@ class Slow:
         self.theta = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), np.zeros(1 + E))  # margins, bias, levels
         self.theta[LINEAR : self.linear] = 0.0
         levels = np.arange(2 * E + 1) > E
+        behind, third = HANDICAP, [(self.theta, PRIOR_OF_LEVELS * np.eye(2 * E + 1))]
+        if not whole:
+            behind, third = self.losses[-1] - self.losses[:LEVELS].min(), self.stacks[LEVELS:]
         self.stacks = [(self.theta, prior * np.diag(1.0 - levels)) for prior in PRIORS]
         if self.agent.levels and not self.one:
-            self.stacks.append((self.theta, PRIOR_OF_LEVELS * np.eye(2 * E + 1)))
-        self.losses = np.array([0.0, 0.0, HANDICAP])[: len(self.stacks)]
+            self.stacks += third
+        self.losses = np.array([0.0, 0.0, behind])[: len(self.stacks)]
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -165,9 +168,9 @@ class Slow:
         p[best] = 1.0 - p.sum()
         return p
 
-    def teach(self, x, k, hit):
+    def teach(self, x, k, hit, again=False):
         if self.one and k == 1:  # class 1 is right where class 0 is not
-            return 1 - self.teach(x, 0, not hit)
+            return 1 - self.teach(x, 0, not hit, again)
         views, y = self.views(x), 1 if hit else -1
         of_all = np.array([self.margins(views, i) for i in range(1 if self.one else self.K)])
         z = of_all[k]
@@ -187,12 +190,13 @@ class Slow:
             else:
                 self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
         f = np.concatenate([z, [1.0], of_all.mean(axis=0)])
-        said = expit(self.theta @ f)
-        for i, (theta, S) in enumerate(self.stacks):
+        said, least = expit(self.theta @ f), self.losses[:LEVELS].min()
+        for i, (theta, S) in enumerate(self.stacks[: LEVELS if again else None]):
             p = expit(theta @ f)
             v, c = S @ f, p * (1 - p)
             self.losses[i] -= math.log(max(LEAST, p if hit else 1 - p))
             self.stacks[i] = (theta + v * (hit - p) / (1 + c * f @ v), S - c * np.outer(v, v) / (1 + c * f @ v))
+        self.losses[LEVELS:] += (self.losses[:LEVELS].min() - least) * again
         shares = np.exp(-RATE * (self.losses - self.losses.min()))
         self.theta = sum(s * theta for s, (theta, _) in zip(shares / shares.sum(), self.stacks, strict=True))
         return said
@@ -205,13 +209,13 @@ class Slow:
         n = len(self.rounds)
         self.hits += max(1 / 500, 1 / (n + 100)) * (hit - self.hits)
         if self.agent.changes and self.G > 14:
-            self.rounds, self.G, self.clean = self.rounds[-self.clean :], 0.0, 0
+            self.rounds, self.G, self.clean, n = self.rounds[-self.clean :], 0.0, 0, 0
         elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512):
             return
         self.take_scale()
-        self.forget()
+        self.forget(whole=n == 0)
         for past in self.rounds:
-            self.teach(*past)
+            self.teach(*past, again=True)
 
 
 SKETCHED = {"second_order": "sketch", "sketch_size": 6}
@@ -555,9 +559,9 @@ def test_the_tight_stack_leads_until_the_loose_one_errs_less():
         if t == 0:
             assert first == 0.5
     assert first > 0.5
-    reset(made, -1)
+    reset(made, -1, True)
     np.testing.assert_allclose(made.theta, [1 / 3, 1 / 3, 1 / 3, 0.0])
-    reset(made, 1)
+    reset(made, 1, True)
     np.testing.assert_allclose(made.thetas, [[1 / 2, 0.0, 1 / 2, 0.0]] * 2)
     np.testing.assert_array_equal(stack(3, PRIORS, 1).theta, made.theta)
     assert not made.loss.any()
@@ -577,11 +581,30 @@ def test_the_third_stack_s_share_by_hand_and_what_it_alone_reads():
         assert t > 0 or (made.loss == made.loss[0] + [0.0, 0.0, HANDICAP]).all()
     assert shares.argmax() == LEVELS
     assert (made.thetas[LEVELS, 3:] > 0.5).all()
-    reset(made, 0)
+    reset(made, 0, True)
     np.testing.assert_array_equal(made.theta, [0.0, 1.0, 0.0, 0.0, 0.0])
     np.testing.assert_array_equal(made.loss, [0.0, 0.0, HANDICAP])
     np.testing.assert_array_equal(made.S[LEVELS], PRIOR_OF_LEVELS * np.eye(5))
     np.testing.assert_array_equal(made.S[1], PRIORS[1] * np.diag([1.0, 1.0, 1.0, 0.0, 0.0]))
+
+
+def test_where_levels_are_unknown_the_third_stack_waits():
+    """A new scale: the others begin anew and it stays, as far behind as it was; a change: all begin anew."""
+    rng, made = np.random.default_rng(3), stack(2, PRIORS, levels=True)
+    for _ in range(50):
+        learn_stack(made, rng.standard_normal(4), float(rng.random() < 0.5))
+    theta, S, behind = made.thetas[LEVELS].copy(), made.S[LEVELS].copy(), made.loss[LEVELS] - made.loss[:LEVELS].min()
+    reset(made, -1, False)
+    assert not made.loss[:LEVELS].any()
+    for _ in range(20):
+        learn_stack(made, rng.standard_normal(2), float(rng.random() < 0.5))
+        assert made.loss[LEVELS] - made.loss[:LEVELS].min() == pytest.approx(behind, rel=1e-12)
+    np.testing.assert_array_equal(made.thetas[LEVELS], theta)
+    np.testing.assert_array_equal(made.S[LEVELS], S)
+    assert made.thetas[0, 0] != 0.5
+    reset(made, -1, True)
+    np.testing.assert_array_equal(made.loss, [0.0, 0.0, HANDICAP])
+    np.testing.assert_array_equal(made.thetas[LEVELS], [0.5, 0.5, 0.0, 0.0, 0.0])
 
 
 def test_the_third_stack_overflows_nowhere():

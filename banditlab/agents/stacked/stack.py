@@ -12,6 +12,7 @@ The third reads the experts' levels, too: f_k = (z_1k, ..., z_Nk, 1, l_1, ..., l
 their weights 0 at first. A level is the same for all classes and ranks none. It says how sure of itself an expert is at this
 context, so that the weights of the margins need not say it: what predicts best whether the class played is right is not what
 ranks classes best. It begins with a log loss of `HANDICAP`.
+Where rounds are learnt again it stays as it is: their levels would need the margins of all classes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def stack(n_experts: int, priors: tuple[float, float], spare: int = -1, *, level
     n, of_each = (2 * n_experts + 1, (*priors, PRIOR_OF_LEVELS)) if levels else (n_experts + 1, priors)
     m = len(of_each)
     made = Stack(np.zeros(n), np.zeros((m, n)), np.zeros((m, n, n)), np.array(of_each), np.zeros(m), np.zeros(n))
-    reset(made, spare)
+    reset(made, spare, True)
     return made
 
 
@@ -75,37 +76,46 @@ def count_experts(stack):
 
 
 @njit
-def reset(stack, spare):
-    """Go back to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's)."""
-    n, N = stack.theta.shape[0], count_experts(stack)
+def reset(stack, spare, whole):
+    """Go back to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's).
+
+    Unless `whole`, a third stack stays as it is, and as far behind the better of the others, or ahead.
+    """
+    n, N, loss = stack.theta.shape[0], count_experts(stack), stack.loss
     of_each = 1.0 / (N if spare < 0 else N - 1)
+    behind = HANDICAP if whole else loss[-1] - min(loss[0], loss[1])
     for i in range(n):
         stack.theta[i] = of_each if i < N and i != spare else 0.0
-        for s in range(stack.loss.shape[0]):
+    for s in range(loss.shape[0] if whole else LEVELS):
+        loss[s] = 0.0
+        for i in range(n):
             stack.thetas[s, i] = stack.theta[i]
             for j in range(n):
                 stack.S[s, i, j] = stack.priors[s] if i == j and (i <= N or s == LEVELS) else 0.0
-    stack.loss[:] = 0.0
     if reads_levels(stack):
-        stack.loss[LEVELS] = HANDICAP
+        loss[LEVELS] = behind
 
 
 @njit
 def learn_stack(stack, z, y):
     """Learn the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,); return p of the mixture.
 
-    With a third stack z is (2 N,), the levels behind the margins.
+    With a third stack z is (2 N,), the levels behind the margins. Where it is (N,), levels being unknown, the third learns
+    nothing and is as far behind as before, and p is none.
     """
     thetas, loss, N = stack.thetas, stack.loss, count_experts(stack)
-    said = sigmoid(margin(stack.theta, z, N))
-    for s in range(loss.shape[0]):
-        read = z if s == LEVELS else z[:N]
-        learn_one(thetas[s], stack.S[s], loss, s, read, N, y, stack.v)
+    said, least = sigmoid(margin(stack.theta, z, N)), min(loss[0], loss[1])
+    for s in range(LEVELS):
+        learn_one(thetas[s], stack.S[s], loss, s, z[:N], N, y, stack.v)
     # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
     first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (loss[0] - loss[1]))
     for i in range(stack.theta.shape[0]):
         stack.theta[i] = first * thetas[0, i] + (1.0 - first) * thetas[1, i]
     if reads_levels(stack):
+        if z.shape[0] > N:
+            learn_one(thetas[LEVELS], stack.S[LEVELS], loss, LEVELS, z, N, y, stack.v)
+        else:
+            loss[LEVELS] += min(loss[0], loss[1]) - least
         # The two together weigh e^pair, the third e^(-RATE loss_2).
         pair = -RATE * min(loss[0], loss[1]) + math.log1p(math.exp(-RATE * abs(loss[0] - loss[1])))
         third = sigmoid(-RATE * loss[LEVELS] - pair)

@@ -249,7 +249,7 @@ def learn_kernel(state, x, action, p, payload, correct):
             state.ahead, state.linear, state.fourier, action if state.fourier.P.shape[1] == p.shape[0] else 0
         )
     else:  # the action was taken under another scale
-        said = learn_again(state, x, action, correct)
+        said = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
     # Page's test, then a new scale where one is due.
     state.G[0] = cusum(state.G[0], said, correct)
@@ -260,9 +260,9 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], KEPT))
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
-        rebuild(state)
+        rebuild(state, True)
     elif 2 <= n <= LAST_REBUILD and n & (n - 1) == 0:
-        rebuild(state)
+        rebuild(state, False)
 
 
 @njit
@@ -287,8 +287,8 @@ def teach(state, views, z, action, correct, fresh):
 
 
 @njit
-def learn_again(state, x, action, correct):
-    """Teach the outcome of a context under the scale of now, whatever was said of it when it was played; return the p said."""
+def learn_late(state, x, action, correct):
+    """Teach the outcome of a context that was played under another scale; return the p said under that of now."""
     room, E, M = state.room, experts_of(state), state.fourier.P.shape[1]
     see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, room.views)
     if not reads_levels(state.stack):
@@ -313,17 +313,22 @@ def remember(state, x, action, correct):
 
 
 @njit
-def rebuild(state):
-    """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known."""
+def rebuild(state, changed):
+    """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known.
+
+    But for the third stack, which forgets where a change was called, and else stays as it is.
+    """
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
-    first = (state.counts[PLACE] - n) % N
+    margins = state.room.margins[: experts_of(state)]
+    first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
     measure(state.scale, memory.X, first, n)
     forget_linear(state.linear)
     forget(state.fourier)
-    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
+    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1, changed)
     for i in range(n):
         t = (first + i) % N
-        learn_again(state, read_only(memory.X[t]), memory.action[t], memory.hit[t])
+        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
+        teach(state, state.room.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
     end_stretch(state.ahead)
 
@@ -370,7 +375,7 @@ class StackCB(KernelAgent):
 
     Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512 and one that calls a change take as long as playing n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
+    512 and one that calls a change take as long as learning n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
     of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5 M m^2, diagonals take 8 M m multiplications
     and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
     4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a

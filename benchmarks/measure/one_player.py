@@ -63,7 +63,7 @@ class Stream(NamedTuple):
 
 
 LOOK, LARGE, MANY = 64, 512, 8
-"""The contexts that are looked at together at most, and a number of features at which they are."""
+"""The contexts that are looked at together at most; a number of features and, for StackCB, of classes at which they are."""
 
 
 class Effort(NamedTuple):

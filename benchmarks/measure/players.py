@@ -145,6 +145,8 @@ FORECASTERS = [
     ),
     Player(
         "aggregating", "forecasters", {}, "N K d", costs.members, lambda K, d: 2000.0 * K * d,
+        rest="two passes over the members, 10 MiB here, the second of which writes them: where no near cache holds them, "
+        "products and memory come one after the other, and the floor is the larger of the two",
     ),
     Player(
         "b-grid", "forecasters", {}, "N K^3 d^2", costs.several(costs.folklore, 9), lambda K, d: 9.0 * joint(K, d),

@@ -142,6 +142,7 @@ DEFAULTS = {
         "second_order": "full",
         "sketch_size": 32,
         "ridge": 1.0,
+        "levels": True,
     },
     "agents/uniform": {},
     "agents/vw": {

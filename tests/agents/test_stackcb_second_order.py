@@ -205,7 +205,8 @@ def test_settings():
 
 def test_a_file_of_before_is_whole_matrices():
     """Settings that were not there: at what `added_settings` lists they enter no run's identity."""
-    assert StackCB.added_settings == {"optimism": 0.5, "second_order": "full", "sketch_size": 32, "ridge": 0.0}
+    kept = {"optimism": 0.5, "second_order": "full", "sketch_size": 32, "ridge": 0.0, "levels": False}
+    assert StackCB.added_settings == kept
 
 
 def test_a_sketch_with_more_rows_than_the_view_has_numbers_and_one_with_one():

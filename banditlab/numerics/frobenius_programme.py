@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.dense import fill, invert
-from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.jit import njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.low_rank import (
     LARGE,
@@ -51,7 +51,6 @@ from banditlab.numerics.packed_symmetric import (
     width,
     zeros,
 )
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 
 Floats = NDArray[np.float64]
 
@@ -364,46 +363,19 @@ def lanczos(qp, norm):
 
 
 @njit
-def free_solution(qp):
-    """Write -G b into W, less its mean row: what `solve` does without a ball, to the last bit, in fewer passes over K x d."""
-    W, h, g, mu, mean = borrow(qp.W), borrow(qp.h), borrow(qp.room.g), qp.room.mu, borrow(qp.room.x)
-    K, d = W.shape
-    # mu = M sum_k h_k, h_k = N_k b_k
-    for j in range(0, d, WIDTH):
-        sums = all_lanes(0.0)
-        for k in range(K):
-            sums = sums + eight(h, k * d + j)
-        put(g, j, sums)
-        put(mean, j, all_lanes(0.0))
-    any_product(qp.M, qp.low_M, 0, g, mu)
-    # W_k = -(h_k - N_k mu), and the mean row as in `centre`
-    for k in range(K):
-        any_product(qp.N[k], qp.low_N, k, mu, g)
-        for j in range(0, d, WIDTH):
-            w = (eight(h, k * d + j) - eight(g, j)) * -1.0
-            put(W, k * d + j, w)
-            put(mean, j, eight(mean, j) + w / float(K))
-    for k in range(K):
-        for j in range(0, d, WIDTH):
-            put(W, k * d + j, eight(W, k * d + j) - eight(mean, j))
-    qp.nu[SOLUTION] = 0.0
-
-
-@njit
 def solve(qp):
     """Write the minimiser into W and its multiplier into nu[SOLUTION]."""
     W, nu, D, tally = qp.W, qp.nu, qp.radius, qp.tally
     tally[ROUNDS] += 1
-    if math.inf == D and nu[REFERENCE] == 0.0:
-        free_solution(qp)
-        if tally[ROUNDS] % CHECK == 0:
-            check_drift(qp)
-        return
     if tally[EXCESS] > qp.room.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
         refactor(qp, nu[SOLUTION])
     # W(nu0) is the answer where the ball is slack at nu0 = 0; else Lanczos from there, from a nearer nu0 if need be.
-    done = False
-    for _ in range(MOVES):
+    done = math.isinf(D) and nu[REFERENCE] == 0.0
+    if done:  # no ball: nobody asks for the norm
+        fill(W, 1.0, qp.h)
+        couple(qp, W, -1.0)
+        nu[SOLUTION] = 0.0
+    for _ in range(0 if done else MOVES):
         norm = reference_solution(qp)
         if norm == 0.0 or (norm <= D and nu[REFERENCE] == 0.0):
             fill(W, 1.0, qp.room.V[0])

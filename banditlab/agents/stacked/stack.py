@@ -28,8 +28,8 @@ from banditlab.numerics.jit import inline, njit
 
 PRIORS = (3.0, 0.1)
 """Variance of every weight before anything is learnt, of the loose stack and of the tight one."""
-PRIOR_OF_LEVELS = 3.0
-"""That of the stack that reads levels."""
+PRIOR_OF_LEVELS = PRIORS[0]
+"""That of the stack that reads levels, a loose one."""
 LEVELS = 2
 """Its number."""
 HANDICAP = 10.0
@@ -54,10 +54,13 @@ class Stack(NamedTuple):
 
 
 def stack(n_experts: int, priors: tuple[float, float], spare: int = -1, *, levels: bool = False) -> Stack:
-    """Return the mean of the experts but the spare one, -1: none; where all priors are 0 it stays so."""
-    n, of_each = (2 * n_experts + 1, (*priors, PRIOR_OF_LEVELS)) if levels else (n_experts + 1, priors)
-    m = len(of_each)
-    made = Stack(np.zeros(n), np.zeros((m, n)), np.zeros((m, n, n)), np.array(of_each), np.zeros(m), np.zeros(n))
+    """Return the mean of the experts but the spare one, -1: none; where all priors are 0 it stays so.
+
+    levels: whether there is a third stack, of prior `PRIOR_OF_LEVELS`.
+    """
+    n, variances = (2 * n_experts + 1, (*priors, PRIOR_OF_LEVELS)) if levels else (n_experts + 1, priors)
+    m = len(variances)
+    made = Stack(np.zeros(n), np.zeros((m, n)), np.zeros((m, n, n)), np.array(variances), np.zeros(m), np.zeros(n))
     reset(made, spare, True)
     return made
 

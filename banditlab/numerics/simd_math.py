@@ -174,11 +174,13 @@ def inverse(v):
 
     Of NaN, +-infinity, 0 and numbers above 2^1023 it is no finite number.
 
-    From a guess y with v y = 1 - e, |e| <= 0.051, 1/v = y / (1 - e): a cubic, then three terms of the series.
+    A guess g has v g = h in [0.7749, 0.8128], where the parabola 2 ((h - a)^2 + b) is 1/h to 3.4e-6 of itself: a guess that is
+    off by a factor, because so v g varies least, and the factor that makes the 2 a power of two. y = 2 g ((h - a)^2 + b)
+    has v y = 1 - e, and 1/v = y / (1 - e) = y + y (e + e^2 + e^3 + ...), e^3 by the line nearest to it, 8.53e-12 e.
     """
-    # The guess, the cubic, the series.
-    y = inverse_guess(v)
+    # The guess, the parabola, the series.
+    g = inverse_guess(v)
+    above = fma(v, g, -1.1907194704306943)
+    y = (g + g) * fma(above, above, 0.4723365206340677)
     e = fma(v, y * -1.0, 1.0)
-    y = y * fma(e, fma(e, fma(e, 1.00255699, 1.00255699), 0.99999918), 0.99999918)
-    e = fma(v, y * -1.0, 1.0)
-    return fma(y, fma(e, e, e), y)
+    return fma(y, e * (e + 1.00000000000853), y)

@@ -102,10 +102,20 @@ def entry(a, v, more, moved):
 
 
 @inline
+def divided(a, v, more, moved):
+    """Return `entry`, to rounding, by a division."""
+    a = a + more
+    return a, v - fma(v, more, moved) / a
+
+
+@inline
 def move_entry(A, V, j, k, more, moved):
-    """Update entry k, j and return what it adds to ||V||^2."""
+    """Update entry k, j and return what it adds to ||V||^2; eight features by divisions, the next by reciprocals.
+
+    A processor divides and multiplies side by side. All classes go the same way, so that equal ones stay equal.
+    """
     old = V[j, k]
-    A[j, k], V[j, k] = entry(A[j, k], old, more, moved)
+    A[j, k], V[j, k] = entry(A[j, k], old, more, moved) if j & WIDTH else divided(A[j, k], old, more, moved)
     return (V[j, k] - old) * (V[j, k] + old)
 
 
@@ -144,55 +154,61 @@ def square(V, s):
 
 
 @inline
-def move_eight(A, W, i, more, moved, sums):
-    """Update eight entries of a row and return sums plus V's new squares."""
-    a, w = entry(eight(A, i), eight(W, i), more, moved)
+def changes(x, j, weight, step):
+    """Return what entries j ... j + 7 of A gain, and of b, then j + 8 ... j + 15: weight x_j^2 and step x_j."""
+    near, far = features(x, j), features(x, j + WIDTH)
+    return near * near * weight, near * step, far * far * weight, far * step
+
+
+@inline
+def keep(A, W, i, entries, sums):
+    """Write eight entries of A and of W and return sums plus the squares of W's."""
+    a, w = entries
     put(A, i, a)
     put(W, i, w)
     return fma(w, w, sums)
 
 
 @inline
-def move_rows(A, W, i, rows, more, moved, even, odd):
-    """Update eight entries of each of so many rows; two sums, so that an addition need not wait for the last."""
-    wide = W.shape[1]
-    for _ in range(rows // 2):
-        even = move_eight(A, W, i, more, moved, even)
-        odd = move_eight(A, W, i + wide, more, moved, odd)
-        i += 2 * wide
-    if rows % 2 > 0:
-        even = move_eight(A, W, i, more, moved, even)
+def move_rows(A, W, i, rows, change, both, even, odd):
+    """Update sixteen entries of each of so many rows, eight where there are not `both`; return sums plus V's new squares."""
+    for _ in range(rows):
+        even = keep(A, W, i, divided(eight(A, i), eight(W, i), change[0], change[1]), even)
+        if both:
+            far = i + WIDTH
+            odd = keep(A, W, far, entry(eight(A, far), eight(W, far), change[2], change[3]), odd)
+        i += W.shape[1]
     return even, odd
 
 
 @inline
-def move_pair(A, W, i, other, more, moved, sums):
-    """Update eight entries of the row at i and of the only other one, and return sums plus V's new squares.
+def mirror(A, W, i, other, n):
+    """Write n entries of A from i on, and of -W, to the other row.
 
     With two classes dlt is the same for both but for the sign: so are V's rows, and A's are equal, to the last bit.
     """
-    a, w = entry(eight(A, i), eight(W, i), more, moved)
-    put(A, i, a)
-    put(A, other, a)
-    put(W, i, w)
-    put(W, other, w * -1.0)
-    return fma(w, w, fma(w, w, sums))
+    for j in range(0, n, WIDTH):
+        put(A, other + j, eight(A, i + j))
+        put(W, other + j, eight(W, i + j) * -1.0)
 
 
 def _row_move(state, V, x, i, K, weight, step):
     A, W, x = by_class(state.A), by_class(V), borrow(x)
-    other, wide, even, odd = -1.0 / K, W.shape[1], all_lanes(0.0), all_lanes(0.0)
-    own = 1.0 + other
-    for j in range(0, x.shape[0], WIDTH):
-        xj = features(x, j)
-        x2 = xj * xj
-        more, moved = x2 * (weight * other * other), xj * (step * other)
+    d, wide, even, odd = x.shape[0], W.shape[1], all_lanes(0.0), all_lanes(0.0)
+    other, own = -1.0 / K, 1.0 - 1.0 / K
+    for j in range(0, d, 2 * WIDTH):
+        both = j + WIDTH < d
+        change = changes(x, j, weight * other * other, step * other)
         if K == 2:
-            even = move_pair(A, W, (1 - i) * wide + j, i * wide + j, more, moved, even)
+            even, odd = move_rows(A, W, (1 - i) * wide + j, 1, change, both, even, odd)
+            mirror(A, W, (1 - i) * wide + j, i * wide + j, 2 * WIDTH if both else WIDTH)
             continue
-        even, odd = move_rows(A, W, j, i, more, moved, even, odd)
-        even, odd = move_rows(A, W, (i + 1) * wide + j, K - 1 - i, more, moved, even, odd)
-        even = move_eight(A, W, i * wide + j, x2 * (weight * own * own), xj * (step * own), even)
+        even, odd = move_rows(A, W, j, i, change, both, even, odd)
+        even, odd = move_rows(A, W, (i + 1) * wide + j, K - 1 - i, change, both, even, odd)
+        change = changes(x, j, weight * own * own, step * own)
+        even, odd = move_rows(A, W, i * wide + j, 1, change, both, even, odd)
+    if K == 2:
+        even, odd = even * 2.0, odd * 2.0
     measured(state.norm, total(even + odd))
 
 
@@ -240,7 +256,7 @@ class PNewtron(LinearScores, KernelAgent):
     the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
     within a thousand rounds, so two correct implementations agree in distribution, not action by action.
 
-    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse; K exponentials, K nnz(x) reciprocals; 2 K d numbers.
+    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse; K exponentials, K nnz(x) quotients; 2 K d numbers.
 
     Parameters
     ----------

@@ -7,11 +7,13 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from banditlab.agents.pnewtron import PNewtron
 from banditlab.envs.synsep import SynSep
 from banditlab.errors import UsageError
 from banditlab.losses import softmax
+from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
@@ -167,6 +169,21 @@ def test_two_classes_are_opposite_to_the_last_bit(stream):
     assert V[:, 0].any()
     np.testing.assert_array_equal(V[:, 0], -V[:, 1])
     np.testing.assert_array_equal(A[:, 0], A[:, 1])
+
+
+@pytest.mark.parametrize("d", [8, 9, 37])
+def test_every_form_of_an_update_gives_the_same_bits(stream, d):
+    """By lanes and entry by entry, and for all classes alike: those that were not played stay equal to the last bit."""
+    K, T = 9, 5
+    X, y = stream(K, d, T)
+    dense, sparse, trace = make(K, d, norm_bound=300.0), make(K, d, norm_bound=300.0), Trace.empty(T)
+    dense.play_block(X, y, trace)
+    sparse.play_block(SparseRows.of(scipy.sparse.csr_array(X)), y, Trace.empty(T))
+    idle = np.setdiff1d(np.arange(K), trace.action)
+    assert len(idle) > 1
+    for one, other in ((dense.state.A, sparse.state.A), (dense.state.V, sparse.state.V)):
+        np.testing.assert_array_equal(one[:d], other[:d])
+        np.testing.assert_array_equal(one[:d, idle], np.repeat(one[:d, idle[:1]], len(idle), axis=1))
 
 
 def test_has_no_bound():

@@ -226,7 +226,8 @@ def _sparse_move(state, V, x, i, K, weight, step):
         measured(state.norm, square(V, state.s))
 
 
-move = by_context(by_layout(_move, _row_move), _sparse_move)
+# Inlined: a call would hand over every field of the state, some seventy numbers.
+move = by_context(by_layout(_move, _row_move, inlined=True), _sparse_move, inlined=True)
 
 
 class PNewtron(LinearScores, KernelAgent):

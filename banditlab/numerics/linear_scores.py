@@ -151,12 +151,11 @@ def _score_four(W, x, k):
 
 @inline
 def _score_two(W, x, k):
-    """Return the scores of classes k and k + 1, and zeros."""
-    zero = all_lanes(0.0)
-    a = b = zero
+    """Return the scores of classes k and k + 1, as two numbers."""
+    a = b = all_lanes(0.0)
     for j in range(0, x.shape[0], WIDTH):
         a, b = _two_rows(W, k * W.shape[1] + j, features(x, j), a, b)
-    return each_total(a, b, zero, zero, zero, zero, zero, zero)
+    return total(a), total(b)
 
 
 def _row_scores(V, x, z):
@@ -171,7 +170,9 @@ def _row_scores(V, x, z):
     elif n > 2:
         put_first(z, k, _score_four(W, x, k), n)
     elif n > 0:
-        put_first(z, k, _score_two(W, x, k), n)
+        z[k], after = _score_two(W, x, k)  # as numbers, for what reads them next (see `simd_math.exponentials`)
+        if n > 1:
+            z[k + 1] = after
 
 
 def _sparse_row_scores(V, x, z):

@@ -5,9 +5,9 @@ an order that the source fixes. A lane is an ordinary float64 sum, rounded alike
 but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
 `eight`, `put`, `plus_outer` and `combined` take float32 ones too, whose entries are float64 once they are read.
 
-    eight, first, halves, two, all_lanes, one_lane     eight lanes from memory or from numbers
+    eight, first, halves, two, pair, all_lanes, one_lane       eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
-    total, totals, each_total, largest, place, how_many, lane      a number from lanes
+    total, totals, each_total, largest, place, how_many, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
     fma, power_of_two, mantissa, exponent, *_guess     what `simd_math` is made of
@@ -237,6 +237,24 @@ def _lane(typingctx, v):
     return nbtypes.float64(LANES), generate
 
 
+def _second(typingctx, v):
+    """Return the second lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], _I32(1))
+
+    return nbtypes.float64(LANES), generate
+
+
+def _pair(typingctx, x, y):
+    """Return y in the second lane and x in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.insert_element(_spread(builder, args[0]), args[1], _I32(1))
+
+    return LANES(nbtypes.float64, nbtypes.float64), generate
+
+
 def _one_lane(typingctx, i, x):
     """Return x in lane i and zeros in the others."""
 
@@ -445,6 +463,8 @@ only: Any = intrinsic(_only)
 unless_below: Any = intrinsic(_unless_below)
 one_lane: Any = intrinsic(_one_lane)
 lane: Any = intrinsic(_lane)
+second: Any = intrinsic(_second)
+pair: Any = intrinsic(_pair)
 how_many: Any = intrinsic(_how_many)
 mantissa: Any = _split("mantissa")
 exponent: Any = _split("exponent")

@@ -19,13 +19,16 @@ from banditlab.numerics.simd import (
     first,
     fma,
     inverse_guess,
+    lane,
     larger,
     mantissa,
     only,
+    pair,
     power_of_two,
     put,
     put_first,
     root_guess,
+    second,
     total,
     unless_below,
 )
@@ -141,9 +144,14 @@ def exponentials(z, scale, top, K, e):
         v = exp((eight(z, k) - all_lanes(top)) * scale)
         put(e, k, v)
         sums = sums + v
-    # The one to seven numbers left over, the other lanes left alone.
+    # The one to seven numbers left over, the other lanes left alone. One or two are read and written as numbers: a processor
+    # waits, here some 10 ns, before it reads numbers that were just written as some lanes of eight, or the other way round.
     k, n = K - K % WIDTH, K % WIDTH
-    if n > 0:
+    if 0 < n <= 2:
+        v = exp((pair(z[k], z[K - 1]) - all_lanes(top)) * scale)
+        e[k], e[K - 1] = lane(v), second(v)  # of one number both lanes
+        sums = sums + only(v, n, 0.0)
+    elif n > 0:
         v = exp((first(z, k, n) - all_lanes(top)) * scale)
         put_first(e, k, v, n)
         sums = sums + only(v, n, 0.0)

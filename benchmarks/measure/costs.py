@@ -141,7 +141,7 @@ def epsilon_greedy_direct(c: Cell) -> Cost:
 
 
 def pnewtron(c: Cell) -> Cost:
-    """Two matrices are gone through as in y += a x, with a reciprocal an entry: what else is done to them hides behind."""
+    """Two matrices are gone through as in y += a x, with a quotient an entry: what else is done to them hides behind."""
     n = c.K * met(c)
     return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
 

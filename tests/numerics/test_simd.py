@@ -26,6 +26,7 @@ from banditlab.numerics.simd import (
     mantissa,
     one_lane,
     only,
+    pair,
     place,
     plus_outer,
     power_of_two,
@@ -33,6 +34,7 @@ from banditlab.numerics.simd import (
     put_first,
     put_folded,
     root_guess,
+    second,
     smaller,
     total,
     totals,
@@ -144,11 +146,13 @@ def every_one(A, i, j, k, n, x, out, numbers):
     put(out, 192, root_guess(w))
     put(out, 200, inverse_guess(w))
     put(out, 208, power_of_two(u + all_lanes(ROUNDER)))
+    put(out, 216, pair(x, A[j]))
     numbers[0], numbers[1], numbers[2] = largest(v), total(v), lane(v)
     numbers[3], numbers[4] = place(v, x), how_many(v, x)
     numbers[5], numbers[6] = any_above(v, w), any_above(v, v)
     numbers[7] = any_above(one_lane(n, 1.0), all_lanes(0.0))
     numbers[8], numbers[9], numbers[10] = fma(x, A[j], A[k]), root_guess(A[j]), inverse_guess(A[j])
+    numbers[11] = second(v)
 
 
 def exact_fma(a, b, c):
@@ -178,7 +182,7 @@ def test_every_intrinsic_in_every_lane():
         v, w, u = (np.roll(lanes, 1) for lanes in (v, w, u))
         A = np.concatenate([[np.nan], v, [np.nan] * 2, w, [np.nan], u, [np.nan] * 4])
         for x in (11.0, 99.0):
-            out, numbers = np.full((27, 8), np.nan), np.full(11, np.nan)
+            out, numbers = np.full((28, 8), np.nan), np.full(12, np.nan)
             every_one(A, 1, 11, 20, turn, x, out, numbers)
             lanes, none = np.arange(8), np.full(8, np.nan)
             expected = [
@@ -199,6 +203,7 @@ def test_every_intrinsic_in_every_lane():
                 guessed(0x5FE6EB50C7B537A9, 1, w),
                 guessed(0x7FD8CC20D71657DE, 0, w),
                 np.ldexp(1.0, u.astype(int)),
+                [x, w[0], *[x] * 6],
             ]
             for row, (found, right) in enumerate(zip(out, expected, strict=True)):
                 np.testing.assert_array_equal(found, right, err_msg=f"row {row}")
@@ -211,3 +216,4 @@ def test_every_intrinsic_in_every_lane():
             assert numbers[8] == exact_fma([x], w[:1], u[:1])[0]
             assert numbers[9] == guessed(0x5FE6EB50C7B537A9, 1, w[:1])[0]
             assert numbers[10] == guessed(0x7FD8CC20D71657DE, 0, w[:1])[0]
+            assert numbers[11] == v[1]

@@ -78,7 +78,7 @@ def test_an_exponential_is_zero_far_below_one_at_zero_and_nan_where_its_argument
     assert e[7] == pytest.approx(np.exp(-600.0), rel=1e-15)
 
 
-@pytest.mark.parametrize("K", [1, 2, 8, 9, 11, 50])
+@pytest.mark.parametrize("K", [1, 2, 8, 9, 10, 11, 50])
 def test_the_exponentials_of_k_numbers_and_their_sum(K):
     z, e = 3.0 * np.random.default_rng(K).standard_normal(K), np.full(K + 1, 7.0)
     total = exponentials_of(z, 0.5, z.max(), K, e)

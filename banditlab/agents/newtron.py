@@ -40,19 +40,18 @@ def _scores(programme, x, z):
     rows_times(programme.W, own, z)
 
 
-def _add(programme, i, x, weight, step):
-    """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme."""
-    frobenius_programme.add(programme, i, x, weight, step)
+def _learn(programme, i, x, weight, step):
+    """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme and write its solution into W'."""
+    frobenius_programme.learn(programme, i, x, weight, step)
 
 
-def _solve(programme):
-    """Write the programme's solution into W'."""
-    frobenius_programme.solve(programme)
+def _learn_compact(programme, i, x, weight, step):
+    compact_programme.add(programme, i, x, weight, step)
+    compact_programme.solve(programme)
 
 
 scores = by_context(compact_programme.scores, _scores, kind=Programme, name="programme", inlined=True)
-add = by_context(compact_programme.add, _add, kind=Programme, name="programme", inlined=True)
-solve = by_context(compact_programme.solve, _solve, kind=Programme, name="programme", inlined=True)
+learn = by_context(_learn_compact, _learn, kind=Programme, name="programme", inlined=True)
 
 
 @njit
@@ -86,10 +85,9 @@ def learn_kernel(state, x, action, p, payload, correct):
         c, kappa = payload[0] / played, 1.0
     if c != 0.0:
         weight = kappa * beta * c * c  # A_t = A_{t-1} + kappa beta dlt dlt'
-        add(
+        learn(
             state.programme, action, x, weight, (1.0 - kappa * beta * c * z) * c
         )  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
-        solve(state.programme)
 
 
 class Newtron(KernelAgent):

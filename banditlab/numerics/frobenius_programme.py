@@ -16,6 +16,14 @@ Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V 
 once. So the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of
 W. The error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3),
 rarely).
+
+Without a ball nu = nu0 = 0, and W follows a lesson (w/2)(x'W_i)^2 + s x'W_i by one application of G, to the block e_i (x) x
+that has x in row i: with the G of after the lesson,                                                              (1)
+
+    W <- W - (s + w x'W_i) G (e_i (x) x),        [G (e_i (x) x)]_k = [k = i] N_i x - N_k M N_i x.                     (2)
+
+N_i x is at hand from the inverses' own updates, and so is M N_i x: one pass over N is left. What rounding adds up to ends
+with the next check, when W is solved for anew.
 """
 
 from __future__ import annotations
@@ -35,6 +43,7 @@ from banditlab.numerics.low_rank import (
     all_whole,
     any_downdate,
     any_product,
+    any_step,
     low_rank,
     none_as_rows,
     whole,
@@ -51,6 +60,7 @@ from banditlab.numerics.packed_symmetric import (
     width,
     zeros,
 )
+from banditlab.numerics.row_products import scale
 
 Floats = NDArray[np.float64]
 
@@ -168,8 +178,19 @@ def programme_state(
 @njit
 def add(qp, i, x, weight, step):
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
+    lay(x, qp.room.x)
+    take_in(qp, i, weight)
+    step_along(qp.b[i], step, qp.room.x)
+    any_product(qp.N[i], qp.low_N, i, qp.b[i], qp.h[i])
+
+
+@njit
+def take_in(qp, i, weight):
+    """C_i += weight x x' for the x in room.x, and so N_i and M; leaves u = N_i x and M u of before in room.mu and room.g.
+
+    Returns f = weight / (1 + weight x'u), with which N_i became N_i - f u u', and u'Mu.
+    """
     N_i, M, own, u, Mu = qp.N[i], qp.M, qp.room.x, qp.room.mu, qp.room.g
-    lay(x, own)
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)
     # N_i' = N_i - f u u' with u = N_i x
     any_product(N_i, qp.low_N, i, own, u)
@@ -177,9 +198,40 @@ def add(qp, i, x, weight, step):
     any_downdate(N_i, qp.low_N, i, u, f)
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
-    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * inner(u, Mu)))
+    r = inner(u, Mu)
+    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * r))
+    return f, r
+
+
+@njit
+def learn(qp, i, x, weight, step):
+    """`add`, then `solve`; without a ball W follows by (2), but for the rounds of a check of the inverses and after it."""
+    anew = (qp.tally[ROUNDS] + 1) % CHECK <= 1
+    if anew or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
+        add(qp, i, x, weight, step)
+        solve(qp)
+    else:
+        follow(qp, i, x, weight, step)
+        qp.tally[ROUNDS] += 1
+
+
+@njit
+def follow(qp, i, x, weight, step):
+    """`add`, and W from a minimiser to the next, one pass over N and one over M: nu0 = 0, and no ball."""
+    W, h, own, u, Mu = qp.W, qp.h, qp.room.x, qp.room.mu, qp.room.g
+    lay(x, own)
+    force = step + weight * inner(W[i], own)  # of (2)
+    b_u = inner(h[i], own)
+    f, r = take_in(qp, i, weight)
+    # h_i' = (N_i - f u u')(b_i + step x), and N_i'x = share u
+    share = 1.0 - f * inner(u, own)
     step_along(qp.b[i], step, own)
-    any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
+    step_along(h[i], step * share - f * b_u, u)
+    # (2), M' N_i'x = share / (1 - f r) M u
+    step_along(W[i], -force * share, u)
+    scale(Mu, force * share / (1.0 - f * r))
+    for k in range(W.shape[0]):
+        any_step(qp.N[k], qp.low_N, k, Mu, u, W[k])
 
 
 @njit

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
-from banditlab.numerics.packed_symmetric import Floats, downdate, forms, inner, product, size_of, width, zeros
+from banditlab.numerics.packed_symmetric import Floats, downdate, forms, inner, product, size_of, step_along, width, zeros
 from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
 
@@ -139,12 +139,29 @@ def any_product(P, low, i, x, out):
 
 
 @njit
+def any_step(P, low, i, x, room, out):
+    """Add P_i x to out (D,) for P = P_i (S,) and x (D,), however it is kept; room (D,) is scratch."""
+    if low is not None and low.ranks[i] != WHOLE:
+        rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
+    else:
+        product(P, x, room)
+        step_along(out, 1.0, room)
+
+
+@njit
 def rows_product(P, r, scale, sign, x, out):
     """Write p x + sign F'(F x) into out (D,)."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    rows_step(P, r, scale, sign, x, out)
+
+
+@njit
+def rows_step(P, r, scale, sign, x, out):
+    """Add p x + sign F'(F x) to out (D,)."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     D = x.shape[0]
-    for J in range(0, D, WIDTH):
-        put(out, J, eight(x, J) * scale)
+    step_along(out, scale, x)
     for i in range(0, r * D, WIDTH * D):
         # y = F x of eight rows
         a = b = c = e = all_lanes(0.0)

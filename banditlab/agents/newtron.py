@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.errors import UsageError
-from banditlab.numerics import compact_programme, diagonal_programme, frobenius_programme, sketched_programme
+from banditlab.numerics import (
+    compact_programme,
+    diagonal_programme,
+    frobenius_programme,
+    sketched_programme,
+    unbounded_programme,
+)
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.diagonal_programme import DiagonalProgramme
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme
 from banditlab.numerics.jit import njit
-from banditlab.numerics.packed_symmetric import lay, rows_times
 from banditlab.numerics.sketched_programme import SketchedProgramme
 from banditlab.players.agent import KernelAgent
+from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
@@ -35,14 +41,12 @@ class State(NamedTuple):
 
 def _scores(programme, x, z):
     """Write W'_k x into z_k."""
-    own = programme.room.x
-    lay(x, own)
-    rows_times(programme.W, own, z)
+    unbounded_programme.scores(programme, x, z)
 
 
 def _learn(programme, i, x, weight, step):
     """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme and write its solution into W'."""
-    frobenius_programme.learn(programme, i, x, weight, step)
+    unbounded_programme.learn(programme, i, x, weight, step)
 
 
 def _learn_compact(programme, i, x, weight, step):
@@ -90,6 +94,11 @@ def learn_kernel(state, x, action, p, payload, correct):
         )  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
 
 
+@njit
+def look_kernel(state, X, t):
+    unbounded_programme.look(state.programme, X, t)
+
+
 class Newtron(KernelAgent):
     """Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
 
@@ -122,7 +131,8 @@ class Newtron(KernelAgent):
     not proved).
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
-    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), the same play to rounding. Diagonals take
+    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), and blocks without a ball leave W' for their
+    end (`numerics.unbounded_programme`): the same play to rounding. Diagonals take
     O(K d), with a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball
     K d + K^2 and some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
 
@@ -209,6 +219,11 @@ class Newtron(KernelAgent):
         if self.second_order == "sketch":
             return sketched_programme.sketched_programme(K, d, ridge, radius, self.sketch_size)
         return frobenius_programme.programme_state(K, d, ridge, radius)
+
+    def look(self) -> Any:
+        """Return what prepares a block: without a ball large problems leave W' for its end (`numerics.unbounded_programme`)."""
+        large = isinstance(self.state.programme, Programme) and self.state.programme.low_N is not None
+        return look_kernel if large and not self.ball else no_look
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

@@ -16,14 +16,6 @@ Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V 
 once. So the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of
 W. The error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3),
 rarely).
-
-Without a ball nu = nu0 = 0, and W follows a lesson (w/2)(x'W_i)^2 + s x'W_i by one application of G, to the block e_i (x) x
-that has x in row i: with the G of after the lesson,                                                              (1)
-
-    W <- W - (s + w x'W_i) G (e_i (x) x),        [G (e_i (x) x)]_k = [k = i] N_i x - N_k M N_i x.                     (2)
-
-N_i x is at hand from the inverses' own updates, and so is M N_i x: one pass over N is left. What rounding adds up to ends
-with the next check, when W is solved for anew.
 """
 
 from __future__ import annotations
@@ -43,7 +35,6 @@ from banditlab.numerics.low_rank import (
     all_whole,
     any_downdate,
     any_product,
-    any_step,
     low_rank,
     none_as_rows,
     whole,
@@ -60,7 +51,6 @@ from banditlab.numerics.packed_symmetric import (
     width,
     zeros,
 )
-from banditlab.numerics.row_products import scale
 
 Floats = NDArray[np.float64]
 
@@ -178,60 +168,25 @@ def programme_state(
 @njit
 def add(qp, i, x, weight, step):
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
-    lay(x, qp.room.x)
-    take_in(qp, i, weight)
-    step_along(qp.b[i], step, qp.room.x)
-    any_product(qp.N[i], qp.low_N, i, qp.b[i], qp.h[i])
-
-
-@njit
-def take_in(qp, i, weight):
-    """C_i += weight x x' for the x in room.x, and so N_i and M; leaves u = N_i x and M u of before in room.mu and room.g.
-
-    Returns f = weight / (1 + weight x'u), with which N_i became N_i - f u u', and u'Mu.
-    """
     N_i, M, own, u, Mu = qp.N[i], qp.M, qp.room.x, qp.room.mu, qp.room.g
-    any_downdate(qp.C[i], qp.low_C, i, own, -weight)
-    # N_i' = N_i - f u u' with u = N_i x
+    lay(x, own)
     any_product(N_i, qp.low_N, i, own, u)
-    f = weight / (1.0 + weight * inner(u, own))
-    any_downdate(N_i, qp.low_N, i, u, f)
+    f = add_to_class(qp, i, weight)
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
-    r = inner(u, Mu)
-    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * r))
-    return f, r
-
-
-@njit
-def learn(qp, i, x, weight, step):
-    """`add`, then `solve`; without a ball W follows by (2), but for the rounds of a check of the inverses and after it."""
-    anew = (qp.tally[ROUNDS] + 1) % CHECK <= 1
-    if anew or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
-        add(qp, i, x, weight, step)
-        solve(qp)
-    else:
-        follow(qp, i, x, weight, step)
-        qp.tally[ROUNDS] += 1
-
-
-@njit
-def follow(qp, i, x, weight, step):
-    """`add`, and W from a minimiser to the next, one pass over N and one over M: nu0 = 0, and no ball."""
-    W, h, own, u, Mu = qp.W, qp.h, qp.room.x, qp.room.mu, qp.room.g
-    lay(x, own)
-    force = step + weight * inner(W[i], own)  # of (2)
-    b_u = inner(h[i], own)
-    f, r = take_in(qp, i, weight)
-    # h_i' = (N_i - f u u')(b_i + step x), and N_i'x = share u
-    share = 1.0 - f * inner(u, own)
+    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * inner(u, Mu)))
     step_along(qp.b[i], step, own)
-    step_along(h[i], step * share - f * b_u, u)
-    # (2), M' N_i'x = share / (1 - f r) M u
-    step_along(W[i], -force * share, u)
-    scale(Mu, force * share / (1.0 - f * r))
-    for k in range(W.shape[0]):
-        any_step(qp.N[k], qp.low_N, k, Mu, u, W[k])
+    any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
+
+
+@njit
+def add_to_class(qp, i, weight):
+    """C_i += weight x x' for the x in room.x, and N_i follows; room.mu holds u = N_i x. Returns f, N_i' = N_i - f u u'."""
+    own, u = qp.room.x, qp.room.mu
+    any_downdate(qp.C[i], qp.low_C, i, own, -weight)
+    f = weight / (1.0 + weight * inner(u, own))
+    any_downdate(qp.N[i], qp.low_N, i, u, f)
+    return f
 
 
 @njit
@@ -276,16 +231,23 @@ def refactor(qp, nu0):
 
 
 @njit
+def add_up(rows, total):
+    """Write the sum of the rows (K, d) into total (d,)."""
+    K, d = rows.shape
+    for j in range(d):
+        total[j] = 0.0
+    for k in range(K):
+        for j in range(d):
+            total[j] += rows[k, j]
+
+
+@njit
 def couple(qp, out, sign):
     """out_k = sign (out_k - N_k mu) with mu = M sum_k out_k: the step that makes the columns sum to zero."""
     K, d = out.shape
     g, mu = qp.room.g, qp.room.mu
     # mu = M sum_k out_k
-    for j in range(d):
-        g[j] = 0.0
-    for k in range(K):
-        for j in range(d):
-            g[j] += out[k, j]
+    add_up(out, g)
     any_product(qp.M, qp.low_M, 0, g, mu)
     # out_k - N_k mu, whose sum is sum_k out_k - M^{-1} mu = 0
     for k in range(K):
@@ -304,11 +266,17 @@ def apply(qp, r, out):
 
 
 @njit
+def slack_solution(qp, out):
+    """Write W(nu0) = -G b into out (K, d): one pass over N because h_k = N_k b_k is kept."""
+    fill(out, 1.0, qp.h)
+    couple(qp, out, -1.0)
+
+
+@njit
 def reference_solution(qp):
-    """V[0] = W(nu0) = -G b, one pass over N because h_k = N_k b_k is kept; returns its norm."""
+    """V[0] = W(nu0); returns its norm."""
     V = qp.room.V[0]
-    fill(V, 1.0, qp.h)
-    couple(qp, V, -1.0)
+    slack_solution(qp, V)
     return math.sqrt(inner(V, V))
 
 
@@ -424,8 +392,7 @@ def solve(qp):
     # W(nu0) is the answer where the ball is slack at nu0 = 0; else Lanczos from there, from a nearer nu0 if need be.
     done = math.isinf(D) and nu[REFERENCE] == 0.0
     if done:  # no ball: nobody asks for the norm
-        fill(W, 1.0, qp.h)
-        couple(qp, W, -1.0)
+        slack_solution(qp, W)
         nu[SOLUTION] = 0.0
     for _ in range(0 if done else MOVES):
         norm = reference_solution(qp)

@@ -8,7 +8,7 @@ Problem. A model begins at P = p I, and every lesson subtracts s v v' with v = P
 
 Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about D / 2:
 
-    x'P x = p |x|^2 - |F x|^2,        P x = p x - F'(F x).                                                             (2)
+    x'P y = p x'y - (F x)'(F y),        P x = p x - F'(F x).                                                           (2)
 
 So of many classes, or of many features, a class that has met few rounds costs what it has met. x'P x is a difference; the
 same one that (1) makes of P entry by entry, so its rounding is that of p |x|^2 either way.
@@ -16,7 +16,8 @@ same one that (1) makes of P entry by entry, so its rounding is that of p |x|^2 
 Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole (`make_whole`,
 O(r D^2), once). They lie in blocks of eight, each by columns (see `row_tiles`); rows from r on are zeros.
 
-Cost: 2 r D operations for a form, 4 r D for a product; r D numbers are read, and memory that no row has reached is not touched.
+Cost: 2 r D operations for x'P x, 4 r D for x'P y and for a product; r D numbers are read, and memory that no row has reached
+is not touched.
 """
 
 from __future__ import annotations
@@ -29,9 +30,20 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
-from banditlab.numerics.packed_symmetric import Floats, downdate, forms, inner, product, size_of, step_along, width, zeros
+from banditlab.numerics.packed_symmetric import (
+    Floats,
+    between,
+    downdate,
+    forms,
+    inner,
+    product,
+    size_of,
+    step_along,
+    width,
+    zeros,
+)
 from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
-from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, plus_outer, put, total, totals
 
 LARGE = 3 * 2**19
 """Bytes of a set of matrices from which on they begin as rows: about where they leave a core's own cache."""
@@ -66,6 +78,14 @@ def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -
 def whole(low: LowRank) -> LowRank:
     """Return the same, all matrices kept whole."""
     return low._replace(ranks=np.full(len(low.ranks), WHOLE))
+
+
+@inline
+def is_whole(low, i):
+    """Return whether the i-th matrix is kept whole."""
+    if low is None:
+        return True
+    return low.ranks[i] == WHOLE
 
 
 @inline
@@ -127,6 +147,54 @@ def squares(P, r, point):
 
 
 @njit
+def all_between(P, low, x, y, q, seen):
+    """Write x'P_i y into q (M,) for P (M, S), x and y (D,), and F x of those kept as rows into seen (M, D)."""
+    if low is None:
+        for i in range(P.shape[0]):
+            q[i] = between(P[i], x, y)
+        return
+    size = inner(x, y)
+    for i in range(P.shape[0]):
+        if low.ranks[i] == WHOLE:
+            q[i] = between(P[i], x, y)
+        else:
+            q[i] = low.scales[i] * size + low.sign * rows_between(P[i], low.ranks[i], x, y, seen[i])  # (2)
+
+
+@njit
+def rows_between(P, r, x, y, seen):
+    """Return (F x)'(F y) and write F x into seen (D,)."""
+    P, x, y, seen = borrow(P), borrow(x), borrow(y), borrow(seen)
+    zero = all_lanes(0.0)
+    D, found = x.shape[0], zero
+    for start in range(0, r, WIDTH):
+        # F x and F y of eight rows, each in two sums
+        a = b = c = e = zero
+        for J in range(0, D, 2):
+            i = start * D + WIDTH * J
+            p, q = eight(P, i), eight(P, i + WIDTH)
+            a, b = fma(p, x[J], a), fma(p, y[J], b)
+            c, e = fma(q, x[J + 1], c), fma(q, y[J + 1], e)
+        put(seen, start, a + c)
+        found = found + (a + c) * (b + e)
+    return total(found)
+
+
+@njit
+def seen_product(P, low, i, seen, x, out):
+    """Write P_i x into out (D,) for P = P_i (S,), of which `all_between` has met x (D,)."""
+    if low is None or low.ranks[i] == WHOLE:
+        product(P, x, out)
+        return
+    P, x, out, seen = borrow(P), borrow(x), borrow(out), borrow(seen)
+    D = x.shape[0]
+    for J in range(0, D, WIDTH):
+        put(out, J, eight(x, J) * low.scales[i])
+    for start in range(0, low.ranks[i], WIDTH):
+        add_back(P, start * D, eight(seen, start) * low.sign, out)
+
+
+@njit
 def any_product(P, low, i, x, out):
     """Write P_i x into out (D,) for P = P_i (S,) and x (D,), however it is kept."""
     if low is None:
@@ -172,12 +240,17 @@ def rows_step(P, r, scale, sign, x, out):
             c = c + eight(P, o + 16) * x[J + 2]
             e = e + eight(P, o + 24) * x[J + 3]
         y = ((a + b) + (c + e)) * sign
-        # Eight columns of F'y at a time
-        for J in range(0, D, WIDTH):
-            o = i + WIDTH * J
-            p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
-            p4, p5, p6, p7 = eight(P, o + 32), eight(P, o + 40), eight(P, o + 48), eight(P, o + 56)
-            put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
+        add_back(P, i, y, out)
+
+
+@inline
+def add_back(P, i, y, out):
+    """Add F'y to out (D,) for the eight rows F that begin at i, y in lanes: eight columns at a time."""
+    for J in range(0, out.shape[0], WIDTH):
+        o = i + WIDTH * J
+        p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
+        p4, p5, p6, p7 = eight(P, o + 32), eight(P, o + 40), eight(P, o + 48), eight(P, o + 56)
+        put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
 
 
 @njit
@@ -193,6 +266,17 @@ def any_downdate(P, low, i, v, s):
         downdate(P, v, s)
     else:
         append(P, low, i, math.sqrt(-low.sign * s), v)
+
+
+@njit
+def add_outer(P, V):
+    """Add the f f' of the rows of V (m, D), m a multiple of four, to a whole P (S,)."""
+    P, V = borrow(P), borrow(V)
+    start = 0
+    for I in range(0, V.shape[1], WIDTH):
+        for a in range(0, V.shape[0], GROUP):
+            take_off(P, start, I, V, a, -1.0)
+        start += WIDTH * (I + WIDTH)
 
 
 @njit

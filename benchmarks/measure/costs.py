@@ -296,18 +296,18 @@ def duel(player: Any) -> float:
 
 
 def newtron(c: Cell, passes: float) -> Cost:
-    """Scores; C_i, N_i and M by a rank-one update each, three products; so many passes over the K inverses.
+    """Scores; C_i, N_i and M by a rank-one update each; products with N_i and M; so many passes over the K inverses.
 
-    Large problems without a ball begin as rows, and of T rounds all N_k and M have T / 2 each, in the mean: 4 r d operations
-    a product.
+    With a ball N_i meets b_i, too. Large problems without one begin as rows, and of T rounds all N_k and M have T / 2 each, in
+    the mean: 4 r d operations a product with M and a score, 2 r d for the half of N_i x that the scores leave.
     """
-    square = float(c.d * c.d)
+    square, products = float(c.d * c.d), 3.0 if passes > 1.0 else 2.0
     if 8.0 * c.K * packed(c.d) < LOOK_FROM or passes > 1.0:
-        work = Cost(gemv=(2.0 * passes * c.K + 6.0) * square, stream=3.0 * square, exp=c.K, size=square)
-        return linear(c).plus(work).plus(Cost(moved=(0.5 * passes * c.K + 3.0) * square))
+        work = Cost(gemv=2.0 * (passes * c.K + products) * square, stream=3.0 * square, exp=c.K, size=square)
+        return linear(c).plus(work).plus(Cost(moved=0.5 * (passes * c.K + products + 3.0) * square))
     of_M, of_N = (0.5 * min(c.rounds, capacity(c.d) * models) * c.d for models in (1, c.K))
-    work = Cost(gemv=4.0 * (2.0 * of_M + of_N + 2.0 * of_N / c.K), stream=4.0 * c.K * c.d, exp=c.K, size=2.0 * of_N)
-    return linear(c).plus(work).plus(Cost(moved=2.0 * of_M + of_N + 2.0 * of_N / c.K))
+    work = Cost(gemv=4.0 * (of_M + of_N) + 2.0 * of_N / c.K, exp=c.K, size=2.0 * of_N)
+    return linear(c).plus(work).plus(Cost(moved=of_M + of_N + of_N / c.K))
 
 
 def newtron_state(K: int, d: int) -> float:

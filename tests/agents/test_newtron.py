@@ -7,12 +7,14 @@ import pickle
 
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from banditlab.agents.newtron import Newtron
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, softmax
+from banditlab.numerics import frobenius_programme
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.frobenius_programme import (
     SOLUTION,
@@ -21,6 +23,7 @@ from banditlab.numerics.frobenius_programme import (
 )
 from banditlab.numerics.packed_symmetric import dense
 from banditlab.players.agent import Trace
+from banditlab.players.rounds import no_look
 from banditlab.problem import Decision, Problem
 
 
@@ -195,6 +198,76 @@ def test_both_paths_agree_bit_for_bit(settings):
         steps.learn(X[t], decision, decision.action == y[t])
     np.testing.assert_array_equal(block.weights, steps.weights)
     assert 0 < trace.explored.mean() < 0.3
+
+
+CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
+
+
+@pytest.mark.parametrize(("K", "d"), [(2, 16), pytest.param(5, 27, marks=pytest.mark.slow)])
+def test_blocks_of_large_problems_are_rounds_one_by_one(monkeypatch, K, d):
+    """Without a ball they leave W' for a block's end: the same play to rounding, however a block is cut."""
+    X, y = stream(K, d, 300)
+    X = np.where(np.random.default_rng(3).random(X.shape) < 0.2, 0.0, X)
+    X[::9], X[40:44] = np.linspace(1.0, 0.5, len(X[::9]))[:, None] * X[1], 0.0
+    X, settings = as_contexts(X), {"gamma": 0.1, "beta": 0.5, "ball": False}
+    slow = Newtron(problem(K, d), np.random.default_rng(7), **settings)
+    assert slow.look() is no_look
+    expected = Trace.empty(300)
+    slow.play_block(X, y, expected)
+    monkeypatch.setattr(frobenius_programme, "LARGE", 0)
+    assert Newtron(problem(K, d), np.random.default_rng(7), gamma=0.1).look() is no_look  # in a ball
+    for cuts in CUTS:
+        agent, trace = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(300)
+        assert agent.look() is not no_look
+        for i, j in zip([0, *cuts], [*cuts, 300], strict=True):
+            agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
+        np.testing.assert_array_equal(trace.action, expected.action)
+        np.testing.assert_allclose(trace.p_true, expected.p_true, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(agent.weights, slow.weights, rtol=0, atol=1e-9 * np.abs(slow.weights).max())
+        assert agent.rng.bit_generator.state == slow.rng.bit_generator.state
+        assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
+
+
+def test_between_blocks_of_large_problems_rounds_go_one_by_one(monkeypatch, tmp_path):
+    """Blocks, rounds through act and learn, a copy through pickle and one through a file take turns."""
+    K, d = 2, 16
+    X, y = stream(K, d, 200)
+    settings = {"gamma": 0.1, "beta": 0.5, "ball": False}
+    slow, expected = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(200)
+    slow.play_block(X, y, expected)
+    monkeypatch.setattr(frobenius_programme, "LARGE", 0)
+    agent = Newtron(problem(K, d), np.random.default_rng(7), **settings)
+    agent.play_block(X[:70], y[:70], Trace.empty(70))
+    for t in range(70, 90):
+        decision = agent.act(X[t])
+        assert decision.action == expected.action[t]
+        agent.learn(X[t], decision, decision.action == y[t])
+    agent = pickle.loads(pickle.dumps(agent))
+    trace = Trace.empty(40)
+    agent.play_block(X[90:130], y[90:130], trace)
+    np.testing.assert_array_equal(trace.action, expected.action[90:130])
+    agent.save(tmp_path / "newtron.npz")
+    for player in (agent, Newtron.load(tmp_path / "newtron.npz")):
+        trace = Trace.empty(70)
+        player.play_block(X[130:], y[130:], trace)
+        np.testing.assert_array_equal(trace.action, expected.action[130:])
+        np.testing.assert_allclose(player.weights, slow.weights, rtol=0, atol=1e-9 * np.abs(slow.weights).max())
+
+
+def test_blocks_of_large_problems_allocate_nothing(monkeypatch):
+    monkeypatch.setattr(frobenius_programme, "LARGE", 0)
+    X, y = stream(2, 16, 600)
+    agent = Newtron(problem(2, 16), np.random.default_rng(7), gamma=0.1, ball=False)
+    agent.play_block(X[:100], y[:100], Trace.empty(100))
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    counts = [rtsys.get_allocation_stats().alloc]
+    for i, j in ((100, 200), (200, 600)):
+        agent.play_block(X[i:j], y[i:j], Trace.empty(j - i))
+        counts.append(rtsys.get_allocation_stats().alloc)
+    if not before:
+        _nrt_python.memsys_disable_stats()
+    assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
 def test_wrong_labels_are_interchangeable():

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.dense import fill, invert
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.low_rank import (
     LARGE,
@@ -179,7 +179,7 @@ def add(qp, i, x, weight, step):
     any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
 
 
-@njit
+@inline
 def add_to_class(qp, i, weight):
     """C_i += weight x x' for the x in room.x, and N_i follows; room.mu holds u = N_i x. Returns f, N_i' = N_i - f u u'."""
     own, u = qp.room.x, qp.room.mu

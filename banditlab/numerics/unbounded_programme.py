@@ -40,7 +40,7 @@ from banditlab.numerics.frobenius_programme import (
     slack_solution,
     solve,
 )
-from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.lookahead import SHORTEST
 from banditlab.numerics.low_rank import (
     add_outer,
@@ -63,98 +63,94 @@ MU, SEEN, WAITING = 2, 3, 4
 
 
 @inline
-def within_block(qp):
-    """Return whether mu is kept in place of W."""
-    return qp.room.alpha[ON] == 1.0
+def within_block(room, low):
+    """Return whether mu is kept in place of W; small problems, which never do so, have no code for it."""
+    if low is None:
+        return False
+    return room.alpha[ON] == 1.0
 
 
 @inline
-def waiting(qp):
+def waiting(V):
     """Return V (8, D) of (4)."""
-    K, D = qp.W.shape
-    return qp.room.V.reshape(-1, D)[WAITING * K : WAITING * K + TERMS]
+    K, D = V.shape[1:]
+    return V.reshape(-1, D)[WAITING * K : WAITING * K + TERMS]
 
 
 # ---------------------------------------------------------------------------------------------------------- round by round
 
 
-@njit
+@inline
 def scores(qp, x, z):
     """Write x'W_k into z (K,)."""
+    lay(x, qp.room.x)
+    if within_block(qp.room, qp.low_N):
+        scores_by_mu(qp, z)
+    else:
+        rows_times(qp.W, qp.room.x, z)
+
+
+@njit
+def scores_by_mu(qp, z):
+    """Do (3) for the x in room.x."""
     own, V = qp.room.x, qp.room.V
-    lay(x, own)
-    if not within_block(qp):
-        rows_times(qp.W, own, z)
-        return
-    all_between(qp.N, qp.low_N, own, V[MU, 0], z, V[SEEN])  # (3)
+    all_between(qp.N, qp.low_N, own, V[MU, 0], z, V[SEEN])
     for k in range(z.shape[0]):
         z[k] -= inner(qp.h[k], own)
 
 
-@njit
+@inline
 def learn(qp, i, x, weight, step):
     """Add (weight/2) (x'W_i)^2 + step x'W_i and write the minimiser into W, or within a block its mu; any ball is met."""
-    anew = (qp.tally[ROUNDS] + 1) % CHECK <= 1
-    if not anew and math.isinf(qp.radius) and qp.nu[REFERENCE] == 0.0:
+    if (qp.tally[ROUNDS] + 1) % CHECK <= 1 or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
+        solve_anew(qp, i, x, weight, step)
+    elif within_block(qp.room, qp.low_N):
+        follow_in_block(qp, i, x, weight, step)
+    else:
         follow(qp, i, x, weight, step)
-        qp.tally[ROUNDS] += 1
-        return
-    if within_block(qp):
+
+
+@njit
+def solve_anew(qp, i, x, weight, step):
+    """Learn the lesson from the inverses alone."""
+    block = within_block(qp.room, qp.low_N)
+    if block:
         settle(qp)
     add(qp, i, x, weight, step)
     solve(qp)
-    if within_block(qp):
+    if block:
         find_mu(qp)
 
 
 @njit
 def follow(qp, i, x, weight, step):
-    """Do (1), or within a block, whose last scores were of this x, (2): from a minimiser to the next."""
-    W, h, own, u, v, mu = qp.W, qp.h, qp.room.x, qp.room.mu, qp.room.g, qp.room.V[MU, 0]
-    block = within_block(qp)
+    """Do (1): from a minimiser to the next."""
+    qp = borrow(qp)
+    W, own, u, v = qp.W, qp.room.x, qp.room.mu, qp.room.g
     lay(x, own)
-    b_u = inner(h[i], own)
-    # u = N_i x, x'W_i
-    if block:
-        seen_product(qp.N[i], qp.low_N, i, qp.room.V[SEEN, i], own, u)
-        lean = inner(u, mu) - b_u
-    else:
-        any_product(qp.N[i], qp.low_N, i, own, u)
-        lean = inner(W[i], own)
-    f = add_to_class(qp, i, weight)
-    # N_i'x = share u, and h_i' = (N_i - f u u')(b_i + step x)
-    share = 1.0 - f * inner(u, own)
-    step_along(qp.b[i], step, own)
-    step_along(h[i], step * share - f * b_u, u)
-    # v: M' u = M u / (1 - f u'M u)
-    r = move_sum(qp, block, f, u, v)
-    by = (step + weight * lean) * share
-    scale(v, by / (1.0 - f * r))
-    if block:
-        step_along(mu, 1.0, v)  # (2)
-        return
-    step_along(W[i], -by, u)  # (1)
+    any_product(qp.N[i], qp.low_N, i, own, u)
+    any_product(qp.M, qp.low_M, 0, u, v)
+    r, force = inner(u, v), step + weight * inner(W[i], own)
+    f, share = move_class(qp, i, weight, step)
+    any_downdate(qp.M, qp.low_M, 0, v, -f / (1.0 - f * r))
+    # N_i x = share u, and v of (1) is share / (1 - f r) M u, of the M of before
+    step_along(W[i], -force * share, u)
+    scale(v, force * share / (1.0 - f * r))
     for k in range(W.shape[0]):
         any_step(qp.N[k], qp.low_N, k, v, u, W[k])
+    qp.tally[ROUNDS] += 1
 
 
-@njit
-def move_sum(qp, block, f, u, v):
-    """Write v = M u, let M follow N_i - f u u', and return u'v: as in `add`, but a whole M waits within a block, (4)."""
-    M, low = qp.M, qp.low_M
-    any_product(M, low, 0, u, v)
-    if not (block and is_whole(low, 0)):
-        r = inner(u, v)
-        any_downdate(M, low, 0, v, -f / (1.0 - f * r))
-        return r
-    V = waiting(qp)
-    for a in range(TERMS):
-        step_along(v, inner(V[a], u), V[a])
-    r, a = inner(u, v), qp.tally[ROUNDS] % TERMS
-    step_along(V[a], math.sqrt(f / (1.0 - f * r)), v)
-    if a == TERMS - 1:
-        settle(qp)
-    return r
+@inline
+def move_class(qp, i, weight, step):
+    """Let C_i, N_i, b_i and h_i learn x in room.x, room.mu the u = N_i x of before; return f and share, N_i x = share u."""
+    own, u = qp.room.x, qp.room.mu
+    f = add_to_class(qp, i, weight)
+    share = 1.0 - f * inner(u, own)
+    # h_i' = (N_i - f u u')(b_i + step x)
+    step_along(qp.b[i], step, own)
+    step_along(qp.h[i], step * share - f * inner(qp.h[i], own), u)
+    return f, share
 
 
 # ------------------------------------------------------------------------------------------------- W left for a block's end
@@ -168,7 +164,7 @@ def look(qp, X, t):
         return
     if t == 0:
         find_mu(qp)
-        clear(waiting(qp))
+        clear(waiting(qp.room.V))
         qp.room.alpha[ON] = 1.0
     elif t == n:
         qp.room.alpha[ON] = 0.0
@@ -188,5 +184,37 @@ def find_mu(qp):
 def settle(qp):
     """Add to M what waits for it, (4)."""
     if is_whole(qp.low_M, 0):
-        add_outer(qp.M, waiting(qp))
-        clear(waiting(qp))
+        add_outer(qp.M, waiting(qp.room.V))
+        clear(waiting(qp.room.V))
+
+
+@njit
+def follow_in_block(qp, i, x, weight, step):
+    """Do (2), at the x that was scored last."""
+    own, u, v, mu = qp.room.x, qp.room.mu, qp.room.g, qp.room.V[MU, 0]
+    lay(x, own)
+    seen_product(qp.N[i], qp.low_N, i, qp.room.V[SEEN, i], own, u)
+    force = step + weight * (inner(u, mu) - inner(qp.h[i], own))
+    f, share = move_class(qp, i, weight, step)
+    r = move_sum(qp, f, u, v)
+    step_along(mu, force * share / (1.0 - f * r), v)
+    qp.tally[ROUNDS] += 1
+
+
+@njit
+def move_sum(qp, f, u, v):
+    """Write v = M u for the M of before, let M follow N_i - f u u', as in `add`, and return u'v; a whole M waits, (4)."""
+    M, low = qp.M, qp.low_M
+    any_product(M, low, 0, u, v)
+    if not is_whole(low, 0):
+        r = inner(u, v)
+        any_downdate(M, low, 0, v, -f / (1.0 - f * r))
+        return r
+    V = waiting(qp.room.V)
+    for a in range(TERMS):
+        step_along(v, inner(V[a], u), V[a])
+    r, a = inner(u, v), qp.tally[ROUNDS] % TERMS
+    step_along(V[a], math.sqrt(f / (1.0 - f * r)), v)
+    if a == TERMS - 1:
+        settle(qp)
+    return r

@@ -76,13 +76,12 @@ def test_every_round_leaves_the_minimiser(monkeypatch, large):
         assert qp.low_M.ranks[0] == qp.low_N.ranks[0] == qp.low_C.ranks[0] == WHOLE
 
 
-@pytest.mark.parametrize("large", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_block_scores_by_the_minimisers_and_leaves_the_last_one(monkeypatch, large):
+def test_a_block_scores_by_the_minimisers_and_leaves_the_last_one(monkeypatch):
     """M becomes whole within a block, and blocks end with any number of terms that wait for it."""
     K, d = 3, 19
     cuts = np.cumsum([SHORTEST, 25, 9, 11, SHORTEST - 1, 1, 60, 30, 130, 20])
     assert cuts[-2] > CHECK  # a check within a block
-    qp, witness = made(monkeypatch, K, d, large)
+    qp, witness = made(monkeypatch, K, d, True)
     X, which, weights, steps = lessons(K, d, int(cuts[-1]), seed=1)
     z = np.zeros(K)
     for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
@@ -99,12 +98,11 @@ def test_a_block_scores_by_the_minimisers_and_leaves_the_last_one(monkeypatch, l
         assert qp.room.alpha[ON] == 0.0
         assert_solved(qp, witness)
         total = np.linalg.inv(sum(np.linalg.inv(C) for C in witness.C))
-        if not large or qp.low_M.ranks[0] == WHOLE:  # nothing waits
+        if qp.low_M.ranks[0] == WHOLE:  # nothing waits
             np.testing.assert_allclose(dense(qp.M, d), total, rtol=0, atol=1e-11 * np.abs(total).max())
     assert qp.tally[ROUNDS] == len(X)
     assert 0.0 < qp.nu[WORST_DRIFT] < 1e-13
-    if large:
-        assert qp.low_M.ranks[0] == qp.low_N.ranks[0] == WHOLE
+    assert qp.low_M.ranks[0] == qp.low_N.ranks[0] == WHOLE
 
 
 @pytest.mark.slow

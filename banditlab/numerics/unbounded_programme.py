@@ -96,7 +96,7 @@ def scores_by_mu(qp, z):
     own, V = qp.room.x, qp.room.V
     all_between(qp.N, qp.low_N, own, V[MU, 0], z, V[SEEN])
     for k in range(z.shape[0]):
-        z[k] -= inner(qp.h[k], own)
+        z[k] -= inner(qp.h[k], own)  # (3)
 
 
 @inline
@@ -133,7 +133,7 @@ def follow(qp, i, x, weight, step):
     r, force = inner(u, v), step + weight * inner(W[i], own)
     f, share = move_class(qp, i, weight, step)
     any_downdate(qp.M, qp.low_M, 0, v, -f / (1.0 - f * r))
-    # N_i x = share u, and v of (1) is share / (1 - f r) M u, of the M of before
+    # (1): N_i x = share u, and v = share / (1 - f r) M u, of the M of before
     step_along(W[i], -force * share, u)
     scale(v, force * share / (1.0 - f * r))
     for k in range(W.shape[0]):
@@ -197,7 +197,7 @@ def follow_in_block(qp, i, x, weight, step):
     force = step + weight * (inner(u, mu) - inner(qp.h[i], own))
     f, share = move_class(qp, i, weight, step)
     r = move_sum(qp, f, u, v)
-    step_along(mu, force * share / (1.0 - f * r), v)
+    step_along(mu, force * share / (1.0 - f * r), v)  # (2)
     qp.tally[ROUNDS] += 1
 
 
@@ -212,7 +212,7 @@ def move_sum(qp, f, u, v):
         return r
     V = waiting(qp.room.V)
     for a in range(TERMS):
-        step_along(v, inner(V[a], u), V[a])
+        step_along(v, inner(V[a], u), V[a])  # M u = M_0 u + V'(V u)
     r, a = inner(u, v), qp.tally[ROUNDS] % TERMS
     step_along(V[a], math.sqrt(f / (1.0 - f * r)), v)
     if a == TERMS - 1:

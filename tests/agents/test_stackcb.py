@@ -9,23 +9,23 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import bank, forget
 from banditlab.agents.stacked.ridge_expert import teach_ridge
-from banditlab.agents.stacked.stack import (
+from banditlab.agents.stacked.softmax_stack import (
     HANDICAP,
-    LEAST,
-    LEVELS,
-    PRIOR_OF_LEVELS,
-    PRIORS,
-    RATE,
-    learn_stack,
-    reset,
-    stack,
+    compete,
+    learn_softmax,
+    logit,
+    rivals,
+    see_scores,
+    share,
+    softmax_stack,
 )
+from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, learn_stack, least_loss, reset, stack
 from banditlab.agents.stacked.stackcb import (
     CHANGES,
     EPOCH,
@@ -37,6 +37,7 @@ from banditlab.agents.stacked.stackcb import (
     SINCE,
     WEAKER,
     StackCB,
+    rebuild,
 )
 from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES
 from banditlab.errors import UsageError
@@ -75,16 +76,13 @@ class Slow:
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
         E = len(sizes)
-        self.theta = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), np.zeros(1 + E))  # margins, bias, levels
+        self.theta = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), 0.0)  # margins, bias
         self.theta[LINEAR : self.linear] = 0.0
-        levels = np.arange(2 * E + 1) > E
-        behind, third = HANDICAP, [(self.theta, PRIOR_OF_LEVELS * np.eye(2 * E + 1))]
-        if not whole:
-            behind, third = self.losses[-1] - self.losses[:LEVELS].min(), self.stacks[LEVELS:]
-        self.stacks = [(self.theta, prior * np.diag(1.0 - levels)) for prior in PRIORS]
-        if self.agent.levels and not self.one:
-            self.stacks += third
-        self.losses = np.array([0.0, 0.0, behind])[: len(self.stacks)]
+        self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
+        self.losses = np.zeros(2)
+        if whole:  # the third: its weights, their covariance, and how far it is behind
+            self.competes = self.agent.softmax and not self.one
+            self.third, self.behind = (self.theta[:-1], PRIORS[0] * np.eye(E)), HANDICAP
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -159,7 +157,10 @@ class Slow:
     def probabilities(self, x):
         views, K, n = self.views(x), self.K, len(self.rounds) + 1
         z = np.array([self.margins(views, k) for k in range(1 if self.one else K)])
-        zeta = np.array([self.theta @ np.concatenate([own, [1.0], z.mean(axis=0)]) for own in z])
+        zeta = np.array([self.theta @ np.append(own, 1.0) for own in z])
+        if self.competes:
+            p = softmax(z @ self.third[0])
+            zeta = (1 - self.share()) * zeta + self.share() * np.log(p / (1 - p))
         zeta = np.append(zeta, -zeta) if self.one else zeta
         wrong, best = expit(-zeta), int(np.argmax(zeta))
         g = 1e9 if self.one else self.agent.sharpness * (K - 1) * n**self.agent.growth
@@ -167,6 +168,10 @@ class Slow:
         p[best] = 0.0
         p[best] = 1.0 - p.sum()
         return p
+
+    def share(self):
+        losses = np.append(self.losses - self.losses.min(), self.behind)
+        return softmax(-RATE * losses)[-1] if self.competes else 0.0
 
     def teach(self, x, k, hit, again=False):
         if self.one and k == 1:  # class 1 is right where class 0 is not
@@ -189,17 +194,30 @@ class Slow:
                 self.A[e][k] = np.diag(np.diag(self.A[e][k]))
             else:
                 self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
-        f = np.concatenate([z, [1.0], of_all.mean(axis=0)])
-        said, least = expit(self.theta @ f), self.losses[:LEVELS].min()
-        for i, (theta, S) in enumerate(self.stacks[: LEVELS if again else None]):
-            p = expit(theta @ f)
-            v, c = S @ f, p * (1 - p)
-            self.losses[i] -= math.log(max(LEAST, p if hit else 1 - p))
-            self.stacks[i] = (theta + v * (hit - p) / (1 + c * f @ v), S - c * np.outer(v, v) / (1 + c * f @ v))
-        self.losses[LEVELS:] += (self.losses[:LEVELS].min() - least) * again
+        f, least, share = np.append(z, 1.0), self.losses.min(), self.share()
+        zeta = self.theta @ f
+        for i, (theta, S) in enumerate(self.stacks):
+            self.stacks[i] = self.newton(theta, S, f, expit(theta @ f), hit)
+            self.losses[i] += self.loss(expit(theta @ f), hit)
+        if self.competes and not again:
+            theta, S = self.third
+            p = softmax(of_all @ theta)
+            rest = np.delete(p, k) / np.delete(p, k).sum()
+            zeta += share * (math.log(p[k] / np.delete(p, k).sum()) - zeta)
+            self.third = self.newton(theta, S, z - rest @ np.delete(of_all, k, axis=0), p[k], hit)
+            self.behind += self.loss(p[k], hit) - (self.losses.min() - least)
         shares = np.exp(-RATE * (self.losses - self.losses.min()))
         self.theta = sum(s * theta for s, (theta, _) in zip(shares / shares.sum(), self.stacks, strict=True))
-        return said
+        return expit(zeta)
+
+    @staticmethod
+    def newton(theta, S, f, p, hit):
+        v, c = S @ f, p * (1 - p)
+        return theta + v * (hit - p) / (1 + c * f @ v), S - c * np.outer(v, v) / (1 + c * f @ v)
+
+    @staticmethod
+    def loss(p, hit):
+        return -math.log(max(LEAST, p if hit else 1 - p))
 
     def learn(self, x, k, hit):
         r = min(self.teach(x, k, hit), 0.95)
@@ -229,7 +247,7 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         (2, 4, {"blocks": 5, "features": 32, "sharpness": 8.0, "growth": 0.3, "complement": False}),
         (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0, "ridge": 0.3}),
         (3, 3, {"blocks": 2, "features": 32, "ridge": 0.0}),
-        (3, 3, {"blocks": 2, "features": 32, "levels": False}),
+        (3, 3, {"blocks": 2, "features": 32, "softmax": False}),
         pytest.param(4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}, marks=pytest.mark.slow),
         pytest.param(4, 5, {**SKETCHED, "blocks": 3, "features": 32}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
@@ -248,9 +266,9 @@ def test_equals_full_matrices(stream, K, d, chosen):
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
     assert agent.state.counts[EPOCH] == 6
-    theta = agent.state.stack.theta
-    np.testing.assert_allclose(theta, slow.theta[: len(theta)], atol=1e-2)
-    assert not slow.theta[len(theta) :].any()
+    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
+    if slow.competes:
+        np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
 
 
 def test_equals_full_matrices_where_the_third_stack_leads(stream):
@@ -258,14 +276,14 @@ def test_equals_full_matrices_where_the_third_stack_leads(stream):
     agent = make(3, 4, blocks=2, features=32)
     slow = Slow(agent)
     for x, label in zip(X, y, strict=True):
-        agent.state.stack.loss[LEVELS] = slow.losses[LEVELS] = -40.0
+        agent.state.softmax.behind[0] = slow.behind = -40.0
         decision = agent.act(x)
         np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=2e-3)
         correct = bool(decision.action == label)
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
-    np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
-    assert abs(slow.theta[-len(slow.theta) // 2 :]).max() > 0.1
+    np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
+    assert abs(slow.third[0] - 1 / 6).max() > 0.1
 
 
 @pytest.mark.slow
@@ -287,7 +305,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
     K, d = 4, 6
     X, y = stream(K, d, 200, noise=0.2)
-    agent = make(K, d, blocks=0, changes=False, optimism=0.5, ridge=0.0, levels=False)
+    agent = make(K, d, blocks=0, changes=False, optimism=0.5, ridge=0.0, softmax=False)
     other = FastCB(Problem(d, K, 1.0), np.random.default_rng(1), challenger=0.0, sharpness=3.0, growth=0.25)
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
@@ -448,9 +466,9 @@ def test_virtual_labels_are_yes_as_often_as_the_play_is_right():
 def test_the_share_of_hits_by_hand():
     """Fifty hits in a hundred rounds before the first; from the 400th on a round weighs 1/500."""
     agent, x = make(3, 1, blocks=0, changes=False), as_contexts(np.full(1, 0.5))
-    for hit, share in ((True, 51 / 101), (False, 51 / 102), (False, 51 / 103)):
+    for hit, hits in ((True, 51 / 101), (False, 51 / 102), (False, 51 / 103)):
         agent.learn(x, agent.act(x), hit)
-        assert agent.state.hope[HITS] == pytest.approx(share, abs=1e-15)
+        assert agent.state.hope[HITS] == pytest.approx(hits, abs=1e-15)
     agent.state.counts[ROUNDS] = 700
     agent.learn(x, agent.act(x), True)
     assert agent.state.hope[HITS] == pytest.approx(51 / 103 + 52 / 103 / 500, abs=1e-15)
@@ -458,15 +476,15 @@ def test_the_share_of_hits_by_hand():
 
 
 @pytest.mark.parametrize("K", [2, 4])
-def test_a_file_from_before_optimism_the_ridge_and_levels_plays_on_as_it_did(stream, tmp_path, K):
+def test_a_file_from_before_optimism_the_ridge_and_softmax_plays_on_as_it_did(stream, tmp_path, K):
     X, y = stream(K, 3, 80, noise=0.2)
-    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, levels=False)
+    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, softmax=False)
     before.play_block(X[:50], y[:50], Trace.empty(50))
     before.save(tmp_path / "new.npz")
     with np.load(tmp_path / "new.npz") as file:
         members = {name: file[name] for name in file.files if name != "state.state.hope"}
     header = json.loads(str(members["header"]))
-    for name in ("optimism", "ridge", "levels"):
+    for name in ("optimism", "ridge", "softmax"):
         del header["settings"][name]
     del header["state"]["dict"]["state"]["fields"]["hope"]
     np.savez(tmp_path / "old.npz", **members | {"header": np.array(json.dumps(header))})
@@ -475,7 +493,7 @@ def test_a_file_from_before_optimism_the_ridge_and_levels_plays_on_as_it_did(str
     loaded = StackCB.load(tmp_path / "old.npz")
     loaded.play_block(X[50:], y[50:], traces[1])
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    assert (loaded.ridge, len(loaded.state.linear.P), loaded.levels) == (0.0, LINEAR, False)
+    assert (loaded.ridge, len(loaded.state.linear.P), loaded.softmax) == (0.0, LINEAR, False)
 
 
 def test_a_ridge_finds_many_faint_columns_sooner():
@@ -487,7 +505,7 @@ def test_a_ridge_finds_many_faint_columns_sooner():
         y = rng.integers(0, 5, 400)
         X = as_contexts(centres[y] + rng.standard_normal((400, 300)))
         for ridge in errors:
-            agent, trace = make(5, 300, radius=60.0, ridge=ridge, levels=False), Trace.empty(400)
+            agent, trace = make(5, 300, radius=60.0, ridge=ridge, softmax=False), Trace.empty(400)
             agent.play_block(X, y, trace)
             errors[ridge] += 1.0 - trace.correct.mean()
     assert errors[1.0] < 0.8 * errors[0.0]
@@ -559,82 +577,147 @@ def test_the_tight_stack_leads_until_the_loose_one_errs_less():
         if t == 0:
             assert first == 0.5
     assert first > 0.5
-    reset(made, -1, True)
+    reset(made, -1)
     np.testing.assert_allclose(made.theta, [1 / 3, 1 / 3, 1 / 3, 0.0])
-    reset(made, 1, True)
+    reset(made, 1)
     np.testing.assert_allclose(made.thetas, [[1 / 2, 0.0, 1 / 2, 0.0]] * 2)
     np.testing.assert_array_equal(stack(3, PRIORS, 1).theta, made.theta)
     assert not made.loss.any()
 
 
-def test_the_third_stack_s_share_by_hand_and_what_it_alone_reads():
-    """An outcome that the level tells and no margin does: the third stack learns it, the other two cannot."""
-    rng, made = np.random.default_rng(1), stack(2, PRIORS, levels=True)
-    np.testing.assert_array_equal(made.theta, [0.5, 0.5, 0.0, 0.0, 0.0])
-    for t in range(400):
-        y, level = float(rng.random() < 0.5), rng.standard_normal(2)
-        z = rng.standard_normal(2) + level
-        learn_stack(made, np.concatenate([z, level + 3.0 * (2.0 * y - 1.0)]), y)
-        shares = np.exp(-RATE * (made.loss - made.loss.min()))
-        np.testing.assert_allclose(made.theta, shares @ made.thetas / shares.sum(), atol=1e-12)
-        assert not made.thetas[:LEVELS, 3:].any()
-        assert t > 0 or (made.loss == made.loss[0] + [0.0, 0.0, HANDICAP]).all()
-    assert shares.argmax() == LEVELS
-    assert (made.thetas[LEVELS, 3:] > 0.5).all()
-    reset(made, 0, True)
-    np.testing.assert_array_equal(made.theta, [0.0, 1.0, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(made.loss, [0.0, 0.0, HANDICAP])
-    np.testing.assert_array_equal(made.S[LEVELS], PRIOR_OF_LEVELS * np.eye(5))
-    np.testing.assert_array_equal(made.S[1], PRIORS[1] * np.diag([1.0, 1.0, 1.0, 0.0, 0.0]))
+def competing(n_experts=2, n_classes=3):
+    """The two stacks and a third beside them."""
+    two = stack(n_experts, PRIORS)
+    return two, softmax_stack(n_experts, n_classes, two)
 
 
-def test_where_levels_are_unknown_the_third_stack_waits():
-    """A new scale: the others begin anew and it stays, as far behind as it was; a change: all begin anew."""
-    rng, made = np.random.default_rng(3), stack(2, PRIORS, levels=True)
-    for _ in range(50):
-        learn_stack(made, rng.standard_normal(4), float(rng.random() < 0.5))
-    theta, S, behind = made.thetas[LEVELS].copy(), made.S[LEVELS].copy(), made.loss[LEVELS] - made.loss[:LEVELS].min()
-    reset(made, -1, False)
-    assert not made.loss[:LEVELS].any()
-    for _ in range(20):
-        learn_stack(made, rng.standard_normal(2), float(rng.random() < 0.5))
-        assert made.loss[LEVELS] - made.loss[:LEVELS].min() == pytest.approx(behind, rel=1e-12)
-    np.testing.assert_array_equal(made.thetas[LEVELS], theta)
-    np.testing.assert_array_equal(made.S[LEVELS], S)
-    assert made.thetas[0, 0] != 0.5
-    reset(made, -1, True)
-    np.testing.assert_array_equal(made.loss, [0.0, 0.0, HANDICAP])
-    np.testing.assert_array_equal(made.thetas[LEVELS], [0.5, 0.5, 0.0, 0.0, 0.0])
+def read_of(softmax, z, a):
+    """Margins z (K, N) as an agent lays them out, and what is to learn of class a, as it hands it on."""
+    flat, out = np.ascontiguousarray(z.T).ravel(), np.zeros(z.shape[1] + 1)
+    see_scores(softmax, flat, len(z))
+    rivals(softmax, flat, a, len(z), out)
+    return flat, np.concatenate([z[a], out])
+
+
+@pytest.mark.parametrize("K", [2, 3, 9, 17])
+def test_classes_compete_as_a_softmax_says(K):
+    """zeta is the logit of softmax(s), and f its gradient in theta, by differences; all classes, ties, and far ones."""
+    rng, (two, third) = np.random.default_rng(K), competing(4, K)
+    for size in (0.0, 1.0, 30.0):
+        z = size * rng.standard_normal((K, 4))
+        third.theta[:], third.behind[0] = rng.standard_normal(4), -1e9
+        zeta = rng.standard_normal(K)
+        flat, _ = read_of(third, z, 0)
+        compete(third, two, flat, K, zeta)
+        log_p = log_softmax(z @ third.theta)
+        rest = np.array([logsumexp(np.delete(log_p, k)) for k in range(K)])
+        np.testing.assert_allclose(zeta, log_p - rest, rtol=1e-12, atol=1e-12)
+        for a in range(K):
+            _, read = read_of(third, z, a)
+            assert logit(third, two, read, 4) == pytest.approx(zeta[a], rel=1e-12, abs=1e-12)
+            steps = 1e-6 * np.eye(4)
+            ways = [[logit_of(z @ (third.theta + sign * h), a) for sign in (1, -1)] for h in steps]
+            np.testing.assert_allclose(third.f, np.subtract(*np.transpose(ways)) / 2e-6, rtol=1e-5, atol=1e-5 * size)
+
+
+def logit_of(s, a):
+    return s[a] - logsumexp(np.delete(s, a))
+
+
+def test_the_third_stack_s_share_by_hand():
+    """Levels that hit and miss say all of, and classes' order nothing: the third stack cannot read them. Then the other way."""
+    rng, (two, third) = np.random.default_rng(1), competing()
+    np.testing.assert_array_equal(third.theta, [0.5, 0.5])
+    np.testing.assert_array_equal(third.S, PRIORS[0] * np.eye(2))
+    assert third.behind[0] == HANDICAP
+    losses = np.array([0.0, 0.0, HANDICAP])
+    for _ in range(300):
+        label, level = rng.integers(3), 4.0 * rng.standard_normal()
+        z = level + np.stack([np.eye(3)[label], rng.standard_normal(3)], axis=1)
+        a = int(rng.integers(3))
+        y, (_, read) = float(a == label), read_of(third, z, a)
+        before, weight = least_loss(two), share(third, two)
+        assert weight == pytest.approx(softmax(-RATE * losses)[2], rel=1e-9)
+        own, of_two = expit(logit_of(z @ third.theta, a)), [expit(theta @ [*z[a], 1.0]) for theta in two.thetas]
+        losses -= np.log([p if y else 1 - p for p in np.clip([*of_two, own], LEAST, 1 - LEAST)])
+        learn_stack(two, read[:2], y)
+        learn_softmax(third, two, before, read, 2, y)
+        np.testing.assert_allclose(two.loss, losses[:2], rtol=1e-9)
+        assert third.behind[0] == pytest.approx(losses[2] - losses[:2].min(), rel=1e-9, abs=1e-9)
+    assert third.behind[0] < 0.0
+    assert third.theta[0] > 1.0 > abs(third.theta[1])
+
+
+def test_late_feedback_reads_the_logit_along_its_gradient():
+    rng, (two, third) = np.random.default_rng(2), competing()
+    z = rng.standard_normal((3, 2))
+    _, read = read_of(third, z, 1)
+    then, theta = logit(third, two, read, 2), third.theta.copy()
+    third.behind[0], third.theta[:] = -1e9, theta + [0.3, -0.2]
+    own = logit_of(z @ theta, 1)
+    assert logit(third, two, read, 2) == pytest.approx(own + third.f @ [0.3, -0.2], rel=1e-12)
+    assert then != own  # it began behind
+
+
+def test_where_rounds_are_learnt_again_the_third_stack_waits_and_after_a_change_begins_anew(stream):
+    X, y = stream(3, 4, 128, noise=0.2)
+    agent = make(3, 4, blocks=2, features=32)
+    agent.play_block(X[:126], y[:126], Trace.empty(126))
+    theta, behind, epoch = agent.state.softmax.theta.copy(), agent.state.softmax.behind[0], agent.state.counts[EPOCH]
+    two = agent.state.stack
+    rebuild(agent.state, False)
+    np.testing.assert_array_equal(agent.state.softmax.theta, theta)
+    assert (agent.state.softmax.behind[0], agent.state.counts[EPOCH]) == (behind, epoch + 1)
+    rebuild(agent.state, True)
+    assert agent.state.softmax.behind[0] == HANDICAP
+    fresh = stack(len(theta), PRIORS, LINEAR)
+    np.testing.assert_array_equal(agent.state.softmax.theta, fresh.theta[:-1])
+    assert abs(two.theta - fresh.theta).max() > 0.0  # the other two have learnt the rounds again
 
 
 def test_the_third_stack_overflows_nowhere():
-    made = stack(1, PRIORS, levels=True)
-    made.loss[:] = (1e6, 2e6, 3e6)
-    learn_stack(made, np.array([1e5, -1e5]), 0.0)
-    np.testing.assert_array_equal(made.theta, made.thetas[0])
-    made.loss[:] = (3e6, 2e6, 1e6)
-    learn_stack(made, np.array([1e5, -1e5]), 0.0)
-    np.testing.assert_array_equal(made.theta, made.thetas[LEVELS])
+    two, third = competing()
+    for size in (1e-300, 1e5, 1e150):
+        for a in range(3):
+            z = size * np.array([[1.0, -1.0], [3.0, 2.0], [-5.0, 0.0]])
+            third.theta[:], zeta = 0.5, np.zeros(3)
+            flat, read = read_of(third, z, a)
+            compete(third, two, flat, 3, zeta)
+            assert np.isfinite(zeta).all()
+            assert math.isfinite(logit(third, two, read, 2))
+    two.loss[:] = (1e6, 2e6)
+    third.behind[0] = 1e6
+    assert share(third, two) == 0.0
+    third.behind[0] = -1e6
+    assert share(third, two) == 1.0
 
 
-def test_a_level_ranks_no_class(stream):
-    """What levels add to zeta is the same for every class; where one model serves two classes there are none."""
-    X, y = stream(4, 3, 200, noise=0.2)
-    agent = make(4, 3, blocks=2, features=32)
-    agent.play_block(X, y, Trace.empty(200))
-    agent.state.stack.loss[LEVELS] = 0.0  # else it counts for little yet
-    agent.learn(X[0], agent.act(X[0]), True)
-    agent.act(X[0])
-    E, theta = LINEAR + 1 + 2, agent.state.stack.theta
-    z = agent.state.room.z[: 4 * E].reshape(E, 4)
-    rest = agent.state.room.zeta - theta[:E] @ z - theta[E]
-    np.testing.assert_allclose(rest, theta[E + 1 :] @ z.mean(axis=1), atol=1e-9)
-    assert abs(theta[E + 1 :]).max() > 0.01
+def test_where_one_model_serves_two_classes_none_compete(stream):
     X, y = stream(2, 3, 200, noise=0.2)
     traces = [Trace.empty(200), Trace.empty(200)]
-    for levels, trace in zip((True, False), traces, strict=True):
-        make(2, 3, levels=levels).play_block(X, y, trace)
+    for softmax_, trace in zip((True, False), traces, strict=True):
+        agent = make(2, 3, softmax=softmax_)
+        assert agent.state.softmax is None
+        agent.play_block(X, y, trace)
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+    assert make(2, 3, complement=False).state.softmax is not None
+
+
+@pytest.mark.slow
+def test_waveforms_are_ranked_by_competition():
+    """Mixtures of two of three triangles (Breiman et al. 1984, 2.6.1): fewer mistakes where classes compete."""
+    T = 5000
+    tops, wrong = np.maximum(6.0 - abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0.0), {True: 0.0, False: 0.0}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y, u = rng.integers(3, size=T), rng.random((T, 1))
+        X = u * tops[[0, 0, 1]][y] + (1.0 - u) * tops[[1, 2, 2]][y] + rng.standard_normal((T, 21))
+        X = as_contexts(np.hstack([X, rng.standard_normal((T, 19))]))
+        for softmax_ in wrong:
+            agent, trace = make(3, 40, radius=50.0, softmax=softmax_), Trace.empty(T)
+            agent.play_block(X, y, trace)
+            wrong[softmax_] += 1.0 - trace.correct.mean()
+    assert wrong[True] < 0.98 * wrong[False]
 
 
 @pytest.mark.parametrize(
@@ -661,6 +744,7 @@ def test_a_level_ranks_no_class(stream):
         ("ridge", "none"),
         ("changes", "no"),
         ("complement", "no"),
+        ("softmax", "no"),
     ],
 )
 def test_refused_settings(name, value):

@@ -142,7 +142,7 @@ DEFAULTS = {
         "second_order": "full",
         "sketch_size": 32,
         "ridge": 1.0,
-        "levels": True,
+        "softmax": True,
     },
     "agents/uniform": {},
     "agents/vw": {

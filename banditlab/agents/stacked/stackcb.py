@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.agents.stacked.ahead import Ahead, ahead, end_stretch, look_from, look_once_more, recall
@@ -26,7 +27,17 @@ from banditlab.agents.stacked.linear_experts import (
     teach_linear,
 )
 from banditlab.agents.stacked.ridge_expert import ridge_margin
-from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, reads_levels, reset, stack
+from banditlab.agents.stacked.softmax_stack import (
+    SoftmaxStack,
+    begin,
+    compete,
+    learn_softmax,
+    logit,
+    rivals,
+    see_scores,
+    softmax_stack,
+)
+from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, least_loss, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
     SingleFrequencies,
@@ -86,7 +97,7 @@ class Memory(NamedTuple):
 
 class Room(NamedTuple):
     """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins, what the stacks read
-    of a class, (E,) or with levels (2 E,); views."""
+    of a class, (E,) or with a third stack (2 E + 1,); views."""
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -103,7 +114,7 @@ class State(NamedTuple):
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
     hope (2,): the least share of yes among the virtual labels, and the share of hits lately. ahead: what is known of contexts
-    to come, None where little is read.
+    to come, None where little is read. softmax: the third stack, None where there is none.
     """
 
     linear: Bank | Compact
@@ -119,6 +130,7 @@ class State(NamedTuple):
     settings: NDArray[np.float64]
     hope: NDArray[np.float64] = NEUTRAL
     ahead: Ahead | None = None
+    softmax: SoftmaxStack | None = None
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -154,13 +166,13 @@ def act_kernel(state, x, u, p, payload):
         see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
         read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
-    level = levels_of(state, E, payload[1 + E : read])
-    # zeta_k = theta'(z_1k, ..., z_Ek, 1, l_1, ..., l_E)
+    # zeta_k = theta'(z_1k, ..., z_Ek, 1)
     for k in range(M):
-        zeta = state.stack.theta[E] + level
+        zeta = state.stack.theta[E]
         for e in range(E):
             zeta += state.stack.theta[e] * room.z[e * M + k]
         room.zeta[k] = zeta
+    compete(state.softmax, state.stack, room.z, K, room.zeta)
     if M < K:
         room.zeta[1] = -room.zeta[0]
     n = state.counts[ROUNDS] + 1.0
@@ -170,20 +182,8 @@ def act_kernel(state, x, u, p, payload):
     payload[0] = state.counts[EPOCH]
     for e in range(E):
         payload[1 + e] = room.z[e * M + (action if M == K else 0)]
+    rivals(state.softmax, room.z, action, K, payload[1 + E : read])
     return action, False
-
-
-@inline
-def levels_of(state, E, levels):
-    """Write the mean margin of every expert into levels (E,) and return what the stack makes of them; 0 where none are read."""
-    M, level = state.fourier.P.shape[1], 0.0
-    for e in range(levels.shape[0]):
-        mean = 0.0
-        for k in range(M):
-            mean += state.room.z[e * M + k]
-        levels[e] = mean / M
-        level += state.stack.theta[E + 1 + e] * levels[e]
-    return level
 
 
 @inline
@@ -267,11 +267,11 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def teach(state, views, z, action, correct, fresh):
-    """Teach all experts and the stack the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
+    """Teach all experts and the stacks the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
 
     Return the p said.
     """
-    m, size, k = state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
+    E, m, size, k = experts_of(state), state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
@@ -282,7 +282,9 @@ def teach(state, views, z, action, correct, fresh):
         e = count_linear(state.linear) + b
         view, scouted = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
         z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
-    said = learn_stack(state.stack, z, 1.0 if right else 0.0)
+    said, before, hit = sigmoid(logit(state.softmax, state.stack, z, E)), least_loss(state.stack), 1.0 if right else 0.0
+    learn_stack(state.stack, z[:E], hit)
+    learn_softmax(state.softmax, state.stack, before, z, E, hit)
     return said if right == correct else 1.0 - said
 
 
@@ -291,12 +293,13 @@ def learn_late(state, x, action, correct):
     """Teach the outcome of a context that was played under another scale; return the p said under that of now."""
     room, E, M = state.room, experts_of(state), state.fourier.P.shape[1]
     see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, room.views)
-    if not reads_levels(state.stack):
+    if state.softmax is None:
         return teach(state, room.views, room.margins, action, correct, True)
-    # Levels are means over all classes: everybody has to look.
+    # Classes compete: everybody has to look.
     read_experts(state, room.views, x.shape[0] + 1, M)
     margins_of(state)
-    levels_of(state, E, room.margins[E:])
+    see_scores(state.softmax, room.z, M)
+    rivals(state.softmax, room.z, action, M, room.margins[E:])
     for e in range(E):
         room.margins[e] = room.z[e * M + action]
     return teach(state, room.views, room.margins, action, correct, False)
@@ -324,7 +327,9 @@ def rebuild(state, changed):
     measure(state.scale, memory.X, first, n)
     forget_linear(state.linear)
     forget(state.fourier)
-    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1, changed)
+    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
+    if changed:
+        begin(state.softmax, state.stack)
     for i in range(n):
         t = (first + i) % N
         see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
@@ -349,11 +354,11 @@ class StackCB(KernelAgent):
     w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi is
     the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most 1/2, AIOLI's: a class of
     which little is known is taken for as good as the play is, not for right every other time, which with many classes it may
-    never be. zeta_k = theta'(z_1k, ..., z_Ek, 1, l_1, ..., l_E), l_e the mean of z_ek over the classes, and with best = argmax
-    zeta and L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), g_n
-    = sharpness (K - 1) n^growth, the rest on best; n - 1 is the number of outcomes learnt. Then the played class's models learn
-    the bit, and theta, a mixture of three stacks, by online Newton on the log loss (`stacked.stack`). Only the third reads the
-    levels l_e, which rank no class.
+    never be. zeta_k is a mean of theta'(z_1k, ..., z_Ek, 1), theta a mixture of two stacks, and of a third one's s_k - ln
+    sum_{j != k} exp(s_j), in which classes compete (`stacked.stack`, `stacked.softmax_stack`). With best = argmax zeta and
+    L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), the rest on
+    best; g_n = sharpness (K - 1) n^growth, n - 1 the number of outcomes learnt. Then the played class's models learn the bit,
+    and the stacks by online Newton on the log loss, which weighs them, too.
 
     Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
     both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
@@ -413,9 +418,9 @@ class StackCB(KernelAgent):
     ridge
         lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none, as in files and runs from
         before this setting was there. Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
-    levels
-        Whether there is a third stack, which reads every expert's mean margin over the classes beside the margins. False in
-        files and runs from before this setting was there; where one model serves both of two classes there are no levels.
+    softmax
+        Whether there is a third stack, in which classes compete. False in files from before this setting was there; where one
+        model serves both of two classes there is none.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -448,7 +453,7 @@ class StackCB(KernelAgent):
         "second_order": "full",
         "sketch_size": SKETCH_SIZE,
         "ridge": 0.0,
-        "levels": False,
+        "softmax": False,
     }
     act_kernel = act_kernel
     learn_kernel = learn_kernel
@@ -472,7 +477,7 @@ class StackCB(KernelAgent):
         second_order: Literal["full", "diagonal", "sketch"] = "full",
         sketch_size: int = SKETCH_SIZE,
         ridge: float = RIDGE,
-        levels: bool = True,
+        softmax: bool = True,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -494,9 +499,9 @@ class StackCB(KernelAgent):
         if complement not in (True, False):
             raise UsageError(f"complement must be true or false, got {complement!r}")
         self.complement = bool(complement)
-        if levels not in (True, False):
-            raise UsageError(f"levels must be true or false, got {levels!r}")
-        self.levels = bool(levels)
+        if softmax not in (True, False):
+            raise UsageError(f"softmax must be true or false, got {softmax!r}")
+        self.softmax = bool(softmax)
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)
@@ -507,7 +512,7 @@ class StackCB(KernelAgent):
         K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + has_ridge + self.blocks, size_of_views(d, self.blocks, F, has_ridge)
-        read = 2 * E if self.levels and M == K else E
+        read = 2 * E + 1 if self.softmax and M == K else E
         self.payload_size = 1 + read + size
         linear = np.array([1.0, WEAKER]) * self.regularization
         fourier = np.full(self.blocks, self.fourier_regularization)
@@ -515,6 +520,7 @@ class StackCB(KernelAgent):
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
         experts, fourier_experts = linear_experts(linear, M, d + 1, kept, self.ridge), bank(fourier, M, F)
+        two = stack(E, PRIORS, LINEAR if has_ridge else -1)
         kept_W = W if self.second_order == "full" else single_frequencies(W)
         self.state = State(
             linear=experts,
@@ -522,7 +528,7 @@ class StackCB(KernelAgent):
             W=kept_W,
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
-            stack=stack(E, PRIORS, LINEAR if has_ridge else -1, levels=read > E),
+            stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             room=_room(K, E * M, read, size),
             counts=np.zeros(5, np.int64),
@@ -530,6 +536,7 @@ class StackCB(KernelAgent):
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
             hope=np.array([self.optimism, 0.5]),
             ahead=ahead(experts, fourier_experts, kept_W, size),
+            softmax=softmax_stack(E, K, two) if read > E else None,
         )
 
     def look(self) -> Any:

@@ -10,7 +10,7 @@ but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where re
     total, totals, each_total, largest, place, how_many, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
-    fma, power_of_two, mantissa, exponent, *_guess     what `simd_math` is made of
+    fma, root, power_of_two, mantissa, exponent, *_guess  what `simd_math` is made of
 
 Every intrinsic below is a pair: the types it takes and returns, and `generate`, which emits its LLVM instructions.
 """
@@ -434,6 +434,18 @@ def _fma(typingctx, a, b, c):
     return kind(*taken), generate
 
 
+def _root(typingctx, v):
+    """Return sqrt(v), rounded once; NaN below zero."""
+    kind, taken = _either(v)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        name = "llvm.sqrt.v8f64" if kind == LANES else "llvm.sqrt.f64"
+        whole = args[0].type
+        return builder.call(get_or_insert_function(builder.module, ir.FunctionType(whole, [whole]), name), args)
+
+    return kind(*taken), generate
+
+
 def _guess(magic: int, shift: int) -> Any:
     def guess(typingctx, v):
         """Return the number whose bits are magic - (bits of v >> shift)."""
@@ -482,8 +494,9 @@ larger: Any = _selected(">")
 any_above: Any = intrinsic(_any_above)
 power_of_two: Any = intrinsic(_power_of_two)
 fma: Any = intrinsic(_fma)
-root_guess: Any = _guess(0x5FE6EB50C7B537A9, 1)
-"""1 / sqrt(v), for v above 2^-1022, to 3.5 % of itself."""
+root: Any = intrinsic(_root)
+root_guess: Any = _guess(0x5FE221F0337E1929, 1)
+"""g with v g^2 in [0.6332, 0.7192], for v above 2^-1022: 1 / sqrt(v) but for a factor 0.822, to 3.2 % of itself."""
 inverse_guess: Any = _guess(0x7FD8CC20D71657DE, 0)
 """g with v g in [0.7749, 0.8128], for 2^-1021 < v < 2^1021: 1 / v but for a factor 0.794, to 2.4 % of itself."""
 

@@ -33,6 +33,7 @@ from banditlab.numerics.simd import (
     put,
     put_first,
     put_folded,
+    root,
     root_guess,
     second,
     smaller,
@@ -147,12 +148,13 @@ def every_one(A, i, j, k, n, x, out, numbers):
     put(out, 200, inverse_guess(w))
     put(out, 208, power_of_two(u + all_lanes(ROUNDER)))
     put(out, 216, pair(x, A[j]))
+    put(out, 224, root(w))
     numbers[0], numbers[1], numbers[2] = largest(v), total(v), lane(v)
     numbers[3], numbers[4] = place(v, x), how_many(v, x)
     numbers[5], numbers[6] = any_above(v, w), any_above(v, v)
     numbers[7] = any_above(one_lane(n, 1.0), all_lanes(0.0))
     numbers[8], numbers[9], numbers[10] = fma(x, A[j], A[k]), root_guess(A[j]), inverse_guess(A[j])
-    numbers[11] = second(v)
+    numbers[11], numbers[12] = second(v), root(A[j])
 
 
 def exact_fma(a, b, c):
@@ -174,15 +176,15 @@ def guessed(magic, shift, w):
 
 def test_every_intrinsic_in_every_lane():
     """v, w and u turned lane by lane, so that what is special stands in each; they begin between cache lines."""
-    root = np.sqrt(0.5)
+    half = np.sqrt(0.5)
     v = np.array([3.5, -1e16, 1.0 + 2.0**-30, 0.25, -7.0, 11.0, 1e16, 11.0])
-    w = np.array([1.5, 4.0, 1.0 - 2.0**-30, root, np.nextafter(root, 0.0), 11.0, 2.0**-900, 2.0**500])
+    w = np.array([1.5, 4.0, 1.0 - 2.0**-30, half, np.nextafter(half, 0.0), 11.0, 2.0**-900, 2.0**500])
     u = np.array([-1022.0, 1023.0, -1.0, 0.0, 1.0, 52.0, -3.0, 10.0])
     for turn in range(8):
         v, w, u = (np.roll(lanes, 1) for lanes in (v, w, u))
         A = np.concatenate([[np.nan], v, [np.nan] * 2, w, [np.nan], u, [np.nan] * 4])
         for x in (11.0, 99.0):
-            out, numbers = np.full((28, 8), np.nan), np.full(12, np.nan)
+            out, numbers = np.full((29, 8), np.nan), np.full(13, np.nan)
             every_one(A, 1, 11, 20, turn, x, out, numbers)
             lanes, none = np.arange(8), np.full(8, np.nan)
             expected = [
@@ -200,10 +202,11 @@ def test_every_intrinsic_in_every_lane():
                 exact_fma(v, w, u),
                 exact_fma(v, [x] * 8, u),
                 *split(w),
-                guessed(0x5FE6EB50C7B537A9, 1, w),
+                guessed(0x5FE221F0337E1929, 1, w),
                 guessed(0x7FD8CC20D71657DE, 0, w),
                 np.ldexp(1.0, u.astype(int)),
                 [x, w[0], *[x] * 6],
+                np.sqrt(w),
             ]
             for row, (found, right) in enumerate(zip(out, expected, strict=True)):
                 np.testing.assert_array_equal(found, right, err_msg=f"row {row}")
@@ -214,6 +217,7 @@ def test_every_intrinsic_in_every_lane():
                 *(1.0, 0.0, 1.0),
             ]
             assert numbers[8] == exact_fma([x], w[:1], u[:1])[0]
-            assert numbers[9] == guessed(0x5FE6EB50C7B537A9, 1, w[:1])[0]
+            assert numbers[9] == guessed(0x5FE221F0337E1929, 1, w[:1])[0]
             assert numbers[10] == guessed(0x7FD8CC20D71657DE, 0, w[:1])[0]
             assert numbers[11] == v[1]
+            assert numbers[12] == np.sqrt(w[0])

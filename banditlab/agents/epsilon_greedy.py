@@ -13,7 +13,7 @@ from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import borrow, inline
 from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
-from banditlab.numerics.simd import WIDTH, eight, fma, put
+from banditlab.numerics.simd import WIDTH, eight, fma, put, root
 from banditlab.numerics.simd_math import exponentials, inverse_root
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
@@ -52,7 +52,7 @@ def act_kernel(state, x, u, p, payload):
 
 
 @inline
-def adagrad_entry(v, s, g):
+def rooted(v, s, g):
     """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither.
 
     s begins at FLOOR R^2 >= 1e-212, and |g| stays below 1e150: both within what `inverse_root` is exact for.
@@ -61,30 +61,70 @@ def adagrad_entry(v, s, g):
     return fma(g, inverse_root(s) * -1.0, v), s
 
 
+@inline
+def divided(v, s, g):
+    """Return what `rooted` does, to rounding, by a root and a division."""
+    s = fma(g, g, s)
+    return v - g / root(s), s
+
+
+THREE = 3 * WIDTH
+
+
+@inline
+def adagrad_entry(V, G, j, k, g):
+    """Update entry k, j by its gradient g; of three times eight features the last eight by divisions.
+
+    A processor divides and multiplies side by side. All classes go the same way, so that equal ones stay equal.
+    """
+    v, s = V[j, k], G[j, k]
+    V[j, k], G[j, k] = divided(v, s, g) if j % THREE >= 2 * WIDTH else rooted(v, s, g)
+
+
+@inline
+def keep(W, H, i, entries):
+    """Write eight entries of V and of G."""
+    put(W, i, entries[0])
+    put(H, i, entries[1])
+
+
+@inline
+def adagrad_rows(W, H, i, r, x):
+    """Update as many rows as r has numbers, the first of them from i on, for the gradients r_k x."""
+    j, d, wide = 0, x.shape[0], W.shape[1]
+    while j + 2 * WIDTH < d:
+        one, two, three, at = features(x, j), features(x, j + WIDTH), features(x, j + 2 * WIDTH), i + j
+        for k in range(r.shape[0]):
+            second, third = at + WIDTH, at + 2 * WIDTH
+            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
+            keep(W, H, second, rooted(eight(W, second), eight(H, second), two * r[k]))
+            keep(W, H, third, divided(eight(W, third), eight(H, third), three * r[k]))
+            at += wide
+        j += THREE
+    while j < d:
+        one, at = features(x, j), i + j
+        for k in range(r.shape[0]):
+            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
+            at += wide
+        j += WIDTH
+
+
 def _adagrad(V, G, r, x):
     """V -= g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
     for j in range(x.shape[0]):
         if x[j] != 0.0:
             for k in range(r.shape[0]):
-                V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r[k])
+                adagrad_entry(V, G, j, k, x[j] * r[k])
 
 
 def _row_adagrad(V, G, r, x):
-    W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
-    for j in range(0, x.shape[0], WIDTH):
-        xj, i = features(x, j), j
-        for k in range(r.shape[0]):
-            w, h = adagrad_entry(eight(W, i), eight(H, i), xj * r[k])
-            put(W, i, w)
-            put(H, i, h)
-            i += W.shape[1]
+    adagrad_rows(by_class(V), by_class(G), 0, borrow(r), borrow(x))
 
 
 def _sparse_adagrad(V, G, r, x):
     for i in range(x.indices.shape[0]):
-        j, a = x.indices[i], x.values[i]
         for k in range(r.shape[0]):
-            V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], a * r[k])
+            adagrad_entry(V, G, x.indices[i], k, x.values[i] * r[k])
 
 
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
@@ -99,8 +139,9 @@ def learn_kernel(state, x, action, p, payload, correct):
         return
     r, K = state.r, p.shape[0]
     weight = 1.0 / max(p[action], LEAST)
+    share = weight / payload[K]
     for k in range(K):
-        r[k] = payload[k] * (weight / payload[K])
+        r[k] = payload[k] * share
     r[action] -= weight  # (softmax - e_y) / P(y)
     adagrad(state.V, state.G, r, x)
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.epsilon_greedy import FLOOR, adagrad_entry
+from banditlab.agents.epsilon_greedy import FLOOR, keep, rooted
 from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.contexts import by_context, by_layout
@@ -16,7 +16,7 @@ from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import borrow, inline
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
-from banditlab.numerics.simd import WIDTH, eight, put
+from banditlab.numerics.simd import WIDTH, eight
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, probability, resolve
@@ -58,22 +58,20 @@ def act_kernel(state, x, u, p, payload):
 def _adagrad(V, G, k, r, x):
     """V_k -= g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
     for j in range(x.shape[0]):
-        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x[j] * r)
+        V[j, k], G[j, k] = rooted(V[j, k], G[j, k], x[j] * r)
 
 
 def _row_adagrad(V, G, k, r, x):
     W, H, x = by_class(V), by_class(G), borrow(x)
     for j in range(0, x.shape[0], WIDTH):
         i = k * W.shape[1] + j
-        w, h = adagrad_entry(eight(W, i), eight(H, i), features(x, j) * r)
-        put(W, i, w)
-        put(H, i, h)
+        keep(W, H, i, rooted(eight(W, i), eight(H, i), features(x, j) * r))
 
 
 def _sparse_adagrad(V, G, k, r, x):
     for i in range(x.indices.shape[0]):
         j = x.indices[i]
-        V[j, k], G[j, k] = adagrad_entry(V[j, k], G[j, k], x.values[i] * r)
+        V[j, k], G[j, k] = rooted(V[j, k], G[j, k], x.values[i] * r)
 
 
 adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)

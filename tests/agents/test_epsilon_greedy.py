@@ -7,12 +7,14 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.special import expit, softmax
 
 from banditlab.agents.epsilon_greedy import EpsilonGreedy
 from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
@@ -236,3 +238,30 @@ def test_digits_with_default_settings(cls, most):
         cls(env.problem, np.random.default_rng(seed)).play_block(as_contexts(X), y, trace)
         mistakes.append(1.0 - trace.correct.mean())
     assert np.median(mistakes) <= most
+
+
+@pytest.mark.parametrize("d", [8, 17, 24, 41, 49, 65])
+@pytest.mark.parametrize("cls", BOTH)
+def test_every_form_of_an_update_gives_the_same_bits(stream, cls, d):
+    """By lanes and entry by entry, whichever features go by divisions."""
+    K, T = 5, 60
+    X, y = stream(K, d, T)
+    dense, sparse = make(cls, K, d, gamma=0.5), make(cls, K, d, gamma=0.5)
+    dense.play_block(X, y, Trace.empty(T))
+    sparse.play_block(SparseRows.of(scipy.sparse.csr_array(X)), y, Trace.empty(T))
+    assert np.all(np.any(dense.weights != 0.0, axis=1))
+    for one, other in ((dense.state.V, sparse.state.V), (dense.state.G, sparse.state.G)):
+        np.testing.assert_array_equal(one[:d], other[:d])
+
+
+def test_classes_that_were_not_right_stay_equal_to_the_last_bit(stream):
+    K, d, T = 9, 41, 40
+    X, y = stream(K, d, T)
+    agent = make(EpsilonGreedy, K, d, gamma=1.0)
+    trace = Trace.empty(T)
+    agent.play_block(X, y, trace)
+    idle = np.setdiff1d(np.arange(K), trace.action[trace.correct])
+    assert 1 < len(idle) < K
+    V = agent.state.V[:d]
+    assert np.all(V[:, idle] != 0.0)
+    np.testing.assert_array_equal(V[:, idle], np.repeat(V[:, idle[:1]], len(idle), axis=1))

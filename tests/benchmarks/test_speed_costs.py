@@ -220,12 +220,16 @@ def test_steep_growth_is_flagged_with_its_reason() -> None:
     assert growth.verdict(Growth((2.1, 1.1), (2.0, 1.0), (2.0, 1.0)), "") == ""
 
 
-def test_what_is_timed_eight_at_a_time_is_what_it_stands_for() -> None:
-    x, y = np.linspace(0.5, 2.0, 64), np.empty(64)
+@pytest.mark.parametrize("n", [64, 72])
+def test_what_is_timed_eight_at_a_time_is_what_it_stands_for(n: int) -> None:
+    x, y = np.linspace(0.5, 2.0, n), np.empty(n)
     for kernel, expected in (
         (machine.exponentials_by_eight, np.exp(x - 2.0)),
         (machine.roots_by_eight, np.sqrt(x)),
+        (machine.roots_both_ways, np.sqrt(x)),
         (machine.quotients_by_eight, 1.0 / x),
+        (machine.quotients_both_ways, 1.0 / x),
     ):
+        y[:] = np.nan
         kernel(x, y, 2)
         np.testing.assert_allclose(y, expected, rtol=1e-14)

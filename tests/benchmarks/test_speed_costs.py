@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from banditlab.numerics import class_inverses, low_rank, packed_symmetric
+from banditlab.numerics.linear_scores import matrix, per_class
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure import costs, machine, one_player
@@ -233,3 +234,18 @@ def test_what_is_timed_eight_at_a_time_is_what_it_stands_for(n: int) -> None:
         y[:] = np.nan
         kernel(x, y, 2)
         np.testing.assert_allclose(y, expected, rtol=1e-14)
+
+
+def test_scores_are_timed_as_the_product_they_are() -> None:
+    rng = np.random.default_rng(1)
+    A, x = rng.standard_normal((16, 16)), rng.standard_normal(16)
+    V, z = matrix(16, 16), per_class(16, 16)
+    V[:16, :16] = A
+    machine.scored(V, x, z, 2)
+    np.testing.assert_allclose(z[:16], A.T @ x, rtol=1e-12)
+
+
+def test_numbers_that_are_timed_begin_with_a_cache_line() -> None:
+    for n in (1, 64, 513):
+        assert machine._aligned(n).ctypes.data % 64 == 0
+        assert machine._aligned(n).shape == (n,)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
-from banditlab.agents.stacked.stack import PRIORS, RATE, learn_one, least_loss, margin
+from banditlab.agents.stacked.stack import PRIORS, RATE, Stack, learn_one, least_loss, margin
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.simd_math import exponentials
@@ -55,7 +55,7 @@ class SoftmaxStack(NamedTuple):
     v: NDArray[np.float64]
 
 
-def softmax_stack(n_experts: int, n_classes: int, stack) -> SoftmaxStack:
+def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
     """Return one that begins where the other two do."""
     N, K = n_experts, n_classes
     made = SoftmaxStack(np.zeros(N), np.zeros((N, N)), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(N), np.zeros(N))

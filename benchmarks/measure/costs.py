@@ -299,14 +299,15 @@ def newtron(c: Cell, passes: float) -> Cost:
     """Scores; C_i, N_i and M by a rank-one update each; products with N_i and M; so many passes over the K inverses.
 
     With a ball N_i meets b_i, too. Large problems without one begin as rows, and of T rounds all N_k and M have T / 2 each, in
-    the mean: 4 r d operations a product with M and a score, 2 r d for the half of N_i x that the scores leave.
+    the mean: 4 r d operations a product with M and a score, 2 r d for the half of N_i x that the scores leave. A score reads
+    rows once for two products with them.
     """
     square, products = float(c.d * c.d), 3.0 if passes > 1.0 else 2.0
     if 8.0 * c.K * packed(c.d) < LOOK_FROM or passes > 1.0:
         work = Cost(gemv=2.0 * (passes * c.K + products) * square, stream=3.0 * square, exp=c.K, size=square)
         return linear(c).plus(work).plus(Cost(moved=0.5 * (passes * c.K + products + 3.0) * square))
     of_M, of_N = (0.5 * min(c.rounds, capacity(c.d) * models) * c.d for models in (1, c.K))
-    work = Cost(gemv=4.0 * (of_M + of_N) + 2.0 * of_N / c.K, exp=c.K, size=2.0 * of_N)
+    work = Cost(gemm=4.0 * of_N, gemv=4.0 * of_M + 2.0 * of_N / c.K, exp=c.K, size=2.0 * of_M)
     return linear(c).plus(work).plus(Cost(moved=of_M + of_N + of_N / c.K))
 
 

@@ -32,10 +32,11 @@ def cell_of(row: Row) -> Cell:
 def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: float) -> Floor:
     """Return the floor of a measured row.
 
-    Operations, each kind at the best rate for its size, come one after another, and to an agent's the loop is added:
-    two uniforms drawn, the answer checked and scored, which is what uniform guessing took on the same stream (`loop`,
-    nanoseconds). Bytes are those of the state that a round reads or writes, at the bandwidth of what holds the whole
-    state, and those of the context, at that of what holds the stream.
+    Operations, each kind at the best rate for its size, come one after another, but for divisions and roots, which a
+    processor does beside what goes element by element: of the two the longer counts. To an agent's the loop is added: two
+    uniforms drawn, the answer checked and scored, which is what uniform guessing took on the same stream (`loop`,
+    nanoseconds). Bytes are those of the state that a round reads or writes, at the bandwidth of what holds the whole state,
+    and those of the context, at that of what holds the stream.
     """
     cost = player.cost(cell_of(row))
     state = max(row.state or 8.0 * player.state(row.K, row.d), 8.0 * cost.size, 1024.0)
@@ -52,7 +53,8 @@ def floor(player: Player, row: Row, rates: Rates, loop: float, stream_bytes: flo
         "the state's bytes": 8.0 * cost.moved / rates.bytes.at(state),
         "the context's bytes": 8.0 * row.d / rates.bytes.at(stream_bytes),
     }
-    operations, bytes_ = sum(work.values()), sum(moved.values())
+    divided, stream = work["quotients by roots"] + work["divisions"], work["element by element"]
+    operations, bytes_ = sum(work.values()) - min(divided, stream), sum(moved.values())
     if operations >= bytes_:
         return Floor(operations, bytes_, "operations", work)
     return Floor(operations, bytes_, f"bytes, state in {level(state)}", moved)

@@ -180,8 +180,13 @@ def _play_one_by_one(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
 
 
 def warm(player: Player) -> None:
-    """Compile a player's kernels, in each of its forms, by playing a small stream."""
-    K = player.classes or 3
+    """Compile a player's kernels, in each of its forms, by playing small streams of many classes and of two."""
+    for K in (player.classes,) if player.classes else (3, 2):
+        warm_for(player, K)
+
+
+def warm_for(player: Player, K: int) -> None:
+    """Compile what K classes take."""
     env = Logistic(n_classes=K, n_features=8, horizon=300)
     env.reset(seed=SEED)
     [(X, y)] = env.blocks(300, 300)
@@ -195,7 +200,7 @@ def warm(player: Player) -> None:
             split.nanoseconds(made, as_contexts(X[:100]))
     cls: Any = registry().load(player.kind, player.id)
     if player.id in ROWS_FIRST or getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
-        many = player.classes or MANY
+        many = MANY if K > 2 else K
         large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has kernels of its own
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
 

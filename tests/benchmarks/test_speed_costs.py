@@ -189,7 +189,12 @@ def test_floor_is_the_larger_of_operations_and_bytes() -> None:
     busy = Player("p", "agents", {}, "", lambda c: Cost(100, 100, 50, 5, 1, 3, 8, 64), lambda K, d: 1e3)
     lazy = Player("p", "forecasters", {}, "", lambda c: Cost(moved=1000.0), lambda K, d: 1e3)
     found = floor(busy, row, RATES, 16.0, 1e6)
-    assert found.operations == pytest.approx(2 + 10 + 10 + 10 + 4 + 6 + 16)
+    assert found.operations == pytest.approx(
+        2 + 10 + max(10, 4 + 6) + 10 + 16
+    )  # divisions and roots go beside the stream
+    assert sum(found.parts.values()) == pytest.approx(found.operations + 10)
+    divided = busy._replace(cost=lambda c: Cost(stream=10, quotient=9))
+    assert floor(divided, row, RATES, 16.0, 1e6).operations == pytest.approx(max(2, 18) + 16)
     assert (found.nanoseconds, found.bound) == (found.operations, "operations")
     found = floor(lazy, row, RATES, 16.0, 1e6)
     assert found.operations == 0.0  # no loop: a forecaster draws nothing

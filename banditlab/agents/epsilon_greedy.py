@@ -88,27 +88,6 @@ def keep(W, H, i, entries):
     put(H, i, entries[1])
 
 
-@inline
-def adagrad_rows(W, H, i, r, x):
-    """Update as many rows as r has numbers, the first of them from i on, for the gradients r_k x."""
-    j, d, wide = 0, x.shape[0], W.shape[1]
-    while j + 2 * WIDTH < d:
-        one, two, three, at = features(x, j), features(x, j + WIDTH), features(x, j + 2 * WIDTH), i + j
-        for k in range(r.shape[0]):
-            second, third = at + WIDTH, at + 2 * WIDTH
-            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
-            keep(W, H, second, rooted(eight(W, second), eight(H, second), two * r[k]))
-            keep(W, H, third, divided(eight(W, third), eight(H, third), three * r[k]))
-            at += wide
-        j += THREE
-    while j < d:
-        one, at = features(x, j), i + j
-        for k in range(r.shape[0]):
-            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
-            at += wide
-        j += WIDTH
-
-
 def _adagrad(V, G, r, x):
     """V -= g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
     for j in range(x.shape[0]):
@@ -118,7 +97,23 @@ def _adagrad(V, G, r, x):
 
 
 def _row_adagrad(V, G, r, x):
-    adagrad_rows(by_class(V), by_class(G), 0, borrow(r), borrow(x))
+    W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
+    j, d, wide = 0, x.shape[0], W.shape[1]
+    while j + 2 * WIDTH < d:
+        one, two, three, at = features(x, j), features(x, j + WIDTH), features(x, j + 2 * WIDTH), j
+        for k in range(r.shape[0]):
+            second, third = at + WIDTH, at + 2 * WIDTH
+            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
+            keep(W, H, second, rooted(eight(W, second), eight(H, second), two * r[k]))
+            keep(W, H, third, divided(eight(W, third), eight(H, third), three * r[k]))
+            at += wide
+        j += THREE
+    while j < d:
+        one, at = features(x, j), j
+        for k in range(r.shape[0]):
+            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
+            at += wide
+        j += WIDTH
 
 
 def _sparse_adagrad(V, G, r, x):

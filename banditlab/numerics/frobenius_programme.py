@@ -168,13 +168,10 @@ def programme_state(
 @njit
 def add(qp, i, x, weight, step):
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
-    N_i, M, own, u, Mu = qp.N[i], qp.M, qp.room.x, qp.room.mu, qp.room.g
+    N_i, own = qp.N[i], qp.room.x
     lay(x, own)
-    any_product(N_i, qp.low_N, i, own, u)
-    f = add_to_class(qp, i, weight)
-    # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
-    any_product(M, qp.low_M, 0, u, Mu)
-    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * inner(u, Mu)))
+    any_product(N_i, qp.low_N, i, own, qp.room.mu)
+    add_to_sum(qp, add_to_class(qp, i, weight))
     step_along(qp.b[i], step, own)
     any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
 
@@ -187,6 +184,17 @@ def add_to_class(qp, i, weight):
     f = weight / (1.0 + weight * inner(u, own))
     any_downdate(qp.N[i], qp.low_N, i, u, f)
     return f
+
+
+@inline
+def add_to_sum(qp, f):
+    """M follows N_i - f u u' for the u in room.mu; room.g gets M u of before. Returns u'M u."""
+    M, u, Mu = qp.M, qp.room.mu, qp.room.g
+    # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
+    any_product(M, qp.low_M, 0, u, Mu)
+    r = inner(u, Mu)
+    any_downdate(M, qp.low_M, 0, Mu, -f / (1.0 - f * r))
+    return r
 
 
 @njit

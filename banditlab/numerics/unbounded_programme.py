@@ -35,6 +35,7 @@ from banditlab.numerics.frobenius_programme import (
     STEPS,
     add,
     add_to_class,
+    add_to_sum,
     add_up,
     centre,
     slack_solution,
@@ -45,7 +46,6 @@ from banditlab.numerics.lookahead import SHORTEST
 from banditlab.numerics.low_rank import (
     add_outer,
     all_between,
-    any_downdate,
     any_product,
     any_step,
     is_whole,
@@ -129,10 +129,9 @@ def follow(qp, i, x, weight, step):
     W, own, u, v = qp.W, qp.room.x, qp.room.mu, qp.room.g
     lay(x, own)
     any_product(qp.N[i], qp.low_N, i, own, u)
-    any_product(qp.M, qp.low_M, 0, u, v)
-    r, force = inner(u, v), step + weight * inner(W[i], own)
+    force = step + weight * inner(W[i], own)
     f, share = move_class(qp, i, weight, step)
-    any_downdate(qp.M, qp.low_M, 0, v, -f / (1.0 - f * r))
+    r = add_to_sum(qp, f)
     # (1): N_i x = share u, and v = share / (1 - f r) M u, of the M of before
     step_along(W[i], -force * share, u)
     scale(v, force * share / (1.0 - f * r))
@@ -204,12 +203,9 @@ def follow_in_block(qp, i, x, weight, step):
 @njit
 def move_sum(qp, f, u, v):
     """Write v = M u for the M of before, let M follow N_i - f u u', as in `add`, and return u'v; a whole M waits, (4)."""
-    M, low = qp.M, qp.low_M
-    any_product(M, low, 0, u, v)
-    if not is_whole(low, 0):
-        r = inner(u, v)
-        any_downdate(M, low, 0, v, -f / (1.0 - f * r))
-        return r
+    if not is_whole(qp.low_M, 0):
+        return add_to_sum(qp, f)
+    any_product(qp.M, qp.low_M, 0, u, v)
     V = waiting(qp.room.V)
     for a in range(TERMS):
         step_along(v, inner(V[a], u), V[a])  # M u = M_0 u + V'(V u)

@@ -46,6 +46,7 @@ from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point, step_along, width, zeros
 from banditlab.numerics.packed_symmetric import see as see_point
 from banditlab.numerics.row_products import add_product, clear, orthonormalize, scale, times
+from banditlab.numerics.simd import WIDTH, eight, how_many
 from banditlab.numerics.symmetric_eigen import EPSILON, eigen
 
 NEGLIGIBLE = 1e-12
@@ -147,17 +148,24 @@ def forget(sketch):
 @njit
 def see(sketch, x):
     """Take in the context x (d,); nothing to do where it is the one at hand."""
-    own, first = borrow(sketch.x), sketch.x.shape[0] - x.shape[0]
-    if sketch.counts[FRESH] == 1:
-        other = False
-        for j in range(x.shape[0]):
-            if own[first + j] != x[j]:
-                other = True
-                break
-        if not other:
-            return
-    lay(x, own)
+    if sketch.counts[FRESH] == 1 and not differ(sketch.x, x):
+        return
+    lay(x, sketch.x)
     locate(sketch)
+
+
+@inline
+def differ(own, x):
+    """Return whether x (d,) is another context than the one behind the zeros of own (D,)."""
+    own, x, D = borrow(own), borrow(x), own.shape[0]
+    first = D - x.shape[0]
+    for j in range(first, WIDTH):
+        if own[j] != x[j - first]:
+            return True
+    j = WIDTH
+    while j < D and how_many(eight(own, j) - eight(x, j - first), 0.0) == WIDTH:
+        j += WIDTH
+    return j < D
 
 
 @njit

@@ -7,7 +7,7 @@ but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where re
 
     eight, first, halves, two, pair, all_lanes, one_lane       eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
-    total, totals, each_total, largest, place, how_many, lane, second  a number from lanes
+    total, totals, each_total, largest, place, how_many, how_many_below, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
     fma, root, power_of_two, mantissa, exponent, *_guess  what `simd_math` is made of
@@ -216,16 +216,19 @@ def _place(typingctx, v, x):
     return nbtypes.int64(LANES, nbtypes.float64), generate
 
 
-def _how_many(typingctx, v, x):
-    """Return how many lanes equal x."""
+def _count(relation: str) -> Any:
+    def count(typingctx, v, x):
+        """Return how many lanes are in the relation to x."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.IntType(WIDTH)
-        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), kind)
-        count = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"llvm.ctpop.i{WIDTH}")
-        return builder.zext(builder.call(count, [equal]), _I64)
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.IntType(WIDTH)
+            found = builder.bitcast(builder.fcmp_ordered(relation, args[0], _spread(builder, args[1])), kind)
+            ones = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), f"llvm.ctpop.i{WIDTH}")
+            return builder.zext(builder.call(ones, [found]), _I64)
 
-    return nbtypes.int64(LANES, nbtypes.float64), generate
+        return nbtypes.int64(LANES, nbtypes.float64), generate
+
+    return intrinsic(count)
 
 
 def _lane(typingctx, v):
@@ -477,7 +480,8 @@ one_lane: Any = intrinsic(_one_lane)
 lane: Any = intrinsic(_lane)
 second: Any = intrinsic(_second)
 pair: Any = intrinsic(_pair)
-how_many: Any = intrinsic(_how_many)
+how_many: Any = _count("==")
+how_many_below: Any = _count("<")
 mantissa: Any = _split("mantissa")
 exponent: Any = _split("exponent")
 largest: Any = intrinsic(_largest)

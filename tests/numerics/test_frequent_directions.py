@@ -12,6 +12,7 @@ from banditlab.numerics.frequent_directions import (
     ROWS,
     SHRINKS,
     SQUARE,
+    differ,
     directions,
     hold,
     renew,
@@ -155,3 +156,14 @@ def test_more_rows_than_features_are_none():
     for x in contexts(50, 5, 5, 0.0):
         learn(sketch, x)
     assert sketch.counts.tolist() == [5, 0, 1, 0]
+
+
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 65])
+def test_a_context_is_another_one_wherever_one_entry_differs(d):
+    x = np.random.default_rng(0).standard_normal(d)
+    sketch = directions(d, 8)
+    see(sketch, x)
+    assert not differ(sketch.x, x)
+    for j in range(d):
+        for entry in (np.nextafter(x[j], 9.0), -x[j], 1e-300, np.inf, np.nan):
+            assert differ(sketch.x, np.concatenate([x[:j], [entry], x[j + 1 :]]))

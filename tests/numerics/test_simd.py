@@ -19,6 +19,7 @@ from banditlab.numerics.simd import (
     fma,
     halves,
     how_many,
+    how_many_below,
     inverse_guess,
     lane,
     larger,
@@ -154,7 +155,7 @@ def every_one(A, i, j, k, n, x, out, numbers):
     numbers[5], numbers[6] = any_above(v, w), any_above(v, v)
     numbers[7] = any_above(one_lane(n, 1.0), all_lanes(0.0))
     numbers[8], numbers[9], numbers[10] = fma(x, A[j], A[k]), root_guess(A[j]), inverse_guess(A[j])
-    numbers[11], numbers[12] = second(v), root(A[j])
+    numbers[11], numbers[12], numbers[13] = second(v), root(A[j]), how_many_below(v, x)
 
 
 def exact_fma(a, b, c):
@@ -184,7 +185,7 @@ def test_every_intrinsic_in_every_lane():
         v, w, u = (np.roll(lanes, 1) for lanes in (v, w, u))
         A = np.concatenate([[np.nan], v, [np.nan] * 2, w, [np.nan], u, [np.nan] * 4])
         for x in (11.0, 99.0):
-            out, numbers = np.full((29, 8), np.nan), np.full(13, np.nan)
+            out, numbers = np.full((29, 8), np.nan), np.full(14, np.nan)
             every_one(A, 1, 11, 20, turn, x, out, numbers)
             lanes, none = np.arange(8), np.full(8, np.nan)
             expected = [
@@ -221,3 +222,4 @@ def test_every_intrinsic_in_every_lane():
             assert numbers[10] == guessed(0x7FD8CC20D71657DE, 0, w[:1])[0]
             assert numbers[11] == v[1]
             assert numbers[12] == np.sqrt(w[0])
+            assert numbers[13] == (v < x).sum()

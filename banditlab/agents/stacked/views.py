@@ -25,7 +25,7 @@ from banditlab.numerics.contexts import by_context
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.packed_single import Singles
 from banditlab.numerics.packed_single import zeros as single_zeros
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, how_many, how_many_below, put
 from banditlab.numerics.simd_math import cosine, sine, turned
 from banditlab.numerics.simd_single import all_singles, fused, plus, singles, widened
 
@@ -39,7 +39,7 @@ CONSTANT = 0.5
 """What stands behind every view."""
 PAIRS = 256
 """Most pairs of contexts whose distances the median is taken of."""
-QUANTILES = 17
+QUANTILES = 2 * WIDTH + 1
 """Quantiles of a column, the smallest and the largest entry among them, of which ranks are told."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column is taken for constant."""
@@ -175,15 +175,17 @@ def rank_column(scale, X, j, first, n):
 @inline
 def rank(quantiles, j, x):
     """Return x's place among the quantiles of column j, in [0, QUANTILES]: the middle of those it equals."""
-    below = 0
-    for step in (16, 8, 4, 2, 1):  # how many are smaller, by halves
-        if below + step <= QUANTILES and quantiles[j, below + step - 1] < x:
-            below += step
-    upto = below
-    while upto < QUANTILES and quantiles[j, upto] == x:
-        upto += 1
-    if below < upto or below == 0 or below == QUANTILES:
-        return 0.5 * (below + upto)
+    quantiles = borrow(quantiles)
+    first, second, last = (
+        eight(quantiles, j * QUANTILES),
+        eight(quantiles, j * QUANTILES + WIDTH),
+        quantiles[j, 2 * WIDTH],
+    )
+    # Counted, not searched for: a column's next entry may lie anywhere, and no branch would be foreseen.
+    below = how_many_below(first, x) + how_many_below(second, x) + (last < x)
+    equal = how_many(first, x) + how_many(second, x) + (last == x)
+    if equal > 0 or below == 0 or below == QUANTILES:
+        return 0.5 * (2 * below + equal)
     low = quantiles[j, below - 1]
     return below - 0.5 + (x - low) / (quantiles[j, below] - low)
 
@@ -341,8 +343,9 @@ def see_columns(scale, x, n_blocks, v, ranks, views):
         for j in range(d):
             views[2 * (d + 1) + j] = views[j]
         views[3 * d + 2] = 0.0
+    scale, per_median = borrow(scale), scale.whole[PER_MEDIAN_RANK]
     for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
-        ranks[j] = ranked(scale, x[j], j) * scale.whole[PER_MEDIAN_RANK]
+        ranks[j] = ranked(scale, x[j], j) * per_median
 
 
 @inline

@@ -13,7 +13,9 @@ row's places, and kind, name say by which argument, and of which type, `by_conte
 """
 
 from banditlab.numerics.argmax import argmax, runner_up
-from banditlab.numerics.contexts import as_contexts, by_context, by_layout, row, stretch
+from banditlab.numerics.contexts import as_contexts, by_context, by_layout
+from banditlab.numerics.contexts import counted_row as row
+from banditlab.numerics.contexts import counted_stretch as stretch
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform, is_answer
 from banditlab.numerics.jit import bind, borrow, inline, njit, read_only

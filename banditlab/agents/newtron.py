@@ -18,6 +18,7 @@ from banditlab.numerics import (
     sketched_programme,
     unbounded_programme,
 )
+from banditlab.numerics.argmax import argmax
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.diagonal_programme import DiagonalProgramme
 from banditlab.numerics.draws import draw, draw_uniform
@@ -64,8 +65,7 @@ def act_kernel(state, x, u, p, payload):
     gamma, alpha = state.rates[0], state.rates[2]
     K = p.shape[0]
     scores(state.programme, x, z)
-    top = z.max()
-    total = 0.0
+    top, total = z[argmax(z, K)], 0.0
     for k in range(K):
         s[k] = math.exp(alpha * (z[k] - top))
         total += s[k]

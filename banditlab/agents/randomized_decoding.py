@@ -13,6 +13,7 @@ from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_
 from banditlab.bounds.template import template_label_step
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, RANDOMIZED, Decoding, decode
+from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import inline
 from banditlab.numerics.linear_scores import matrix, per_class, scores
@@ -46,7 +47,7 @@ def act_kernel(state, x, u, p, payload):
     for k in range(K):
         payload[k] *= q_max  # q = softmax(W x)
     if state.decoding != RANDOMIZED:
-        p[:] = payload
+        overwrite(p, payload)
         decode(state.decoding, y_star, p)
         return draw(p, u[1])
     r = min(1.0, 2.0 * (1.0 - payload[y_star]))

@@ -120,10 +120,10 @@ class Block(NamedTuple):
     p_true: Floats
 
 
-@inline
+@inline(arrays="lent")
 def parts(payload, K):
     """Return predictions (N,), experts' labels (N,) and votes (N, K) of a payload, as views."""
-    N = payload.shape[0] // (K + 2)
+    payload, N = borrow(payload), payload.shape[0] // (K + 2)
     return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
 
 

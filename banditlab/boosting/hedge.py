@@ -35,7 +35,9 @@ def fading_weights() -> NDArray[np.float64]:
 @inline
 def expert_weights(mistakes, fading, v):
     """Write exp(-M_i) / sum_j exp(-M_j) into v (N,)."""
-    least, total = mistakes.min(), 0.0
+    least, total = mistakes[0], 0.0
+    for i in range(1, mistakes.shape[0]):
+        least = min(least, mistakes[i])
     for i in range(mistakes.shape[0]):
         behind = mistakes[i] - least
         v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # no number stays none

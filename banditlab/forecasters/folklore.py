@@ -124,7 +124,7 @@ def sizes(g, At, residual):
     return residual * (1.0 + top), abs(shared)
 
 
-@njit
+@njit(arrays="made")
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
@@ -147,20 +147,20 @@ def update_kernel(state, x, y, z):
 # ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
 
 
-@njit
+@njit(arrays="made")
 def predict_by_root(state, x, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     form_root(state.blocks, state.h, x)
     solve_equation(state.blocks, z, -1)
 
 
-@njit
+@njit(arrays="made")
 def predict_many_by_root(state, X, Z):
     for t in range(X.shape[0]):
         predict_by_root(state, X[t], Z[t])
 
 
-@njit
+@njit(arrays="made")
 def update_by_root(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     c, printed, lam = state.constants[0], state.constants[1], state.constants[2]

@@ -143,7 +143,7 @@ def add_printed_term(state):
         u[k] += 2.0 * state.constants[0] * g[k]
 
 
-@njit
+@njit(arrays="made")
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u
@@ -191,7 +191,7 @@ def predict_many_by_root(state, X, Z):
         predict_by_root(state, X[t], Z[t])
 
 
-@njit
+@njit(arrays="made")
 def update_by_root(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     c, printed, lam = state.constants[0], state.constants[3], state.constants[4]

@@ -219,11 +219,11 @@ def _copy_entries_sparse(x, places, values):
 
 # The choices: by the type of the context x, and by that of the contexts kept X.
 taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
-products = by_context(_products, _products_sparse, kind=Stored, name="X")
-products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X")
+products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="made")
+products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="made")
 begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
 take = by_context(_take, _take_sparse, kind=Stored, name="X")
 _plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
-seen_by = by_context(_seen_by, _plain, kind=Stored, name="X")
+seen_by = by_context(_seen_by, _plain, kind=Stored, name="X", arrays="made")
 finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
 keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")

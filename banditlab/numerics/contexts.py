@@ -13,7 +13,7 @@ from typing import Any
 from numba import types as nbtypes
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.read_only import as_contexts as as_contexts
 from banditlab.numerics.sparse_rows import CSR, SparseRow
 
@@ -25,12 +25,13 @@ def by_context(
     kind: type = SparseRow,
     name: str = "x",
     inlined: bool = False,
+    arrays: str | None = None,
 ) -> Any:
     """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
 
     Kernels that touch x through such functions only are written once and take both kinds of contexts; compiled code holds
     the form it needs and no other. Both are plain functions, or such choices themselves, with the same parameters, one of
-    them called `name`.
+    them called `name`; inlined, arrays: see `njit`.
     """
     return _choice(
         (dense, sparse),
@@ -38,6 +39,7 @@ def by_context(
         lambda given: isinstance(given, kind),
         lambda typed: getattr(typed, "instance_class", None) is kind,
         inlined,
+        arrays,
     )
 
 
@@ -58,11 +60,14 @@ def _choice(
     is_second: Callable[[Any], bool],
     is_second_type: Callable[[Any], bool],
     inlined: bool,
+    arrays: str | None = None,
 ) -> Any:
     """Return one function that runs the second of two where its argument `name` says so, told by its value or its type."""
     # Which argument decides, and the two functions; one of them may be such a choice itself.
     place = list(inspect.signature(functions[0]).parameters).index(name)
-    forms = [form if hasattr(form, "form_for") else njit(form, forceinline=inlined) for form in functions]
+    forms = [
+        form if hasattr(form, "form_for") else njit(form, forceinline=inlined, arrays=arrays) for form in functions
+    ]
 
     # Called from Python: the argument's value decides.
     def either(*args: Any) -> Any:
@@ -101,25 +106,51 @@ def _choice(
 
 
 def _row(X, t):
-    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
-    return X[t]
+    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`; X must outlive it."""
+    return borrow(X)[t]
 
 
 def _sparse_row(X, t):
+    X = borrow(X)
     start, stop = X.indptr[t], X.indptr[t + 1]
     return SparseRow(X.indices[start:stop], X.values[start:stop])
 
 
-row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True)
+row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="lent")
 
 
 def _stretch(X, start, stop):
+    """Return contexts start ... stop - 1 of the contexts X, which must outlive them."""
+    return borrow(X)[start:stop]
+
+
+def _sparse_stretch(X, start, stop):
+    X = borrow(X)
+    return CSR(X.values, X.indices, X.indptr[start : stop + 1])
+
+
+stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="lent")
+
+
+def _counted_row(X, t):
+    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
+    return X[t]
+
+
+def _counted_sparse_row(X, t):
+    start, stop = X.indptr[t], X.indptr[t + 1]
+    return SparseRow(X.indices[start:stop], X.values[start:stop])
+
+
+def _counted_stretch(X, start, stop):
     """Return contexts start ... stop - 1 of the contexts X."""
     return X[start:stop]
 
 
-def _sparse_stretch(X, start, stop):
+def _counted_sparse_stretch(X, start, stop):
     return CSR(X.values, X.indices, X.indptr[start : stop + 1])
 
 
-stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True)
+# For kernels that may make their contexts: what they are given keeps these alive.
+counted_row = by_context(_counted_row, _counted_sparse_row, kind=CSR, name="X", inlined=True, arrays="made")
+counted_stretch = by_context(_counted_stretch, _counted_sparse_stretch, kind=CSR, name="X", inlined=True, arrays="made")

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.dense import row_times
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import RootScratch, root
 
@@ -160,17 +160,17 @@ def covariance(posterior: Posterior) -> Floats:
     return C.reshape(K * d, K * d)
 
 
-@njit
+@njit(arrays="lent")
 def block_row(rows, n, d, k):
     """Return block row k as a view (d, (n-k)d)."""
     start = d * d * (n * k - k * (k - 1) // 2)
-    return rows[start : start + d * d * (n - k)].reshape(d, (n - k) * d)
+    return borrow(rows)[start : start + d * d * (n - k)].reshape(d, (n - k) * d)
 
 
 # -------------------------------------------------------------------------------------------------- logits of a context
 
 
-@njit
+@njit(arrays="made")
 def logit_law(post, x):
     """Write z0 = M x and Sigma = J C J' for x (d,), the law N(z0, Sigma) of the logits; remembered for the same x."""
     law = post.law
@@ -223,7 +223,7 @@ def logit_covariance(law, waiting, variance):
         Sigma[n, n] -= Sigma[k, n]
 
 
-@njit
+@njit(arrays="made")
 def cross_covariance(post):
     """Complete Vt = J C (K, nd) for the context of `logit_law`: lower blocks, waiting columns, the last class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
@@ -351,7 +351,7 @@ def move_mean(post, y, w):
             M[n, j] -= M[l, j]
 
 
-@njit
+@njit(arrays="made")
 def wait(post, w):
     """Add the columns Y = V F of C' = C - Y Y' to those that wait."""
     Ft, L, G, VF = post.room.Ft, post.room.L, post.room.G, post.room.VF
@@ -373,7 +373,7 @@ def wait(post, w):
     post.tally[WAITING] = waiting + n
 
 
-@njit
+@njit(arrays="made")
 def subtract_waiting(post):
     """Subtract Y Y' from the base, block row by block row, and empty Y."""
     Y, JY = post.Y, post.law.JY

@@ -122,7 +122,7 @@ def solve_transposed(L, r, w):
             w[j] -= L[i, j] * w[i]
 
 
-@njit
+@njit(arrays="made")
 def locate(span, x):
     """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return |x|^2."""
     L, xi, r = span.L, span.xi, span.rank[0]
@@ -138,7 +138,7 @@ def locate(span, x):
     return square
 
 
-@njit
+@njit(arrays="made")
 def locate_many(span, X, n):
     """Write the coordinates of the n <= BATCH contexts X into the first n rows of Xi."""
     L, Xi, rest, r = span.L, span.Xi, span.rest, span.rank[0]
@@ -174,7 +174,7 @@ def solve_row(l, i, W):
         w[t] /= l[i]
 
 
-@njit
+@njit(arrays="made")
 def coordinates(span, x):
     """Write the coordinates of x (d,) into xi, corrected once; return (whether x stands out from the span, by how much)."""
     span, x = borrow(span), borrow(x)
@@ -202,7 +202,7 @@ def coordinates(span, x):
     return outside > INDEPENDENT * reach, outside
 
 
-@njit
+@njit(arrays="made")
 def extend(span, x):
     """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
     span, x = borrow(span), borrow(x)

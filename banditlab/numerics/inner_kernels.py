@@ -15,7 +15,7 @@ from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
-from numba.core import compiler, errors, sigutils
+from numba.core import compiler, errors, sigutils, types
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -62,6 +62,18 @@ class Kernel(CPUDispatcher):
     _compiler: Any  # numba's own
     _can_compile: bool
     targetctx: Any
+    use_of_arrays = "made"
+    """See `jit.njit`."""
+
+    def _reduce_states(self) -> dict[str, Any]:
+        states: dict[str, Any] = super()._reduce_states()  # type: ignore[misc]
+        return states | {"use_of_arrays": self.use_of_arrays}
+
+    @classmethod
+    def _rebuild(cls, *, use_of_arrays: str, **states: Any) -> Any:
+        kernel: Any = super()._rebuild(**states)  # type: ignore[misc]
+        kernel.use_of_arrays = use_of_arrays
+        return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return what numba's own does: the types of a call that a kernel makes, once the function is compiled for kernels."""
@@ -83,6 +95,7 @@ class Kernel(CPUDispatcher):
             new = tuple(args) not in self.overloads
             compiled = super().compile(sig)
             if new:
+                _check_borrowing(self, self.overloads[tuple(args)])
                 _set_environments(self.overloads[tuple(args)], self.targetctx)
         return compiled
 
@@ -97,6 +110,7 @@ class Kernel(CPUDispatcher):
                     result = self._compiled_code(args)
                 except errors.ForceLiteralArg as error:
                     raise error.bind_fold_arguments(self._folded) from None
+                _check_borrowing(self, result)
                 self._codes.save_overload(args, result)
             result = result._replace(entry_point=_Inner())
             self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
@@ -120,6 +134,41 @@ class Kernel(CPUDispatcher):
             library=_Code(self.targetctx.codegen(), self.py_func.__qualname__),
             pipeline_class=self._compiler.pipeline_class,
         )
+
+
+def _check_borrowing(kernel: Kernel, result: Any) -> None:
+    """Refuse a function that borrows its arrays, and so counts no references, but gives some back or is given new ones.
+
+    numba refuses one that makes arrays; what it was read from disk as was checked when it was written.
+    """
+    if kernel.use_of_arrays != "borrowed" or not result.fndesc.calltypes:
+        return
+    where = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
+    if _holds_arrays(result.signature.return_type):
+        raise errors.TypingError(f"{where}: gives arrays back: say arrays='lent', or 'made' where they are new")
+    for call, signature in result.fndesc.calltypes.items():
+        if getattr(call, "op", None) == "call" and _holds_arrays(signature.return_type):
+            called = _called(result.fndesc.typemap[call.func.name], signature.args)
+            if getattr(called, "use_of_arrays", "lent") == "made":
+                name = called.py_func.__qualname__
+                raise errors.TypingError(
+                    f"{where}: {name} gives it arrays that may be new: say arrays='made' here, too"
+                )
+
+
+def _holds_arrays(kind: Any) -> bool:
+    """Return whether a type is that of an array, or of a tuple that holds one."""
+    return isinstance(kind, types.Array) or (
+        isinstance(kind, types.BaseTuple) and any(_holds_arrays(item) for item in kind.types)  # type: ignore[attr-defined]
+    )
+
+
+def _called(kind: Any, args: Any) -> Any:
+    """Return the dispatcher that a call with arguments of these types goes to, None for what is no function of ours."""
+    if isinstance(kind, types.Dispatcher):
+        return kind.dispatcher
+    choice: Any = getattr(kind, "typing_key", None)  # of `by_context`
+    return choice.form_for(args) if hasattr(choice, "form_for") else None
 
 
 def _set_environments(result: Any, context: Any) -> None:

@@ -85,17 +85,32 @@ from banditlab.numerics import inner_kernels  # noqa: E402
 from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
 
 
-def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+def njit(
+    function: Callable[..., Any] | None = None, *, cache: bool = True, arrays: str | None = None, **options: Any
+) -> Any:
     """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
 
     Nobody asks for numba's C callback of a function, so none is compiled.
+
+    Parameters
+    ----------
+    arrays
+        What the function does with arrays: "borrowed", it only uses those it is given, and gives none back; "lent", it gives
+        parts of them back, as `borrow` gives them; "made", it makes some (numba then says of the others that they may only
+        return what was passed in), or is given some that are new. References to borrowed arrays are not counted, see
+        `borrow`. None: "borrowed" for functions of this package, "made" for others.
     """
     options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = _njit(**options)(function)
+        use = arrays or ("borrowed" if _is_own(function) else "made")
+        # Said in any case: numba else takes it from the kernel that happens to call the function first.
+        counting = {"_nrt": use != "borrowed"} if inner_kernels.known() else {}
+        settings: dict[str, Any] = {**options, **counting}
+        dispatcher: Any = _njit(**settings)(function)
         if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
             return dispatcher
+        dispatcher.use_of_arrays = use
         if cache:
             dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
         return (
@@ -107,9 +122,14 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = True, **op
     return compiled(function) if function is not None else compiled
 
 
-def inline(function: Callable[..., Any]) -> Any:
-    """Compile a small helper that LLVM should always inline into the kernel that calls it."""
-    return njit(function, forceinline=True)
+def _is_own(function: Callable[..., Any]) -> bool:
+    """Return whether a function stands in this package."""
+    return Path(function.__code__.co_filename).is_relative_to(PACKAGE)
+
+
+def inline(function: Callable[..., Any] | None = None, *, arrays: str | None = None) -> Any:
+    """Compile a small helper that LLVM should always inline into the kernel that calls it; arrays: see `njit`."""
+    return njit(function, forceinline=True, arrays=arrays)
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
@@ -143,9 +163,9 @@ def _file_digest(kernel: Any) -> str:
     function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:
         return hashlib.sha256(function.__qualname__.encode()).hexdigest()[:16]
-    file = Path(function.__code__.co_filename)
-    if file.is_relative_to(PACKAGE):
+    if _is_own(function):
         return ""
+    file = Path(function.__code__.co_filename)
     loaded = getattr(sys.modules.get(function.__module__), "__source_hash__", None)
     if loaded is None and file.is_file():
         loaded = hashlib.sha256(file.read_bytes()).hexdigest()[:16]

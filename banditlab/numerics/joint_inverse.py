@@ -128,7 +128,7 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
     return inverse
 
 
-@njit
+@njit(arrays="made")
 def form(blocks, x):
     """Write At and the upper half of V, pending rows left out, at x (d,)."""
     M, At, V = blocks.M, blocks.At, blocks.V
@@ -145,7 +145,7 @@ def form(blocks, x):
     blocks.at[0] = 1
 
 
-@njit
+@njit(arrays="made")
 def form_pending(blocks, x):
     """Write Fx at x (d,) and take (1/2) Fx'Fx off At."""
     F, Fx, At, FxFx, rows = blocks.F, blocks.Fx, blocks.At, blocks.FxFx, blocks.rows[0]
@@ -164,7 +164,7 @@ def form_pending(blocks, x):
             At[l, k] = At[k, l]
 
 
-@njit
+@njit(arrays="made")
 def form_and_complete(blocks, x):
     """Write At and all of V at x (d,); what `form` has left there for the same x is not computed again."""
     M, At, V, seen = blocks.M, blocks.At, blocks.V, blocks.seen
@@ -201,7 +201,7 @@ def subtract(A, D):
             a[j] -= b[j]
 
 
-@njit
+@njit(arrays="made")
 def form_many(blocks, X):
     """Write (1/2) x_t' (A^{-1})_p x_t into Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
     M, Ats = blocks.M, blocks.Ats
@@ -248,7 +248,7 @@ def form_of(blocks, t):
     blocks.at[0] = 0
 
 
-@njit
+@njit(arrays="made")
 def add_hessian(blocks, c, root):
     """A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
 
@@ -297,7 +297,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     return one * (residual + CANARY * centre + EPSILON * largest) + 0.5 * one * one * off + 8.0 * EPSILON * terms
 
 
-@njit
+@njit(arrays="made")
 def flush(blocks):
     """M -= F'F; no rows are pending then."""
     M, F, rows = blocks.M, blocks.F, blocks.rows

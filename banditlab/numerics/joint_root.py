@@ -126,7 +126,7 @@ def centre(v):
         v[k] -= mean
 
 
-@njit
+@njit(arrays="made")
 def form_root(root, h, x):
     """Write U and At, centred, and mean = -(1/2) h x, centred, at x (d,), for h (K, d) = A^{-1} G."""
     C, U, mean = root.C, root.U, root.mean
@@ -260,7 +260,7 @@ def noise(root, z, y):
     return largest
 
 
-@njit
+@njit(arrays="made")
 def learn_root(root, h, c, lam, square, y, z, printed):
     """A += c H at the logits z (K,), s = softmax(z) in root.s, label y; move h = A^{-1} G (K, d) along.
 
@@ -395,7 +395,7 @@ def half_squared(X, p, m):
     return square
 
 
-@njit
+@njit(arrays="made")
 def downdate(root, m):
     """C -= (C W) L'^{-1} (I + L)^{-1} W': (C)."""
     W, Z, L = root.W, root.Z, root.L

@@ -66,7 +66,7 @@ def per_class(n_features: int, n_classes: int) -> NDArray[np.float64]:
     return np.zeros(n_classes if n_features <= MOST_BY_ROWS else padded(n_classes))
 
 
-@inline
+@inline(arrays="lent")
 def by_class(V):
     """Return W (Kp, D), borrowed, of a V by rows."""
     return borrow(V).T

@@ -283,9 +283,10 @@ def products(P, low, i, X, LX, rounds, pair, V):
         from_lanes(Pfew, min(WIDTH, rounds.shape[0] - a), V[a:])
 
 
-@njit
+@njit(arrays="lent")
 def as_lanes(X, rounds, wide, pair, D):
     """Return the contexts of some `rounds` as columns of (D, wide), zeros behind them, and as much room, both of `pair`."""
+    pair = borrow(pair)
     few, out = pair[: D * wide].reshape(D, wide), pair[D * wide : 2 * D * wide].reshape(D, wide)
     for j in range(D):
         for a in range(wide):

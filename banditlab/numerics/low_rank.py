@@ -290,7 +290,7 @@ def append(P, low, i, factor, v):
     low.ranks[i] = r + 1
 
 
-@njit
+@njit(arrays="made")
 def make_whole(P, low, i):
     """Write p I + sign F'F over the rows of P = P_i (S,)."""
     r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]

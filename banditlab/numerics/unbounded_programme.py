@@ -70,11 +70,11 @@ def within_block(room, low):
     return room.alpha[ON] == 1.0
 
 
-@inline
+@inline(arrays="lent")
 def waiting(V):
     """Return V (8, D) of (4)."""
     K, D = V.shape[1:]
-    return V.reshape(-1, D)[WAITING * K : WAITING * K + TERMS]
+    return borrow(V).reshape(-1, D)[WAITING * K : WAITING * K + TERMS]
 
 
 # ---------------------------------------------------------------------------------------------------------- round by round

@@ -15,18 +15,18 @@ from banditlab.agents.inverse_gap.oracles import AIOLIOracle, Oracle, PerClassAI
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
-from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.sketched_inverses import sketched_inverses, turn, widen
 
 
-@inline
+@inline(arrays="lent")
 def seen(state, x):
     """Return the sketch of an agent's state with the context x (d,), the intercept behind it, at hand."""
     see(state.sketch, own_context(state, x))
-    return state.sketch
+    return borrow(state.sketch)
 
 
-@njit
+@njit(arrays="lent")
 def seen_to_learn(state, x):
     """Return the same; the basis has got the context's own direction, where there was room for one."""
     sketch, winner = seen(state, x), state.winner[0]

@@ -40,7 +40,7 @@ def no_look_ahead(state, X, t, behind):
     """Do nothing: the oracle gains nothing by knowing the contexts to come."""
 
 
-@inline
+@inline(arrays="lent")
 def own_context(state, x):
     """Return the context of an agent's state with the intercept behind x (d,), as its oracles read it."""
     own = state.x

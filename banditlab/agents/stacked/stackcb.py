@@ -52,7 +52,7 @@ from banditlab.agents.stacked.views import (
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
-from banditlab.numerics.jit import inline, njit, read_only
+from banditlab.numerics.jit import borrow, inline, njit, read_only
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
@@ -144,11 +144,11 @@ AT_LEAST, HITS = range(2)
 """Places in `State.hope`."""
 
 
-@inline
+@inline(arrays="lent")
 def view_of(views, b, n_blocks, size):
     """Return the view of Fourier block b of n_blocks, the last of the views, `size` numbers each."""
     start = views.shape[0] - (n_blocks - b) * size
-    return views[start : start + size]
+    return borrow(views)[start : start + size]
 
 
 @inline

@@ -100,7 +100,7 @@ def uniform(forest, i):
     return _next(forest.draws[i, NEXT], forest.draws[i, GENERATOR])
 
 
-@inline
+@inline(arrays="lent")
 def nodes_of(forest, j):
     """Return nodes and values of tree j."""
     tree = forest.trees[j]
@@ -109,7 +109,7 @@ def nodes_of(forest, j):
     return nodes, _floats_at(tree[VALUES], rows, forest.widths[VALUE_COLUMNS])
 
 
-@inline
+@inline(arrays="lent")
 def tuning_of(forest, j):
     """Return tuning (7,) of tree j."""
     return _floats_at(forest.trees[j, TUNING], 1, SPLITS + 1)[0]

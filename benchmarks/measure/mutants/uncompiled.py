@@ -149,6 +149,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.second": lambda v: v[1],
     "simd.pair": lambda x, y: np.array([x, y] + [x] * 6),
     "simd.how_many": lambda v, x: int(np.count_nonzero(v == x)),
+    "simd.how_many_below": lambda v, x: int(np.count_nonzero(v < x)),
     "simd.mantissa": _mantissa,
     "simd.exponent": lambda v: ((_bits(v) - 0x3FE6A09E667F3BCD) >> 52).astype(np.float64),
     "simd.largest": lambda v: _folded(v, lambda low, high: np.where(low > high, low, high)),

@@ -16,6 +16,7 @@ from banditlab.numerics import (
     diagonal_programme,
     frobenius_programme,
     sketched_programme,
+    two_class_programme,
     unbounded_programme,
 )
 from banditlab.numerics.argmax import argmax
@@ -25,8 +26,10 @@ from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme
 from banditlab.numerics.jit import njit
 from banditlab.numerics.sketched_programme import SketchedProgramme
+from banditlab.numerics.two_class_programme import TwoClasses
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
+from banditlab.players.saved import Fields, fields_of, restored
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
@@ -45,9 +48,17 @@ def _scores(programme, x, z):
     unbounded_programme.scores(programme, x, z)
 
 
+def _scores_of_two(programme, x, z):
+    two_class_programme.scores(programme, x, z)
+
+
 def _learn(programme, i, x, weight, step):
     """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme and write its solution into W'."""
     unbounded_programme.learn(programme, i, x, weight, step)
+
+
+def _learn_of_two(programme, i, x, weight, step):
+    two_class_programme.learn(programme, i, x, weight, step)
 
 
 def _learn_compact(programme, i, x, weight, step):
@@ -55,8 +66,20 @@ def _learn_compact(programme, i, x, weight, step):
     compact_programme.solve(programme)
 
 
-scores = by_context(compact_programme.scores, _scores, kind=Programme, name="programme", inlined=True)
-learn = by_context(_learn_compact, _learn, kind=Programme, name="programme", inlined=True)
+def _look(programme, X, t):
+    """Tell the programme which context of a block comes next."""
+    unbounded_programme.look(programme, X, t)
+
+
+def _look_of_two(programme, X, t):
+    two_class_programme.look(programme, X, t)
+
+
+_compact_scores = by_context(compact_programme.scores, _scores_of_two, kind=TwoClasses, name="programme", inlined=True)
+_compact_learn = by_context(_learn_compact, _learn_of_two, kind=TwoClasses, name="programme", inlined=True)
+scores = by_context(_compact_scores, _scores, kind=Programme, name="programme", inlined=True)
+learn = by_context(_compact_learn, _learn, kind=Programme, name="programme", inlined=True)
+look = by_context(_look_of_two, _look, kind=Programme, name="programme", inlined=True)
 
 
 @njit
@@ -96,7 +119,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def look_kernel(state, X, t):
-    unbounded_programme.look(state.programme, X, t)
+    look(state.programme, X, t)
 
 
 class Newtron(KernelAgent):
@@ -132,7 +155,8 @@ class Newtron(KernelAgent):
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
     more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), and blocks without a ball leave W' for their
-    end (`numerics.unbounded_programme`): the same play to rounding. Diagonals take
+    end (`numerics.unbounded_programme`), or, of two classes, keep one matrix for both and read it once in 32 or 64 rounds
+    (`numerics.two_class_programme`): the same play to rounding. Diagonals take
     O(K d), with a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball
     K d + K^2 and some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
 
@@ -209,21 +233,39 @@ class Newtron(KernelAgent):
         else:
             self.beta = nonnegative("beta", number("beta", beta, "theory"))
         rates = np.array([self.gamma, self.beta, self.alpha])
-        self.state = State(self._programme(1.0 / D, D if self.ball else math.inf), np.zeros(K), np.zeros(K), rates)
+        self.state = State(self._programme(D if self.ball else math.inf), np.zeros(K), np.zeros(K), rates)
 
-    def _programme(self, ridge: float, radius: float) -> Any:
+    def _ridge(self) -> float:
+        """Return 1/D, the weight of ||W||^2/2 in the programme."""
+        return 1.0 / (math.sqrt(self.problem.n_classes) * self.norm_bound)
+
+    def _programme(self, radius: float) -> Any:
         """Return the programme in the form that `second_order` says."""
-        K, d = self.problem.n_classes, self.problem.n_features
+        K, d, ridge = self.problem.n_classes, self.problem.n_features, self._ridge()
         if self.second_order == "diagonal":
             return diagonal_programme.diagonal_programme(K, d, ridge, radius)
         if self.second_order == "sketch":
             return sketched_programme.sketched_programme(K, d, ridge, radius, self.sketch_size)
+        if K == 2 and not self.ball and two_class_programme.is_large(d):
+            return two_class_programme.two_classes(d, ridge)
         return frobenius_programme.programme_state(K, d, ridge, radius)
 
     def look(self) -> Any:
-        """Return what prepares a block: without a ball large problems leave W' for its end (`numerics.unbounded_programme`)."""
-        large = isinstance(self.state.programme, Programme) and self.state.programme.low_N is not None
-        return look_kernel if large and not self.ball else no_look
+        """Return what prepares a block: without a ball large problems leave W' for its end, or look at its contexts ahead."""
+        programme = self.state.programme
+        large = isinstance(programme, Programme) and programme.low_N is not None and not self.ball
+        return look_kernel if large or isinstance(programme, TwoClasses) else no_look
+
+    def in_form_of_today(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return a state in which two classes are one, where they are kept so: files of before keep a matrix for each."""
+        given = fields_of(state.get("state")) or {}
+        both = fields_of(given.get("programme")) or {}
+        if not isinstance(self.state.programme, TwoClasses) or "C" not in both:
+            return state
+        d, ridge = self.problem.n_features, self._ridge()
+        kept = restored(frobenius_programme.programme_state(2, d, ridge, math.inf), Fields(both), "state.programme")
+        one = two_class_programme.from_programme(kept, d, ridge)
+        return state | {"state": Fields(given | {"programme": one})}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
@@ -236,6 +278,8 @@ class Newtron(KernelAgent):
         d, programme = self.problem.n_features, self.state.programme
         if isinstance(programme, SketchedProgramme):
             return sketched_programme.weights(programme, d)
+        if isinstance(programme, TwoClasses):
+            return two_class_programme.weights(programme, d)
         view: NDArray[np.float64] = programme.W[:, -d:]
         return view
 
@@ -251,6 +295,8 @@ class Newtron(KernelAgent):
             return {"solves": solves, "binding": binding, "tried": tried, "stalled": stalled}
         if isinstance(programme, SketchedProgramme):
             return solved(programme.block) | told(programme.sketch)
+        if isinstance(programme, TwoClasses):
+            return two_class_programme.told(programme)
         return solved(programme)
 
 

@@ -175,6 +175,13 @@ class Player:
         """
         return {}
 
+    def in_form_of_today(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return a state that may be one of an older version, in the form that it has now; nothing of the player changes.
+
+        A class whose state has taken another form overrides this.
+        """
+        return state
+
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned.
 
@@ -185,6 +192,7 @@ class Player:
             something else of another type, or a number out of `limits`, the player's or its tuple's. Nothing that is
             no part of the state is ever replaced: no method, kernel, setting or problem.
         """
+        state = self.in_form_of_today(state)
         own = Player.get_state(self)
         told = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
         name = self.id or type(self).__name__

@@ -90,7 +90,7 @@ AGENTS = [
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
-        newtron_state, "second",
+        costs.newtron_without_ball_state, "second",
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1}, "K d^2", lambda c: costs.newtron(c, 4.0), newtron_state,

@@ -7,12 +7,26 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import inline, njit
 
+FEW = 16
+"""Classes up to which a draw goes through all of them without a branch: where it would stop, no processor can predict."""
+
 
 @njit
 def draw(p: NDArray[np.float64], u: float) -> int:
-    """Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with u < p_0 + ... + p_k."""
+    """Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with u < p_0 + ... + p_k.
+
+    p may be a multiple of a distribution; u is the same multiple of a uniform then.
+    """
     total = 0.0
     last = 0
+    if p.shape[0] <= FEW:
+        beyond = 0  # how many sums u is not below
+        for k in range(p.shape[0]):
+            some = p[k] > 0.0
+            last = k if some else last
+            total += p[k] if some else 0.0
+            beyond += not u < total
+        return beyond if beyond < p.shape[0] else last
     for k in range(p.shape[0]):
         if p[k] > 0.0:  # a class of probability 0 is never drawn
             last = k

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform, is_answer
+from banditlab.numerics.draws import FEW, draw, draw_uniform, greedy_or_uniform, is_answer
 
 NAN, INF = float("nan"), float("inf")
 
@@ -32,6 +32,18 @@ def test_draw_never_returns_a_class_of_probability_zero(p: list[float]) -> None:
 def test_draw_survives_a_sum_that_falls_short_of_one() -> None:
     p = np.array([0.5, 0.5 - 1e-12, 0.0])
     assert draw(p, np.nextafter(1.0, 0.0)) == 1
+
+
+def test_few_classes_are_drawn_as_many_are() -> None:
+    """Without a branch and with one: the same class, of multiples of a distribution and of what is none, too."""
+    rng = np.random.default_rng(1)
+    for K in (1, 2, 7, FEW):
+        for _ in range(100):
+            few = np.round(rng.exponential(size=K) * rng.integers(0, 2, K), 1)
+            few[rng.random(K) < 0.05] = NAN
+            many, sums = np.append(few, np.zeros(FEW)), np.nancumsum(few)
+            for u in (*(sums[-1] * rng.random(5)), *sums, 0.0, 1.0):
+                assert draw(few, u) == draw(many, u)
 
 
 def test_draw_uniform_covers_every_class_evenly() -> None:

@@ -141,9 +141,17 @@ def epsilon_greedy_direct(c: Cell) -> Cost:
 
 
 def pnewtron(c: Cell) -> Cost:
-    """Two matrices are gone through as in y += a x, with a quotient an entry: what else is done to them hides behind."""
+    """Quotients of two matrices' entries: by rows where they are read, times x and squared, of two classes for one.
+
+    A round then moves a row of both, and of what all classes share two numbers a feature. By columns it moves both matrices.
+    """
     n = c.K * met(c)
-    return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
+    if c.d > MOST_BY_ROWS:
+        return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
+    read, rows = (1.0, 2.0) if c.K == 2 else (c.K, 4.0)
+    entries, written = read * c.d, rows * c.d
+    moved = 2.0 * (entries + written)
+    return Cost(gemv=4.0 * entries, stream=2.0 * written, quotient=entries, exp=c.K, moved=moved, size=2.0 * entries)
 
 
 def soba_diag(c: Cell) -> Cost:

@@ -407,7 +407,7 @@ OF_EACH = [
     (Exploration, {"gamma": 0.1}, 0, True, (1, 1), 1),
     (Newtron, {}, 2, True, (1, 2), 1),
     (Gaptron, {}, 4, True, (1, 1), 1),
-    (PNewtron, {}, 2, True, (1, 1), 1),
+    (PNewtron, {}, 2, True, (1, 1), 2),
     (SOBA, {}, 3, True, (2, 2), 1),
     (SOBAdiag, {}, 3, True, (1, 1), 1),
     (RDUE, {}, 3, True, (1, 1), 1),

@@ -222,7 +222,7 @@ def check(one):
         renew(one)
 
 
-@njit
+@njit(arrays="made")
 def renew(one):
     """Compute P = A^{-1} and w = -P b from A and b."""
     model, D = one.model, one.b.shape[0]

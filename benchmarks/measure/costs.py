@@ -71,7 +71,8 @@ class Player(NamedTuple):
 
     `order`: the theoretical order of a round as its docstring gives it. `state`: numbers kept. `job`: which methods of
     other libraries do the same: "first" order or "second" order per class. `note` explains what grows faster than the
-    order, `rest` where what stands above the floor goes, from a profile at K = 10, d = 64. `classes` 2: a binary learner.
+    order, `rest` where what stands above the floor goes, from a profile at K = 10, d = 64. `physical` says what this core
+    cannot do sooner, where a line below the target lies under it. `classes` 2: a binary learner.
     `watch` returns a number of the player that changes in rounds which cost more; their share is in the cell.
     """
 
@@ -85,6 +86,7 @@ class Player(NamedTuple):
     classes: int | None = None
     note: str = ""
     rest: str = ""
+    physical: str = ""
     watch: Callable[[Any], float] | None = None
 
     @property

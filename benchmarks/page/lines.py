@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from benchmarks.measure.costs import Player
 from benchmarks.measure.floors import Floor
 from benchmarks.measure.players import OURS
 from benchmarks.page.results import TARGETS, Place, Results, place_name, us
@@ -13,7 +14,7 @@ from benchmarks.page.results import TARGETS, Place, Results, place_name, us
 class Miss(NamedTuple):
     """A cell in which a player is slower than its line, the fastest peer's time over the target; nanoseconds a round."""
 
-    player: str
+    player: Player
     place: Place
     line: float
     taken: float
@@ -34,7 +35,7 @@ def misses(results: Results) -> list[Miss]:
             if ratio is None or cell is None or ratio >= TARGETS[player.job]:
                 continue
             taken = cell.row.nanoseconds or 0.0
-            found.append(Miss(player.label, place, taken * ratio / TARGETS[player.job], taken, cell.floor))
+            found.append(Miss(player, place, taken * ratio / TARGETS[player.job], taken, cell.floor))
     return found
 
 
@@ -57,8 +58,13 @@ def lines(results: Results) -> Iterable[str]:
         floor = miss.floor
         parts = sorted(floor.parts.items(), key=lambda part: -part[1])
         yield (
-            f"| {miss.player} | {place_name(miss.place)} | {us(miss.line)} | {us(floor.nanoseconds)} | {floor.bound}: "
+            f"| {miss.player.label} | {place_name(miss.place)} | {us(miss.line)} | {us(floor.nanoseconds)} | {floor.bound}: "
             f"{parts[0][0]} {parts[0][1] / floor.nanoseconds:.0%} | {us(miss.taken)} | {miss.taken / miss.line:.1f} | "
             f"{floor.nanoseconds / miss.line:.1f} |"
         )
     yield ""
+    told = [player for player in OURS if player.physical and any(miss.player is player for miss in missed)]
+    if told:
+        yield "What stands in the way, from small programs that do nothing else and from profiles:\n"
+        yield from (f"* `{player.label}`: {player.physical}" for player in told)
+        yield ""

@@ -144,7 +144,7 @@ def test_a_missed_target_is_set_beside_the_floor(driver: float, line: float, bey
     met = [r for r in rows() if r.player != "linucb"]
     measured = [r._replace(nanoseconds=driver) if (r.player, r.d) == (DRIVER.label, 256) else r for r in met]
     [missed] = misses(Results(measured, RATES))
-    assert (missed.player, missed.place) == ("banditron gamma=0.1", ("logistic", 10, 256))
+    assert (missed.player.label, missed.place) == ("banditron gamma=0.1", ("logistic", 10, 256))
     assert missed.floor.nanoseconds == pytest.approx((2 * 2560 + 2 * 1.5 * 256) / 10.0 + 20.0)
     assert (missed.line, missed.taken, missed.out_of_reach) == (pytest.approx(line, abs=1e-3), 1600.0, beyond)
     page = report.page(measured, RATES).splitlines()
@@ -153,6 +153,14 @@ def test_a_missed_target_is_set_beside_the_floor(driver: float, line: float, bey
     [shown] = [text for text in page if text.startswith("| banditron gamma=0.1 | 10 x 256 |")]
     told = "4.8 | 1.8" if beyond else "2.0 | 0.8"
     assert shown.endswith(f"| operations: matrix-vector products 84% | 1.60 | {told} |")
+
+
+def test_what_stands_in_the_way_is_told_of_those_that_miss() -> None:
+    places = [row("pnewtron gamma=0.1", 64, 1e4), row("epsilon-greedy", 64, 10.0), *rows()]
+    page = report.page(places, RATES).splitlines()
+    start = page.index("What stands in the way, from small programs that do nothing else and from profiles:")
+    assert page[start + 2].startswith("* `pnewtron gamma=0.1`: eight quotients take 9.0 cycles by a division")
+    assert page[start + 3] == ""
 
 
 def test_where_all_targets_are_met_there_is_no_section() -> None:

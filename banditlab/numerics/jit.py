@@ -145,6 +145,8 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     owner
         A name unique to this binding, for instance the class's module and name.
     """
+    for kernel in kernels.values():  # one compiled by numba's own njit takes from the template what it does not say
+        getattr(kernel, "targetoptions", {}).setdefault("_nrt", True)
     code = template.__code__
     # The template's code with other globals, under a name that says which.
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)

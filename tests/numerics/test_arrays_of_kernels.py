@@ -11,6 +11,7 @@ import pytest
 from numba.core import errors
 
 from banditlab import Problem, make_agent
+from banditlab.numerics import jit
 from banditlab.numerics.contexts import as_contexts, by_context, row
 from banditlab.numerics.inner_kernels import known
 from banditlab.numerics.jit import borrow, inline, njit
@@ -165,6 +166,29 @@ def test_a_users_arrays_outlive_what_borrows_and_lends_them(alive: Any) -> None:
     before = alive()
     n = 20_000
     assert made_and_lent(n) == pytest.approx(sum(6.0 * i for i in range(n)))
+    assert alive() == before
+
+
+@numba.njit
+def drawn_up(i):
+    return np.full(3, float(i)).sum()
+
+
+def summed(n):
+    total = 0.0
+    for i in range(n):
+        total += kernel(i)  # noqa: F821
+    return total
+
+
+@compiled
+def test_a_users_plain_kernel_may_make_arrays_in_a_loop_of_ours(alive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "_is_own", lambda function: function.__code__ is summed.__code__)
+    loop = jit.bind(summed, "a test", kernel=drawn_up)
+    assert loop.use_of_arrays == "borrowed"
+    assert loop(3) == 9.0
+    before = alive()
+    assert loop(1000) == 3 * 999 * 500
     assert alive() == before
 
 

@@ -34,6 +34,20 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
+@pytest.fixture
+def allocations() -> Iterator[Callable[[], Any]]:
+    """Numba's counters, switched on: `alloc`, how often memory was asked for, `mi_alloc` and `mi_free`, arrays made and freed."""
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import _nrt_python, rtsys
+
+    rtsys.initialize(cpu_target.target_context)
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield rtsys.get_allocation_stats
+    if not before:
+        _nrt_python.memsys_disable_stats()
+
+
 @pytest.fixture(scope="session")
 def dense_step() -> Any:
     """Return `step(M, C, x, y, w)`: a Gaussian posterior's implicit step in Kd dimensions, slowly, by scipy.

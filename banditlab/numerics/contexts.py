@@ -13,7 +13,7 @@ from typing import Any
 from numba import types as nbtypes
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.read_only import as_contexts as as_contexts
 from banditlab.numerics.sparse_rows import CSR, SparseRow
 
@@ -106,51 +106,36 @@ def _choice(
 
 
 def _row(X, t):
-    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`; X must outlive it."""
-    return borrow(X)[t]
-
-
-def _sparse_row(X, t):
-    X = borrow(X)
-    start, stop = X.indptr[t], X.indptr[t + 1]
-    return SparseRow(X.indices[start:stop], X.values[start:stop])
-
-
-row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="lent")
-
-
-def _stretch(X, start, stop):
-    """Return contexts start ... stop - 1 of the contexts X, which must outlive them."""
-    return borrow(X)[start:stop]
-
-
-def _sparse_stretch(X, start, stop):
-    X = borrow(X)
-    return CSR(X.values, X.indices, X.indptr[start : stop + 1])
-
-
-stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="lent")
-
-
-def _counted_row(X, t):
     """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
     return X[t]
 
 
-def _counted_sparse_row(X, t):
+def _sparse_row(X, t):
     start, stop = X.indptr[t], X.indptr[t + 1]
     return SparseRow(X.indices[start:stop], X.values[start:stop])
 
 
-def _counted_stretch(X, start, stop):
+def _stretch(X, start, stop):
     """Return contexts start ... stop - 1 of the contexts X."""
     return X[start:stop]
 
 
-def _counted_sparse_stretch(X, start, stop):
+def _sparse_stretch(X, start, stop):
     return CSR(X.values, X.indices, X.indptr[start : stop + 1])
 
 
 # For kernels that may make their contexts: what they are given keeps these alive.
-counted_row = by_context(_counted_row, _counted_sparse_row, kind=CSR, name="X", inlined=True, arrays="made")
-counted_stretch = by_context(_counted_stretch, _counted_sparse_stretch, kind=CSR, name="X", inlined=True, arrays="made")
+counted_row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="made")
+counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="made")
+
+
+@inline(arrays="lent")
+def row(X, t):
+    """Return what `counted_row` does, borrowed: X must outlive it."""
+    return counted_row(borrow(X), t)
+
+
+@inline(arrays="lent")
+def stretch(X, start, stop):
+    """Return what `counted_stretch` does, borrowed: X must outlive it."""
+    return counted_stretch(borrow(X), start, stop)

@@ -95,9 +95,13 @@ class Kernel(CPUDispatcher):
             new = tuple(args) not in self.overloads
             compiled = super().compile(sig)
             if new:
-                _check_borrowing(self, self.overloads[tuple(args)])
                 _set_environments(self.overloads[tuple(args)], self.targetctx)
         return compiled
+
+    def add_overload(self, result: Any) -> None:
+        """Take over a compiled version, and only then write it to disk, if it does with arrays what it says."""
+        _check_borrowing(self, result)
+        super().add_overload(result)
 
     def _compile_code(self, args: tuple[Any, ...]) -> None:
         """See that there is code of the function for these types."""

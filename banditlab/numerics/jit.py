@@ -145,7 +145,8 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     owner
         A name unique to this binding, for instance the class's module and name.
     """
-    for kernel in kernels.values():  # one compiled by numba's own njit takes from the template what it does not say
+    for kernel in kernels.values() if inner_kernels.known() else ():
+        # One compiled by numba's own njit would take from the template what it does not say.
         getattr(kernel, "targetoptions", {}).setdefault("_nrt", True)
     code = template.__code__
     # The template's code with other globals, under a name that says which.

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -216,18 +215,14 @@ def test_contexts_in_other_units_and_odd_ones(second_order, unit):
     assert np.isfinite(trace.p_true).all()
 
 
-def test_rounds_allocate_nothing():
+def test_rounds_allocate_nothing(allocations):
     X, y = low_rank(3, 12, 4, 450, 0.3)
     agent = make(3, 12, **SKETCH)
     play(agent, X[:50], y[:50])
-    before = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    counts = [rtsys.get_allocation_stats().alloc]
+    counts = [allocations().alloc]
     for part in (slice(0, 50), slice(50, 450)):
         play(agent, X[part], y[part])
-        counts.append(rtsys.get_allocation_stats().alloc)
-    if not before:
-        _nrt_python.memsys_disable_stats()
+        counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 

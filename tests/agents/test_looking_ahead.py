@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
 
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.inverse_gap.squarecb import SquareCB
@@ -146,18 +145,14 @@ def test_a_block_with_a_context_that_is_no_number_leaves_what_was(monkeypatch, s
 
 
 @pytest.mark.parametrize("cls", [LinUCB, FastCB])
-def test_stretches_allocate_nothing(monkeypatch, stream, cls):
+def test_stretches_allocate_nothing(monkeypatch, stream, cls, allocations):
     X, y = stream(3, 40, 600)
     agent = make(monkeypatch, cls, 3, 40, True)
     play(agent, X[:200], y[:200])
-    before = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    counts = [rtsys.get_allocation_stats().alloc]
+    counts = [allocations().alloc]
     for n in (100, 400):
         play(agent, X[200 : 200 + n], y[200 : 200 + n])
-        counts.append(rtsys.get_allocation_stats().alloc)
-    if not before:
-        _nrt_python.memsys_disable_stats()
+        counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 

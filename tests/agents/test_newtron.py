@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
@@ -230,6 +229,29 @@ def test_blocks_of_large_problems_are_rounds_one_by_one(monkeypatch, K, d):
         assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
 
 
+def in_turns(agent, slow, X, y, expected, saved, near, tmp_path):
+    """Play a block, rounds, a block on a copy, from round `saved` on that and one from a file; return their two traces.
+
+    They are to act as `expected`, what `slow` played, and to end within `near` of its weights.
+    """
+    agent.play_block(X[:70], y[:70], Trace.empty(70))
+    for t in range(70, 90):
+        decision = agent.act(X[t])
+        assert decision.action == expected.action[t]
+        agent.learn(X[t], decision, decision.action == y[t])
+    agent = pickle.loads(pickle.dumps(agent))
+    trace, traces = Trace.empty(saved - 90), []
+    agent.play_block(X[90:saved], y[90:saved], trace)
+    np.testing.assert_array_equal(trace.action, expected.action[90:saved])
+    agent.save(tmp_path / "newtron.npz")
+    for player in (agent, Newtron.load(tmp_path / "newtron.npz")):
+        traces.append(Trace.empty(len(y) - saved))
+        player.play_block(X[saved:], y[saved:], traces[-1])
+        np.testing.assert_array_equal(traces[-1].action, expected.action[saved:])
+        np.testing.assert_allclose(player.weights, slow.weights, rtol=0, atol=near * np.abs(slow.weights).max())
+    return traces
+
+
 def test_between_blocks_of_large_problems_rounds_go_one_by_one(monkeypatch, tmp_path):
     """Blocks, rounds through act and learn, a copy through pickle and one through a file take turns."""
     K, d = 2, 16
@@ -239,36 +261,18 @@ def test_between_blocks_of_large_problems_rounds_go_one_by_one(monkeypatch, tmp_
     slow.play_block(X, y, expected)
     monkeypatch.setattr(frobenius_programme, "LARGE", 0)
     agent = Newtron(problem(K, d), np.random.default_rng(7), **settings)
-    agent.play_block(X[:70], y[:70], Trace.empty(70))
-    for t in range(70, 90):
-        decision = agent.act(X[t])
-        assert decision.action == expected.action[t]
-        agent.learn(X[t], decision, decision.action == y[t])
-    agent = pickle.loads(pickle.dumps(agent))
-    trace = Trace.empty(40)
-    agent.play_block(X[90:130], y[90:130], trace)
-    np.testing.assert_array_equal(trace.action, expected.action[90:130])
-    agent.save(tmp_path / "newtron.npz")
-    for player in (agent, Newtron.load(tmp_path / "newtron.npz")):
-        trace = Trace.empty(70)
-        player.play_block(X[130:], y[130:], trace)
-        np.testing.assert_array_equal(trace.action, expected.action[130:])
-        np.testing.assert_allclose(player.weights, slow.weights, rtol=0, atol=1e-9 * np.abs(slow.weights).max())
+    in_turns(agent, slow, X, y, expected, 130, 1e-9, tmp_path)
 
 
-def test_blocks_of_large_problems_allocate_nothing(monkeypatch):
+def test_blocks_of_large_problems_allocate_nothing(monkeypatch, allocations):
     monkeypatch.setattr(frobenius_programme, "LARGE", 0)
     X, y = stream(2, 16, 600)
     agent = Newtron(problem(2, 16), np.random.default_rng(7), gamma=0.1, ball=False)
     agent.play_block(X[:100], y[:100], Trace.empty(100))
-    before = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    counts = [rtsys.get_allocation_stats().alloc]
+    counts = [allocations().alloc]
     for i, j in ((100, 200), (200, 600)):
         agent.play_block(X[i:j], y[i:j], Trace.empty(j - i))
-        counts.append(rtsys.get_allocation_stats().alloc)
-    if not before:
-        _nrt_python.memsys_disable_stats()
+        counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
@@ -319,22 +323,7 @@ def test_two_large_classes_round_by_round_in_blocks_and_from_files(monkeypatch, 
     agent, slow = two_as_one(monkeypatch, 27)
     expected = Trace.empty(600)
     slow.play_block(X, y, expected)
-    agent.play_block(X[:70], y[:70], Trace.empty(70))
-    for t in range(70, 90):
-        decision = agent.act(X[t])
-        assert decision.action == expected.action[t]
-        agent.learn(X[t], decision, decision.action == y[t])
-    agent = pickle.loads(pickle.dumps(agent))
-    trace = Trace.empty(240)
-    agent.play_block(X[90:330], y[90:330], trace)
-    np.testing.assert_array_equal(trace.action, expected.action[90:330])
-    agent.save(tmp_path / "newtron.npz")
-    traces = []
-    for player in (agent, Newtron.load(tmp_path / "newtron.npz")):
-        traces.append(Trace.empty(270))
-        player.play_block(X[330:], y[330:], traces[-1])
-        np.testing.assert_array_equal(traces[-1].action, expected.action[330:])
-        np.testing.assert_allclose(player.weights, slow.weights, rtol=0, atol=1e-12 * np.abs(slow.weights).max())
+    traces = in_turns(agent, slow, X, y, expected, 330, 1e-12, tmp_path)
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
 
 
@@ -392,18 +381,14 @@ def test_a_refused_context_in_the_middle_of_a_block_leaves_two_classes_as_they_w
     np.testing.assert_array_equal(agent.weights, again.weights)
 
 
-def test_blocks_of_two_large_classes_allocate_nothing(monkeypatch):
+def test_blocks_of_two_large_classes_allocate_nothing(monkeypatch, allocations):
     X, y = stream(2, 16, 900)
     agent, _ = two_as_one(monkeypatch, 16)
     agent.play_block(X[:100], y[:100], Trace.empty(100))
-    before = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    counts = [rtsys.get_allocation_stats().alloc]
+    counts = [allocations().alloc]
     for i, j in ((100, 200), (200, 900)):
         agent.play_block(X[i:j], y[i:j], Trace.empty(j - i))
-        counts.append(rtsys.get_allocation_stats().alloc)
-    if not before:
-        _nrt_python.memsys_disable_stats()
+        counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 

@@ -22,8 +22,9 @@ from banditlab.agents.stacked.experts import Bank, look_again, look_along, look_
 from banditlab.agents.stacked.linear_experts import VIEWS, Compact, count_linear
 from banditlab.agents.stacked.views import Frequencies, SingleFrequencies, see_views_of
 from banditlab.numerics.contexts import by_context
+from banditlab.numerics.dense import overwrite
 from banditlab.numerics.frequent_directions import FRESH, REST, ROWS, SHRINKS, SQUARE, rest_of
-from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.own_sketch import OwnSketch
 from banditlab.numerics.packed_single import Singles
@@ -146,14 +147,6 @@ def _seen_view(models: Any, n: int) -> SeenDiagonals | SeenSketch:
     return SeenDiagonals(zeros(n, D), zeros(n, D))
 
 
-@inline
-def copy_row(A, t, out):
-    """Write row t of A (n, D) into out (D,)."""
-    A, out, D = borrow(A), borrow(out), out.shape[0]
-    for j in range(D):
-        out[j] = A[t, j]
-
-
 # ------------------------------------------------------------------------------------------------------ one compact view
 
 
@@ -220,8 +213,8 @@ def _again_sketched(models, seen, k, first, n, m, q, at):
 def _take_sketched(models, seen, t):
     """Make context t the sketch's at hand."""
     sketch = models.sketch
-    copy_row(seen.X, t, sketch.x)
-    copy_row(seen.A, t, sketch.a)
+    overwrite(sketch.x, seen.X[t])
+    overwrite(sketch.a, seen.A[t])
     see_point(sketch.point, sketch.a)
     sketch.numbers[REST], sketch.numbers[SQUARE], sketch.counts[FRESH] = seen.rest[t], seen.square[t], 1
 
@@ -321,9 +314,9 @@ def recall(ahead, linear, views, m, q):
     if ahead.place[ON] == 0:
         return False
     t = ahead.place[AT]
-    copy_row(ahead.views, t, views)
-    copy_row(ahead.m, t, m)
-    copy_row(ahead.q, t, q)
+    overwrite(views, ahead.views[t])
+    overwrite(m, ahead.m[t])
+    overwrite(q, ahead.q[t])
     take_linear(linear, ahead.linear, t)
     return True
 

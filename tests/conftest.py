@@ -36,7 +36,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture
 def allocations() -> Iterator[Callable[[], Any]]:
-    """Numba's counters, switched on: `alloc`, how often memory was asked for, `mi_alloc` and `mi_free`, arrays made and freed."""
+    """Numba's counters, switched on: `alloc`, how often memory was asked for, `mi_alloc`, `mi_free`, arrays made and freed."""
     from numba.core.registry import cpu_target
     from numba.core.runtime import _nrt_python, rtsys
 

@@ -17,9 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import folder_for
 
 PACKAGE = Path(__file__).parents[1]
+USES = ("borrowed", "lent", "made")
+"""What a compiled function may do with arrays: see `njit`."""
 _COMPILES = re.compile(
     r"^\s*(?:from|import) (?:banditlab\.(?:kernels|numerics\.(?:jit|contexts))|numba)\b", re.MULTILINE
 )
@@ -99,8 +102,15 @@ def njit(
         parts of them back, as `borrow` gives them; "made", it makes some (numba then says of the others that they may only
         return what was passed in), or is given some that are new. References to borrowed arrays are not counted, see
         `borrow`. None: "borrowed" for functions of this package, "made" for others.
+
+    Raises
+    ------
+    UsageError
+        `arrays` is none of these words.
     """
     options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    if arrays is not None and arrays not in USES:
+        raise UsageError(f"arrays must be one of {', '.join(map(repr, USES))}, got {arrays!r}")
 
     def compiled(function: Callable[..., Any]) -> Any:
         use = arrays or ("borrowed" if _is_own(function) else "made")

@@ -10,6 +10,7 @@ import pytest
 from numba.core import errors
 
 from banditlab import Problem, make_agent
+from banditlab.errors import UsageError
 from banditlab.numerics import jit
 from banditlab.numerics.contexts import as_contexts, by_context, row
 from banditlab.numerics.inner_kernels import known
@@ -99,6 +100,13 @@ def test_a_function_that_lends_has_to_say_so(function: Any) -> None:
         njit(outer, cache=False, arrays="borrowed")(np.ones((3, 2)))
     lent = njit(function, cache=False, arrays="lent")(np.ones((3, 2)), 1)
     np.testing.assert_array_equal(lent, np.ones_like(lent))
+
+
+def test_a_word_that_means_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="arrays must be one of 'borrowed', 'lent', 'made', got 'mine'"):
+        njit(part, arrays="mine")
+    with pytest.raises(UsageError, match="got ''"):
+        inline(arrays="")(part)
 
 
 @compiled

@@ -67,6 +67,7 @@ class Slow:
         self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
         self.ridge = LINEAR if agent.ridge > 0 and agent.second_order == "full" else None  # its number
         self.linear = LINEAR + (self.ridge is not None)
+        self.cold = agent.cold_start and self.ridge is not None
         self.regularizations += [agent.ridge] * (self.linear - LINEAR) + [agent.fourier_regularization] * n_blocks
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
@@ -161,6 +162,11 @@ class Slow:
         if self.competes:
             p = softmax(z @ self.third[0])
             zeta = (1 - self.share()) * zeta + self.share() * np.log(p / (1 - p))
+        if self.cold and n <= min(self.d / 2, 16 * K):
+            x, own = views[self.ridge], range(len(zeta))
+            m = np.array([x @ self.h[self.ridge][k] for k in own])
+            q = np.array([x @ np.linalg.solve(self.A[self.ridge][k], x) for k in own])
+            zeta = zeta + (4 * 2 * m if self.one else 4 * (m + min(3, 0.3 * K) * np.sqrt(q)))
         zeta = np.append(zeta, -zeta) if self.one else zeta
         wrong, best = expit(-zeta), int(np.argmax(zeta))
         g = 1e9 if self.one else self.agent.sharpness * (K - 1) * n**self.agent.growth
@@ -182,7 +188,8 @@ class Slow:
         for e, view in enumerate(views):
             if e == self.ridge:
                 self.A[e][k] = self.A[e][k] + np.outer(view, view)
-                self.b[e][k] = self.b[e][k] + (hit - 0.5 * self.one) * view
+                r = hit - 0.5 if self.one else 1.0 if hit else -self.worth()
+                self.b[e][k] = self.b[e][k] + r * view
                 self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
                 continue
             g, c = -y * expit(-y * z[e]), self.agent.curvature * expit(z[e]) * expit(-z[e])
@@ -210,6 +217,16 @@ class Slow:
         self.theta = sum(s * theta for s, (theta, _) in zip(shares / shares.sum(), self.stacks, strict=True))
         return expit(zeta)
 
+    def worth(self):
+        of_all = 0.0 if self.K == 2 or not self.cold else 1 / (self.K - 1)
+        return of_all * max(0.0, 1 - len(self.rounds) / self.d)
+
+    def due(self):
+        powers = 2 ** np.arange(1, 10)
+        between = np.multiply.outer(powers, [1.25, 1.5, 1.75]).ravel()
+        between = between[(between % 1 == 0) & (between <= (self.d if self.cold else 0))]
+        return {*powers.tolist(), *between.tolist()}
+
     @staticmethod
     def newton(theta, S, f, p, hit):
         v, c = S @ f, p * (1 - p)
@@ -228,7 +245,7 @@ class Slow:
         self.hits += max(1 / 500, 1 / (n + 100)) * (hit - self.hits)
         if self.agent.changes and self.G > 14:
             self.rounds, self.G, self.clean, n = self.rounds[-self.clean :], 0.0, 0, 0
-        elif n not in (2, 4, 8, 16, 32, 64, 128, 256, 512):
+        elif n not in self.due():
             return
         self.take_scale()
         self.forget(whole=n == 0)
@@ -248,6 +265,10 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         (7, 3, {"blocks": 2, "features": 32, "optimism": 0.0, "ridge": 0.3}),
         (3, 3, {"blocks": 2, "features": 32, "ridge": 0.0}),
         (3, 3, {"blocks": 2, "features": 32, "softmax": False}),
+        (3, 40, {"blocks": 2, "features": 32}),
+        (2, 40, {"blocks": 2, "features": 32}),
+        (2, 24, {"blocks": 2, "features": 32, "complement": False}),
+        (4, 30, {"blocks": 2, "features": 32, "cold_start": False}),
         pytest.param(4, 5, {"blocks": 3, "features": 32, "second_order": "diagonal"}, marks=pytest.mark.slow),
         pytest.param(4, 5, {**SKETCHED, "blocks": 3, "features": 32}, marks=pytest.mark.slow),
         pytest.param(2, 5, {"blocks": 0, "second_order": "diagonal"}, marks=pytest.mark.slow),
@@ -255,7 +276,7 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
     ],
 )
 def test_equals_full_matrices(stream, K, d, chosen):
-    """To what float32 leaves of the margins; across six new scales."""
+    """To what float32 leaves of the margins; across six new scales and more."""
     X, y = stream(K, d, 70, noise=0.2)
     agent = make(K, d, **chosen)
     slow = Slow(agent)
@@ -265,7 +286,7 @@ def test_equals_full_matrices(stream, K, d, chosen):
         correct = bool(decision.action == label)
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
-    assert agent.state.counts[EPOCH] == 6
+    assert agent.state.counts[EPOCH] == sum(n <= 70 for n in slow.due()) >= 6
     np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
     if slow.competes:
         np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
@@ -396,7 +417,7 @@ def test_feedback_that_comes_after_a_new_scale(stream):
     for x, label in zip(X[1:], y[1:], strict=True):
         decision = agent.act(x)
         agent.learn(x, decision, decision.action == label)
-    assert agent.state.counts[EPOCH] == 2
+    assert agent.state.counts[EPOCH] == 3
     twin = copy.deepcopy(agent)
     fresh = late.payload.copy()
     fresh[1:] = np.nan
@@ -476,17 +497,18 @@ def test_the_share_of_hits_by_hand():
 
 
 @pytest.mark.parametrize("K", [2, 4])
-def test_a_file_from_before_optimism_the_ridge_and_softmax_plays_on_as_it_did(stream, tmp_path, K):
+def test_a_file_from_before_its_later_settings_plays_on_as_it_did(stream, tmp_path, K):
     X, y = stream(K, 3, 80, noise=0.2)
-    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, softmax=False)
+    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, softmax=False, cold_start=False)
     before.play_block(X[:50], y[:50], Trace.empty(50))
     before.save(tmp_path / "new.npz")
     with np.load(tmp_path / "new.npz") as file:
-        members = {name: file[name] for name in file.files if name != "state.state.hope"}
+        members = {name: file[name] for name in file.files if name not in ("state.state.hope", "state.state.cold")}
     header = json.loads(str(members["header"]))
-    for name in ("optimism", "ridge", "softmax"):
+    for name in ("optimism", "ridge", "softmax", "cold_start"):
         del header["settings"][name]
-    del header["state"]["dict"]["state"]["fields"]["hope"]
+    for name in ("hope", "cold"):
+        del header["state"]["dict"]["state"]["fields"][name]
     np.savez(tmp_path / "old.npz", **members | {"header": np.array(json.dumps(header))})
     traces = [Trace.empty(30), Trace.empty(30)]
     before.play_block(X[50:], y[50:], traces[0])
@@ -529,13 +551,15 @@ def test_the_ridge_expert_s_margin_by_hand():
     view, w = np.array([1.0, 0.0]), 2.0
     for y in (1.0, -1.0):
         forget(made)
-        assert teach_ridge(made, 0, view, 0, y, 0.0, True, w, 0.0, 0.5) == pytest.approx(4 * -0.5 / 3)
-        assert teach_ridge(made, 0, 0.0 * view, 0, y, 0.3, True, w, -0.4, 0.5) == 0.0  # nothing is seen, nothing learnt
-        z[y] = teach_ridge(made, 0, view, 0, y, 0.0, True, w, w * (0.3 - 0.5), 0.5)
+        assert teach_ridge(made, 0, view, 0, y, 0.0, True, w, 0.0, 0.5, 0.0) == pytest.approx(4 * -0.5 / 3)
+        assert (
+            teach_ridge(made, 0, 0.0 * view, 0, y, 0.3, True, w, -0.4, 0.5, 0.0) == 0.0
+        )  # nothing is seen, nothing learnt
+        z[y] = teach_ridge(made, 0, view, 0, y, 0.0, True, w, w * (0.3 - 0.5), 0.5, 0.0)
     m, q = 0.5, 0.5
     assert z[1.0] == pytest.approx(4 * ((m + w * 0.3 * q) / (1 + w * q) - 0.5), rel=1e-6)
     assert z[-1.0] == pytest.approx(4 * (w * 0.3 * q / (1 + w * q) - 0.5), rel=1e-6)
-    assert teach_ridge(made, 0, view, 0, 1.0, 0.25, False, w, 0.0, 0.5) == 0.25  # as it was said
+    assert teach_ridge(made, 0, view, 0, 1.0, 0.25, False, w, 0.0, 0.5, 0.0) == 0.25  # as it was said
 
 
 def test_many_classes_of_which_few_are_known_are_not_all_tried_everywhere():

@@ -143,6 +143,7 @@ DEFAULTS = {
         "sketch_size": 32,
         "ridge": 1.0,
         "softmax": True,
+        "cold_start": True,
     },
     "agents/uniform": {},
     "agents/vw": {

@@ -128,17 +128,17 @@ def _read_compact(linear, views, size, m, q):
     read_view(linear.ranged, views[size : 2 * size], m[n : 2 * n], q[n : 2 * n])
 
 
-def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle):
-    """Teach model k of all the outcome y = +-1; z (4 or 5,) are the margins, or are written (fresh)."""
+def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
+    """Teach model k of all the outcome y = +-1; z (4 or 5,) are the margins, or are written (fresh). worth: `teach_ridge`."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
     if linear.P.shape[0] > LINEAR:
         centred = views[VIEWS * size : (VIEWS + 1) * size]
-        z[LINEAR] = teach_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle)
+        z[LINEAR] = teach_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle, worth)
 
 
-def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle):
+def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
     held = is_held(linear.lessons[0])
     linear.lessons[0] += 1
     teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, held)

@@ -9,6 +9,8 @@ probability pi, as for the others (`stackcb`): z = 4 ((m + w pi q) / (1 + w q) -
 A context at the centre, x = 0, says nothing, and z = 0: where no column varies the expert would else be a second bias of the
 stack, which makes the play surer of itself (one context for ever: 6 of 1,000 runs stayed on a wrong class of three, not 0).
 
+At first, while fewer contexts were met than they have columns, r of a miss is below 0 (`cold_start`).
+
 Where one model serves two classes r is 1/2 or -1/2, and z = 4 m / (1 + w q): swapping the classes turns the sign.
 """
 
@@ -27,8 +29,11 @@ def ridge_margin(lifted_m, q, w, middle):
 
 
 @njit
-def teach_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle):
-    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it had: z, or its own where fresh."""
+def teach_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, worth):
+    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it had: z, or its own where fresh.
+
+    worth: how far a miss is below 0, or below -1/2 of one model for two classes.
+    """
     own, v = bank.point.x, bank.v
     lay(view, own)
     product(bank.P[e, k], own, v)
@@ -36,6 +41,6 @@ def teach_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle):
     if fresh:
         z = ridge_margin(m + lifted * q, q, w, middle)
     down = 1.0 / (1.0 + q)
-    step_along(bank.H[e, k], (0.5 * y + middle - m) * down, v)
+    step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else worth) - m) * down, v)
     downdate(bank.P[e, k], v, down)
     return z

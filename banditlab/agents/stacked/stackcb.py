@@ -15,6 +15,7 @@ from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.agents.stacked.ahead import Ahead, ahead, end_stretch, look_from, look_once_more, recall
 from banditlab.agents.stacked.change import cusum
+from banditlab.agents.stacked.cold_start import is_due, join_bounds, join_shared, worth_of_a_miss
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
@@ -85,6 +86,8 @@ AT_FIRST = 100
 """Rounds that it begins with, of which half were hits: what is missed while everything is tried says little."""
 NEUTRAL = np.array([0.5, 0.5])
 """`State.hope` of an agent whose virtual labels are as often yes as no, whatever it hits."""
+WARM = np.zeros(1, np.bool_)
+"""`State.cold` of an agent that begins as it goes on."""
 
 
 class Memory(NamedTuple):
@@ -114,7 +117,8 @@ class State(NamedTuple):
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
     hope (2,): the least share of yes among the virtual labels, and the share of hits lately. ahead: what is known of contexts
-    to come, None where little is read. softmax: the third stack, None where there is none.
+    to come, None where little is read. softmax: the third stack, None where there is none. cold (1,): whether it does what
+    `stacked.cold_start` says.
     """
 
     linear: Bank | Compact
@@ -131,6 +135,7 @@ class State(NamedTuple):
     hope: NDArray[np.float64] = NEUTRAL
     ahead: Ahead | None = None
     softmax: SoftmaxStack | None = None
+    cold: NDArray[np.bool_] = WARM
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -173,9 +178,10 @@ def act_kernel(state, x, u, p, payload):
             zeta += state.stack.theta[e] * room.z[e * M + k]
         room.zeta[k] = zeta
     compete(state.softmax, state.stack, room.z, K, room.zeta)
+    n = state.counts[ROUNDS] + 1.0
+    begin_cold(state, n, x.shape[0])
     if M < K:
         room.zeta[1] = -room.zeta[0]
-    n = state.counts[ROUNDS] + 1.0
     inverse_gap(room.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
     at_least_once_in(K * (n + FLOOR), argmax(room.zeta, K), p)
     action = draw(p, u[1])
@@ -184,6 +190,17 @@ def act_kernel(state, x, u, p, payload):
         payload[1 + e] = room.z[e * M + (action if M == K else 0)]
     rivals(state.softmax, room.z, action, K, payload[1 + E : read])
     return action, False
+
+
+@inline
+def begin_cold(state, n, d):
+    """Add the ridge expert's confidence bounds to the logits of round n, if it is one of the first."""
+    if state.cold[0]:
+        room, M = state.room, state.fourier.P.shape[1]
+        if shares_a_model(state):
+            join_shared(room.m, LINEAR * M, n, d, room.zeta)
+        else:
+            join_bounds(room.m, room.q, lift(state), LINEAR * M, n, d, room.zeta)
 
 
 @inline
@@ -240,6 +257,15 @@ def lift(state):
     return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
 
 
+@inline
+def worth_of(state):
+    """Return how far below 0 a miss is to the ridge expert now."""
+    K = state.room.zeta.shape[0]
+    if not state.cold[0] or K == 2:  # one model tells two classes as it is; two are kept where both may fail
+        return 0.0
+    return worth_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
+
+
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
     read = 1 + state.room.margins.shape[0]
@@ -261,7 +287,7 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
         rebuild(state, True)
-    elif 2 <= n <= LAST_REBUILD and n & (n - 1) == 0:
+    elif 2 <= n <= LAST_REBUILD and is_due(n, x.shape[0] if state.cold[0] else 0):
         rebuild(state, False)
 
 
@@ -277,7 +303,7 @@ def teach(state, views, z, action, correct, fresh):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state))
+    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), worth_of(state))
     for b in range(n_blocks):
         e = count_linear(state.linear) + b
         view, scouted = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
@@ -367,6 +393,9 @@ class StackCB(KernelAgent):
     Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 512
     they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
 
+    With `cold_start`, while fewer contexts were met than they have columns, a miss counts against its class, confidence bounds
+    of the ridge expert are added to zeta, and scales are taken more often (`stacked.cold_start`).
+
     With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
     learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
 
@@ -380,7 +409,8 @@ class StackCB(KernelAgent):
 
     Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512 and one that calls a change take as long as learning n rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
+    512, with `cold_start` at three between each two of them up to d, and one that calls a change take as long as learning n
+    rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
     of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5 M m^2, diagonals take 8 M m multiplications
     and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
     4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a
@@ -421,6 +451,9 @@ class StackCB(KernelAgent):
     softmax
         Whether there is a third stack, in which classes compete. False in files from before this setting was there; where one
         model serves both of two classes there is none.
+    cold_start
+        Whether the first d rounds are played for what they are. Of the ridge expert: without one nothing is different. False
+        in files and runs from before this setting was there.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -454,6 +487,7 @@ class StackCB(KernelAgent):
         "sketch_size": SKETCH_SIZE,
         "ridge": 0.0,
         "softmax": False,
+        "cold_start": False,
     }
     act_kernel = act_kernel
     learn_kernel = learn_kernel
@@ -478,6 +512,7 @@ class StackCB(KernelAgent):
         sketch_size: int = SKETCH_SIZE,
         ridge: float = RIDGE,
         softmax: bool = True,
+        cold_start: bool = True,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
@@ -502,6 +537,9 @@ class StackCB(KernelAgent):
         if softmax not in (True, False):
             raise UsageError(f"softmax must be true or false, got {softmax!r}")
         self.softmax = bool(softmax)
+        if cold_start not in (True, False):
+            raise UsageError(f"cold_start must be true or false, got {cold_start!r}")
+        self.cold_start = bool(cold_start)
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)
@@ -537,6 +575,7 @@ class StackCB(KernelAgent):
             hope=np.array([self.optimism, 0.5]),
             ahead=ahead(experts, fourier_experts, kept_W, size),
             softmax=softmax_stack(E, K, two) if read > E else None,
+            cold=np.array([self.cold_start and has_ridge]),
         )
 
     def look(self) -> Any:

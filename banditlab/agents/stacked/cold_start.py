@@ -1,0 +1,77 @@
+"""How StackCB begins: what it does while it has met fewer contexts than they have columns. Ours.
+
+There every linear model fits every outcome, likelihoods tell experts apart by chance, and the stack is a mean of margins that
+differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400 columns
+half of all mistakes were made so. Three things, of which nothing is left after d rounds but what was learnt sooner:
+
+* **What a miss is worth.** Of K classes exactly one is right: a hit says 1 of its class and 0 of the others, so a miss of one
+  class, spread over the others, says -1/(K-1) of it where the mean of all is 0 (the simplex coding: T. Lange, S. Wu. An MM
+  algorithm for multicategory vertex discriminant analysis. JCGS 2008). The ridge expert (`ridge_expert`) learns
+
+      r = 1 of a hit,        r = -max(0, 1 - n/d) / (K - 1) of a miss,                                                  (1)
+
+  n the rounds learnt before. The constant in r is harmless while n < d: contexts that were met do not cancel in the direction
+  of a new one. Later it would bend the regression, as one would behind the contexts, and r is the bit. Where exactly two
+  classes share a model r = 1/2, -1/2 says the same at any n.
+* **Where to look.** In rounds 1 to min(d/2, `LONGEST` K) the stacks' logits are joined by the ridge expert's upper confidence
+  bounds, in units of the logit's slope at 1/2,
+
+      zeta_k += 4 (m_k + min(3, 3 K/10) sqrt(q_k)),        m_k = h_k'x, q_k = x'A_k^{-1}x,                              (2)
+
+  as in LinUCB (`ridge.linucb`): a class that missed in this direction is less unknown there, so another is tried, and one that
+  hit is played. The stacks keep their say: where one class is right in nine rounds of ten they know it long before directions
+  tell anything. Where two classes share a model there is no width to compare, and m is 2 h'x: 1 and -1 for its r.
+* **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
+  While n <= d they are taken anew four times as often.
+
+At rounds up to d there is little to lose: nothing here depends on the labels, and a change called starts it again.
+"""
+
+from __future__ import annotations
+
+import math
+
+from banditlab.agents.stacked.ridge_expert import SLOPE
+from banditlab.numerics.jit import inline
+
+LONGEST = 16
+"""Rounds for each class, at most, in which confidence bounds are added: then directions of every class were met."""
+WIDEST, WIDTH = 3.0, 0.3
+"""Width of the confidence bounds: at most, and for each class, as there are more to rule out. The view has norm 1 and A begins
+at 1; 3.2 there is LinUCB's 1 at a ridge of .1."""
+OFTEN = 4
+"""How many times as often as later the scale is taken anew."""
+
+
+@inline
+def worth_of_a_miss(n, d, K):
+    """Return what (1) takes off, after n rounds learnt."""
+    return max(0.0, 1.0 - n / d) / (K - 1)
+
+
+@inline
+def is_due(n, d):
+    """Return whether the scale is taken anew after n rounds, 2 or more: at powers of two, while n <= d between them, too."""
+    power = 1
+    while 2 * power <= n:
+        power *= 2
+    return n % (max(1, power // OFTEN) if n <= d else power) == 0
+
+
+@inline
+def join_bounds(lifted_m, q, lifted, first, n, d, zeta):
+    """Add (2) to zeta (K,) in round n; lifted_m_k = m_k + lifted q_k, as the room has them, and q_k stand from `first` on."""
+    K = zeta.shape[0]
+    if 2 * n > d or n > LONGEST * K:
+        return
+    width = min(WIDEST, WIDTH * K)
+    for k in range(K):
+        q_k = max(0.0, q[first + k])
+        zeta[k] += SLOPE * (lifted_m[first + k] - lifted * q_k + width * math.sqrt(q_k))
+
+
+@inline
+def join_shared(m, place, n, d, zeta):
+    """Add (2) to class 0's zeta in round n, where its model, whose h'x is m[place], serves class 1, too."""
+    if 2 * n <= d and n <= 2 * LONGEST:
+        zeta[0] += SLOPE * 2.0 * m[place]

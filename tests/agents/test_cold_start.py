@@ -1,0 +1,172 @@
+"""StackCB's first rounds, in which it has met fewer contexts than they have columns: by hand, on clusters, and on noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from banditlab.agents.stacked.cold_start import is_due, join_bounds, join_shared, worth_of_a_miss
+from banditlab.agents.stacked.stackcb import EPOCH, LINEAR, ROUNDS, StackCB, rebuild
+from banditlab.errors import UsageError
+from banditlab.numerics.contexts import as_contexts
+from banditlab.players.agent import Trace
+from banditlab.problem import Problem
+
+SMALL = {"blocks": 2, "features": 32}
+
+
+def make(K, d, radius=1.0, seed=7, **settings):
+    return StackCB(Problem(d, K, radius), np.random.default_rng(seed), **settings)
+
+
+def played(agent, X, y):
+    trace = Trace.empty(len(y))
+    agent.play_block(as_contexts(X), np.asarray(y, np.int64), trace)
+    return trace
+
+
+def clusters(rng, K, d, T):
+    """K clusters, each 0 in most of d columns, in as much noise."""
+    centres = 1.2 * rng.standard_normal((K, d)) * (rng.random((K, d)) < 0.08)
+    y = rng.integers(0, K, T)
+    return centres[y] + rng.standard_normal((T, d)), y
+
+
+def test_a_miss_is_worth_what_is_left_of_d_rounds():
+    assert worth_of_a_miss(0, 40, 3) == 0.5  # with a hit's 1 the classes' mean is 0
+    assert worth_of_a_miss(30, 40, 6) == pytest.approx(0.25 / 5)
+    assert worth_of_a_miss(40, 40, 3) == worth_of_a_miss(400, 40, 3) == 0.0
+
+
+def test_when_scales_are_taken():
+    assert [n for n in range(2, 600) if is_due(n, 0)] == [2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert [n for n in range(2, 65) if is_due(n, 20)] == [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 32, 64]
+
+
+def test_bounds_by_hand_and_only_at_first():
+    m, q, lifted = np.array([9.0, 0.2, -0.1, 0.0]), np.array([9.0, 0.25, 1.0, -1e-9]), -0.5
+    for n, joined in ((1, True), (20, True), (21, False), (49, False)):
+        zeta = np.array([1.0, 2.0, 3.0])
+        join_bounds(m + lifted * q, q, lifted, 1, n, 40, zeta)
+        bounds = 4 * (m[1:] + 0.9 * np.sqrt(np.maximum(0.0, q[1:])))
+        np.testing.assert_allclose(zeta, np.array([1.0, 2.0, 3.0]) + joined * bounds, atol=1e-8)
+    for n, joined in ((48, True), (49, False)):  # 16 rounds a class, however many columns
+        zeta = np.zeros(3)
+        join_bounds(m, q, 0.0, 1, n, 10_000, zeta)
+        assert zeta.any() == joined
+    wide = np.zeros(30)
+    join_bounds(np.zeros(30), np.ones(30), 0.0, 0, 1, 40, wide)
+    np.testing.assert_allclose(wide, 12.0)  # no wider than 3
+    for n, d, joined in ((32, 64, True), (33, 66, False), (20, 38, False)):
+        zeta = np.array([0.5, 0.0])
+        join_shared(m, 1, n, d, zeta)
+        np.testing.assert_allclose(zeta, [0.5 + joined * 8 * 0.2, 0.0])
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_one_column_is_played_as_without_it(K):
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(-1, 1, (300, 1)), rng.integers(0, K, 300)
+    traces = [played(make(K, 1, cold_start=cold, **SMALL), X, y) for cold in (True, False)]
+    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+    np.testing.assert_array_equal(traces[0].action, traces[1].action)
+
+
+def test_contract(one_bit_contract, stream):
+    X, y = stream(3, 40, 90, noise=0.3)
+    one_bit_contract(lambda: make(3, 40, **SMALL), X, y)
+
+
+@pytest.mark.parametrize("K", [2, 5])
+def test_clusters_in_many_columns_are_found_sooner(K):
+    """200 columns, 200 rounds: a quarter fewer mistakes or more."""
+    mistakes = {True: 0, False: 0}
+    for seed in range(4):
+        X, y = clusters(np.random.default_rng([seed, 3]), K, 200, 200)
+        for cold in mistakes:
+            trace = played(make(K, 200, radius=60.0, seed=seed, cold_start=cold), X, y)
+            mistakes[cold] += int((~trace.correct).sum())
+    assert mistakes[True] < 0.75 * mistakes[False]
+
+
+@pytest.mark.parametrize("K", [2, 5])
+def test_on_noise_the_frequent_class_is_played(K):
+    """Directions tell nothing here, and the stacks must be heard: at most 3 % of the rounds more than without."""
+    mistakes = {True: [], False: []}
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 5])
+        X, y = rng.standard_normal((300, 200)), np.where(rng.random(300) < 0.85, 1, rng.integers(0, K, 300))
+        for cold, found in mistakes.items():
+            found.append(1 - played(make(K, 200, radius=60.0, seed=seed, cold_start=cold), X, y).correct.mean())
+    assert np.mean(mistakes[True]) < np.mean(mistakes[False]) + 0.03
+    X, y = rng.standard_normal((2000, 200)), rng.integers(0, K, 2000)
+    assert played(make(K, 200, radius=60.0, **SMALL), X, y).correct.mean() == pytest.approx(1 / K, abs=0.04)
+
+
+def test_units_of_columns_do_not_matter(stream):
+    X, y = stream(4, 40, 60, noise=0.2)
+    traces = []
+    for scales in (np.ones(40), 2.0 ** np.random.default_rng(2).integers(-30, 30, 40)):
+        Z = X * scales
+        radius = float(2 * np.linalg.norm(Z, axis=1).max())
+        traces.append(played(make(4, 40, radius=radius, **SMALL), Z, y))
+    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+
+
+def test_two_classes_are_told_apart_by_either_s_bit(stream):
+    X, y = stream(2, 40, 60, noise=0.2)
+    one, other = make(2, 40, **SMALL), make(2, 40, **SMALL)
+    for x, label in zip(X, y, strict=True):
+        mine, theirs = one.act(x), other.act(x)
+        np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
+        one.learn(x, mine, mine.action == label)
+        flipped = 1 - theirs.action
+        other.learn(x, theirs._replace(action=flipped), flipped == label)
+    np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
+
+
+def test_a_change_begins_it_again(stream):
+    """After d rounds nothing is added to the logits, and after a change that leaves three rounds it is."""
+    K, d = 3, 40
+    X, y = stream(K, d, 90)
+    agent, x = make(K, d, **SMALL), as_contexts(X[0])
+    played(agent, X, y)
+
+    def added():
+        zetas = []
+        for cold in (True, False):
+            agent.state.cold[0] = cold
+            agent.act(x)
+            zetas.append(agent.state.room.zeta.copy())
+        agent.state.cold[0] = True
+        return zetas[0] - zetas[1]
+
+    assert not added().any()
+    agent.state.counts[ROUNDS] = 3
+    rebuild(agent.state, True)
+    q = agent.state.room.q[LINEAR * K : LINEAR * K + K]
+    assert (added() > 4 * 0.9 * np.sqrt(q) - 4).all()
+
+
+def test_where_there_is_no_ridge_expert_nothing_is_different(stream):
+    X, y = stream(3, 40, 80, noise=0.2)
+    for settings in ({"ridge": 0.0}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 4}):
+        agents = [make(3, 40, cold_start=cold, **SMALL, **settings) for cold in (True, False)]
+        traces = [played(agent, X, y) for agent in agents]
+        np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+        assert agents[0].state.counts[EPOCH] == 6
+
+
+@pytest.mark.parametrize("value", [1e-200, 1e98])
+def test_extreme_columns(value):
+    rng = np.random.default_rng(0)
+    for K in (2, 4, 300):
+        X, y = value * rng.standard_normal((70, 40)), rng.integers(0, K, 70)
+        agent = make(K, 40, radius=1e100, **SMALL)
+        assert np.isfinite(played(agent, X, y).p_true).all()
+        assert np.isfinite(agent.state.room.zeta).all()
+
+
+def test_the_setting_is_a_bool():
+    with pytest.raises(UsageError, match="cold_start must be true or false, got 'yes'"):
+        make(3, 4, cold_start="yes")

@@ -109,6 +109,27 @@ def patients(rng: np.random.Generator, T: int) -> Drawn:
     return X * units, (rng.random(T) < 1.0 / (1.0 + np.exp(-(X - 0.3) @ w / 2.0))).astype(np.int64)
 
 
+def tissues(rng: np.random.Generator, T: int) -> Drawn:
+    """Two clusters in 400 columns, each class's mean 0 but in 8 % of them."""
+    world = np.random.default_rng(14)
+    centres = 1.2 * world.standard_normal((2, 400)) * (world.random((2, 400)) < 0.08)
+    y = rng.integers(2, size=T)
+    return centres[y] + rng.standard_normal((T, 400)), y
+
+
+def faults(rng: np.random.Generator, T: int) -> Drawn:
+    """One row in ten is of the second class, which all of 400 columns tell a little."""
+    tells = np.random.default_rng(15).standard_normal(400)
+    y = (rng.random(T) < 0.1).astype(np.int64)
+    return rng.standard_normal((T, 400)) + 0.2 * np.outer(y, tells), y
+
+
+def chatter(rng: np.random.Generator, T: int) -> Drawn:
+    """Nothing in 400 columns tells which of five classes it is; four rows in five are of the first."""
+    y = rng.choice(5, p=[0.8, 0.05, 0.05, 0.05, 0.05], size=T)
+    return rng.standard_normal((T, 400)), y
+
+
 KINDS = (
     Kind("waveforms", 3, 5000, waveforms),
     Kind("spoken letters", 26, 3000, spoken),
@@ -120,6 +141,9 @@ KINDS = (
     Kind("vowels", 11, 990, vowels),
     Kind("counts", 2, 4500, counts),
     Kind("patients", 2, 300, patients),
+    Kind("tissues", 2, 200, tissues),
+    Kind("faults", 2, 500, faults),
+    Kind("chatter", 5, 500, chatter),
 )
 
 

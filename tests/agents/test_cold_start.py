@@ -63,13 +63,17 @@ def test_bounds_by_hand_and_only_at_first():
         np.testing.assert_allclose(zeta, [0.5 + joined * 8 * 0.2, 0.0])
 
 
-@pytest.mark.parametrize("K", [2, 3])
-def test_one_column_is_played_as_without_it(K):
+@pytest.mark.parametrize(("K", "d", "same"), [(2, 1, True), (2, 7, True), (2, 8, False), (3, 11, True), (3, 12, False)])
+def test_with_few_columns_a_class_nothing_is_different(K, d, same):
     rng = np.random.default_rng(1)
-    X, y = rng.uniform(-1, 1, (300, 1)), rng.integers(0, K, 300)
-    traces = [played(make(K, 1, cold_start=cold, **SMALL), X, y) for cold in (True, False)]
-    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    np.testing.assert_array_equal(traces[0].action, traces[1].action)
+    X, y = rng.uniform(-0.3, 0.3, (300, d)), rng.integers(0, K, 300)
+    agents = [make(K, d, cold_start=cold, **SMALL) for cold in (True, False)]
+    traces = [played(agent, X, y) for agent in agents]
+    assert agents[0].state.cold[0] != same
+    assert (agents[0].state.counts[EPOCH] == agents[1].state.counts[EPOCH]) == same
+    if same:
+        np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
+        np.testing.assert_array_equal(traces[0].action, traces[1].action)
 
 
 def test_contract(one_bit_contract, stream):
@@ -160,7 +164,7 @@ def test_where_there_is_no_ridge_expert_nothing_is_different(stream):
 @pytest.mark.parametrize("value", [1e-200, 1e98])
 def test_extreme_columns(value):
     rng = np.random.default_rng(0)
-    for K in (2, 4, 300):
+    for K in (2, 4, 10):
         X, y = value * rng.standard_normal((70, 40)), rng.integers(0, K, 70)
         agent = make(K, 40, radius=1e100, **SMALL)
         assert np.isfinite(played(agent, X, y).p_true).all()

@@ -67,7 +67,7 @@ class Slow:
         self.regularizations = [agent.regularization, WEAKER * agent.regularization] * 2
         self.ridge = LINEAR if agent.ridge > 0 and agent.second_order == "full" else None  # its number
         self.linear = LINEAR + (self.ridge is not None)
-        self.cold = agent.cold_start and self.ridge is not None
+        self.cold = agent.cold_start and self.ridge is not None and self.d >= 4 * self.K
         self.regularizations += [agent.ridge] * (self.linear - LINEAR) + [agent.fourier_regularization] * n_blocks
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
@@ -417,7 +417,7 @@ def test_feedback_that_comes_after_a_new_scale(stream):
     for x, label in zip(X[1:], y[1:], strict=True):
         decision = agent.act(x)
         agent.learn(x, decision, decision.action == label)
-    assert agent.state.counts[EPOCH] == 3
+    assert agent.state.counts[EPOCH] == 2
     twin = copy.deepcopy(agent)
     fresh = late.payload.copy()
     fresh[1:] = np.nan

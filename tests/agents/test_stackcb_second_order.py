@@ -205,7 +205,14 @@ def test_settings():
 
 def test_a_file_of_before_is_whole_matrices():
     """Settings that were not there: at what `added_settings` lists they enter no run's identity."""
-    kept = {"optimism": 0.5, "second_order": "full", "sketch_size": 32, "ridge": 0.0, "softmax": False, "cold_start": False}
+    kept = {
+        "optimism": 0.5,
+        "second_order": "full",
+        "sketch_size": 32,
+        "ridge": 0.0,
+        "softmax": False,
+        "cold_start": False,
+    }
     assert StackCB.added_settings == kept
 
 

@@ -4,15 +4,15 @@ There every linear model fits every outcome, likelihoods tell experts apart by c
 differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400 columns
 half of all mistakes were made so. Three things, of which nothing is left after d rounds but what was learnt sooner:
 
-* **What a miss is worth.** Of K classes exactly one is right: a hit says 1 of its class and 0 of the others, so a miss of one
-  class, spread over the others, says -1/(K-1) of it where the mean of all is 0 (the simplex coding: T. Lange, S. Wu. An MM
-  algorithm for multicategory vertex discriminant analysis. JCGS 2008). The ridge expert (`ridge_expert`) learns
+* **What a miss is worth.** Exactly one of K classes is right. Told by the corners of a simplex (Y. Mroueh, T. Poggio, L.
+  Rosasco, J.-J. Slotine. Multiclass learning with simplex coding. NIPS 2012), so that the classes' mean is 0, it is 1 for the
+  right one and -1/(K-1) for each other. Of that the ridge expert (`ridge_expert`) learns
 
       r = 1 of a hit,        r = -max(0, 1 - n/d) / (K - 1) of a miss,                                                  (1)
 
-  n the rounds learnt before. The constant in r is harmless while n < d: contexts that were met do not cancel in the direction
-  of a new one. Later it would bend the regression, as one would behind the contexts, and r is the bit. Where exactly two
-  classes share a model r = 1/2, -1/2 says the same at any n.
+  n the rounds learnt before. After d rounds r is the bit, and what was learnt is learnt again so with the next new scale: kept
+  for good, (1) made 2 points more mistakes on waveforms among 200 columns. Where two classes share a model r = 1/2 or -1/2 says
+  the same at any n.
 * **Where to look.** In rounds 1 to min(d/2, `LONGEST` K) the stacks' logits are joined by the ridge expert's upper confidence
   bounds, in units of the logit's slope at 1/2,
 
@@ -24,7 +24,8 @@ half of all mistakes were made so. Three things, of which nothing is left after 
 * **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
   While n <= d they are taken anew four times as often.
 
-At rounds up to d there is little to lose: nothing here depends on the labels, and a change called starts it again.
+A change called begins it again. With fewer than `COLUMNS` K columns guessing has fewer hits than that in d rounds, and nothing
+is found sooner: there nothing is different.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ import math
 from banditlab.agents.stacked.ridge_expert import SLOPE
 from banditlab.numerics.jit import inline
 
+COLUMNS = 4
+"""Columns for each class, at least, for which a beginning is told apart."""
 LONGEST = 16
 """Rounds for each class, at most, in which confidence bounds are added: then directions of every class were met."""
 WIDEST, WIDTH = 3.0, 0.3

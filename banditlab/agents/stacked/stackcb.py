@@ -15,7 +15,7 @@ from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.agents.stacked.ahead import Ahead, ahead, end_stretch, look_from, look_once_more, recall
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.cold_start import is_due, join_bounds, join_shared, worth_of_a_miss
+from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, worth_of_a_miss
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
@@ -393,8 +393,8 @@ class StackCB(KernelAgent):
     Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 512
     they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
 
-    With `cold_start`, while fewer contexts were met than they have columns, a miss counts against its class, confidence bounds
-    of the ridge expert are added to zeta, and scales are taken more often (`stacked.cold_start`).
+    With `cold_start` and d >= 4 K, while fewer contexts were met than they have columns, a miss counts against its class,
+    confidence bounds of the ridge expert are added to zeta, and scales are taken more often (`stacked.cold_start`).
 
     With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
     learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
@@ -452,8 +452,8 @@ class StackCB(KernelAgent):
         Whether there is a third stack, in which classes compete. False in files from before this setting was there; where one
         model serves both of two classes there is none.
     cold_start
-        Whether the first d rounds are played for what they are. Of the ridge expert: without one nothing is different. False
-        in files and runs from before this setting was there.
+        Whether the first d rounds are played for what they are, where d >= 4 K and there is a ridge expert. False in files and
+        runs from before this setting was there.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -575,7 +575,7 @@ class StackCB(KernelAgent):
             hope=np.array([self.optimism, 0.5]),
             ahead=ahead(experts, fourier_experts, kept_W, size),
             softmax=softmax_stack(E, K, two) if read > E else None,
-            cold=np.array([self.cold_start and has_ridge]),
+            cold=np.array([self.cold_start and has_ridge and d >= COLUMNS * K]),
         )
 
     def look(self) -> Any:

@@ -223,9 +223,8 @@ class Slow:
 
     def due(self):
         powers = 2 ** np.arange(1, 10)
-        between = np.multiply.outer(powers, [1.25, 1.5, 1.75]).ravel()
-        between = between[(between % 1 == 0) & (between <= (self.d if self.cold else 0))]
-        return {*powers.tolist(), *between.tolist()}
+        between = 3 * powers // 2
+        return {*powers.tolist(), *between[between <= (self.d if self.cold else 0)].tolist()}
 
     @staticmethod
     def newton(theta, S, f, p, hit):

@@ -22,7 +22,7 @@ half of all mistakes were made so. Three things, of which nothing is left after 
   hit is played. The stacks keep their say: where one class is right in nine rounds of ten they know it long before directions
   tell anything. Where two classes share a model there is no width to compare, and m is 2 h'x: 1 and -1 for its r.
 * **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
-  While n <= d they are taken anew four times as often.
+  While n <= d they are taken anew twice as often.
 
 A change called begins it again. With fewer than `COLUMNS` K columns guessing has fewer hits than that in d rounds, and nothing
 is found sooner: there nothing is different.
@@ -42,7 +42,7 @@ LONGEST = 16
 WIDEST, WIDTH = 3.0, 0.3
 """Width of the confidence bounds: at most, and for each class, as there are more to rule out. The view has norm 1 and A begins
 at 1; 3.2 there is LinUCB's 1 at a ridge of .1."""
-OFTEN = 4
+OFTEN = 2
 """How many times as often as later the scale is taken anew."""
 
 

@@ -409,12 +409,12 @@ class StackCB(KernelAgent):
 
     Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
     2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512, with `cold_start` at three between each two of them up to d, and one that calls a change take as long as learning n
-    rounds again. Memory: M (2.5 m^2 + blocks F^2 / 2) numbers
-    of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5 M m^2, diagonals take 8 M m multiplications
-    and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m and as many numbers (+ 4 r m), its turns
-    4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every eighth context then. From some size on a
-    block looks at eight contexts together (`stacked.ahead`), which reads memory once for all of them; the rounds are the same.
+    512, with `cold_start` at 3, 6, 12, ... up to d, too, and one that calls a change take as long as learning n rounds again.
+    Memory: M (2.5 m^2 + blocks F^2 / 2) numbers of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5
+    M m^2, diagonals take 8 M m multiplications and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m
+    and as many numbers (+ 4 r m), its turns 4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every
+    eighth context then. From some size on a block looks at eight contexts together (`stacked.ahead`), which reads memory once
+    for all of them; the rounds are the same.
 
     Parameters
     ----------

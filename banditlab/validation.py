@@ -59,6 +59,13 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def true_or_false(name: str, value: object) -> bool:
+    """Return a bool; 1 and 0, as tables and files may have them, are true and false."""
+    if value not in (True, False):
+        raise UsageError(f"{name} must be true or false, got {value!r}")
+    return bool(value)
+
+
 def loss_unit(unit: object) -> float:
     """Return what the comparator's loss in nats is multiplied by in a theorem stated in this unit: see `Player.bound_unit`.
 

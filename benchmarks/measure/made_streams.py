@@ -43,12 +43,16 @@ def spoken(rng: np.random.Generator, T: int) -> Drawn:
     return np.tanh(0.5 * (Z @ L) + 0.7 * rng.standard_normal((T, 617))), y
 
 
-def genes(rng: np.random.Generator, T: int) -> Drawn:
-    """Five clusters in 400 columns, each class's mean 0 but in 8 % of them."""
-    world = np.random.default_rng(13)
-    centres = 1.2 * world.standard_normal((5, 400)) * (world.random((5, 400)) < 0.08)
-    y = rng.integers(5, size=T)
+def clusters(rng: np.random.Generator, T: int, world: np.random.Generator, K: int) -> Drawn:
+    """K clusters in 400 columns, each class's mean 0 but in 8 % of them."""
+    centres = 1.2 * world.standard_normal((K, 400)) * (world.random((K, 400)) < 0.08)
+    y = rng.integers(K, size=T)
     return centres[y] + rng.standard_normal((T, 400)), y
+
+
+def genes(rng: np.random.Generator, T: int) -> Drawn:
+    """Five `clusters`."""
+    return clusters(rng, T, np.random.default_rng(13), 5)
 
 
 def sequences(rng: np.random.Generator, T: int) -> Drawn:
@@ -110,11 +114,8 @@ def patients(rng: np.random.Generator, T: int) -> Drawn:
 
 
 def tissues(rng: np.random.Generator, T: int) -> Drawn:
-    """Two clusters in 400 columns, each class's mean 0 but in 8 % of them."""
-    world = np.random.default_rng(14)
-    centres = 1.2 * world.standard_normal((2, 400)) * (world.random((2, 400)) < 0.08)
-    y = rng.integers(2, size=T)
-    return centres[y] + rng.standard_normal((T, 400)), y
+    """Two `clusters`."""
+    return clusters(rng, T, np.random.default_rng(14), 2)
 
 
 def faults(rng: np.random.Generator, T: int) -> Drawn:

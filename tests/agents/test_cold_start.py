@@ -117,18 +117,6 @@ def test_units_of_columns_do_not_matter(stream):
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
 
 
-def test_two_classes_are_told_apart_by_either_s_bit(stream):
-    X, y = stream(2, 40, 60, noise=0.2)
-    one, other = make(2, 40, **SMALL), make(2, 40, **SMALL)
-    for x, label in zip(X, y, strict=True):
-        mine, theirs = one.act(x), other.act(x)
-        np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
-        one.learn(x, mine, mine.action == label)
-        flipped = 1 - theirs.action
-        other.learn(x, theirs._replace(action=flipped), flipped == label)
-    np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
-
-
 def test_a_change_begins_it_again(stream):
     """After d rounds nothing is added to the logits, and after a change that leaves three rounds it is."""
     K, d = 3, 40

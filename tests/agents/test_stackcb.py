@@ -448,10 +448,11 @@ def test_odd_columns(kind):
     assert np.isfinite(agent.state.fourier.P).all()
 
 
-def test_two_classes_share_a_model(stream):
+@pytest.mark.parametrize("d", [4, 40])
+def test_two_classes_share_a_model(stream, d):
     """A bit tells the label whichever class was played: the same labels teach the same, and nothing is explored for."""
-    X, y = stream(2, 4, 200, noise=0.2)
-    one, other = make(2, 4), make(2, 4)
+    X, y = stream(2, d, 200, noise=0.2)
+    one, other = make(2, d), make(2, d)
     for x, label in zip(X, y, strict=True):
         mine, theirs = one.act(x), other.act(x)
         np.testing.assert_array_equal(mine.probabilities, theirs.probabilities)
@@ -462,7 +463,7 @@ def test_two_classes_share_a_model(stream):
     np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
     np.testing.assert_array_equal(one.state.stack.theta, other.state.stack.theta)
     assert one.state.linear.P.shape[1] == 1
-    block = make(2, 4)  # the contract's labels need three classes
+    block = make(2, d)  # the contract's labels need three classes
     block.play_block(X, y, Trace.empty(200))
     np.testing.assert_array_equal(block.state.fourier.P, one.state.fourier.P)
     np.testing.assert_array_equal(block.state.stack.theta, one.state.stack.theta)

@@ -60,7 +60,7 @@ from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, number, positive
+from banditlab.validation import at_least, nonnegative, number, positive, true_or_false
 
 MEMORY = 2048
 """Rounds that are kept for playing them again."""
@@ -528,18 +528,10 @@ class StackCB(KernelAgent):
         self.optimism = number("optimism", optimism)
         if not 0.0 <= self.optimism <= 0.5:
             raise UsageError(f"optimism must lie in [0, 1/2], got {self.optimism:g}")
-        if changes not in (True, False):
-            raise UsageError(f"changes must be true or false, got {changes!r}")
-        self.changes = bool(changes)
-        if complement not in (True, False):
-            raise UsageError(f"complement must be true or false, got {complement!r}")
-        self.complement = bool(complement)
-        if softmax not in (True, False):
-            raise UsageError(f"softmax must be true or false, got {softmax!r}")
-        self.softmax = bool(softmax)
-        if cold_start not in (True, False):
-            raise UsageError(f"cold_start must be true or false, got {cold_start!r}")
-        self.cold_start = bool(cold_start)
+        self.changes = true_or_false("changes", changes)
+        self.complement = true_or_false("complement", complement)
+        self.softmax = true_or_false("softmax", softmax)
+        self.cold_start = true_or_false("cold_start", cold_start)
         kept = settled(second_order, sketch_size)
         self.second_order, self.sketch_size, _ = kept
         self.ridge = nonnegative("ridge", ridge)

@@ -294,7 +294,7 @@ def tuned_spec(name, block, chosen, likeness):
         f"# Real data, {name}: the setting of each agent that real-data-choice, -choice-twins and -choice-peers chose\n"
     )
     head += "# under this scaling, where it is not the default, on the first ten streams of real-data.toml.\n"
-    head += '#     pip install "banditlab[peers]"\n'
+    head += '#     pip install -e ".[peers]"\n'
     head += f"#     banditlab run runs/real-data-tuned/{name}.toml{path} -o runs/results/real-data-tuned-{name}\n"
     head += "# 0.05 core-hours at most; resumes where it was stopped. Written and read by analysis/real_data.py.\n\n"
     keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {min(10, likeness["repetitions"])}\n'

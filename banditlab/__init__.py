@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from banditlab.distributions import VERSION, report_others
 from banditlab.doors import door
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ _PLACES = {
     "write_report": "banditlab.analysis.report",
 }
 
-__version__ = "0.1.0"
+__version__ = VERSION
+report_others()
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
     __getattr__, __dir__, __all__ = door(__name__, _PLACES)

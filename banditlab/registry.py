@@ -12,6 +12,8 @@ import importlib
 import importlib.util
 import inspect
 import os
+import shlex
+import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,12 +23,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from banditlab.children import probe
 from banditlab.errors import UsageError, nearest
+from banditlab.numerics.private_folders import exposed
 from banditlab.players.player import Player
-from banditlab.plugin_probe import probe
 
 MARK = "lab.toml"
 """The file that says a folder is a lab."""
+ROOMS = ("agents", "envs")
+"""The folders of a lab whose Python files are run."""
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
 _FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "banditlab.envs")
@@ -138,19 +143,34 @@ class Registry:
 
     # ------------------------------------------------------------------------------------------------------------- labs
 
-    def open_lab(self, folder: str | Path) -> None:
+    def open_lab(self, folder: str | Path, *, named: bool = True) -> None:
         """Load every file of the lab's agents/ and envs/ folders; opening the same lab again does nothing.
 
         Files are loaded by path under a private module name and never put on sys.path. A file that fails to import is
         listed under its stem with its reason.
+
+        Parameters
+        ----------
+        folder
+            The lab.
+        named
+            Whether the user named it. One that was found is loaded only if nobody but this user and root may write
+            `lab.toml`, the folder and those above it, agents/, envs/ and what is in them.
+
+        Raises
+        ------
+        UsageError
+            No such folder; an id that is taken; a lab that was found and that others may write.
         """
         lab = Path(folder).resolve()
         if not lab.is_dir():
             raise UsageError(f"--lab {folder}: no such folder")
         if lab in self._labs:
             return
+        if not named:
+            _refuse_exposed(lab)
         found = []
-        for room in ("agents", "envs"):
+        for room in ROOMS:
             for file in sorted((lab / room).glob("*.py")):
                 if not file.name.startswith("_"):
                     found += self._read(file, room)
@@ -184,28 +204,27 @@ class Registry:
 
 
 def lab_around(folder: str | Path = ".") -> Path | None:
-    """Return the nearest folder, this one or one it lies in, that says it is a lab (`lab.toml`); None where there is none.
-
-    A lab is code that is run. One that belongs to another user is not taken without being asked for.
-
-    Raises
-    ------
-    UsageError
-        The nearest lab belongs to another user.
-    """
+    """Return the nearest folder, this one or one it lies in, that has a `lab.toml`; None where there is none."""
     try:
         here = Path(folder).resolve()
     except OSError:  # the folder was removed
         return None
-    for place in (here, *here.parents):
-        mark = place / MARK
-        if mark.is_file():
-            if hasattr(os, "getuid") and mark.stat().st_uid not in (os.getuid(), 0):
-                raise UsageError(
-                    f"{place}: is a lab of another user, whose code is not run unasked; --lab {place} loads it"
-                )
-            return place
-    return None
+    return next((place for place in (here, *here.parents) if os.path.lexists(place / MARK)), None)
+
+
+def _refuse_exposed(lab: Path) -> None:
+    """Raise a UsageError where somebody but this user and root may have written a lab's code, or may write it."""
+    mark, rooms = lab / MARK, [lab / room for room in ROOMS]
+    try:
+        reason = ""
+        if os.path.lexists(mark) and not stat.S_ISREG(os.lstat(mark).st_mode):
+            reason = f"{mark} is no regular file"
+        files = [file for room in rooms if room.is_dir() for file in room.iterdir()]
+    except OSError as error:
+        reason, files = f"{error.filename} cannot be read ({error.strerror})", []
+    reason = next(filter(None, [reason, *map(exposed, [mark, lab, *rooms, *files])]), "")
+    if reason:
+        raise UsageError(f"{reason}: the lab {lab} is not loaded unasked; --lab {shlex.quote(str(lab))} trusts it")
 
 
 def _distribution(point: Any) -> str:

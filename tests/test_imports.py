@@ -21,6 +21,7 @@ FLOOR = BASE | {"numerics", "players", "kernels", "bounds", "doors"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "doors": set(),
+    "distributions": {"errors"},
     "problem": {"errors"},
     "validation": {"errors"},
     "losses": set(),
@@ -28,16 +29,28 @@ ALLOWED: dict[str, set[str]] = {
     "bounds": {"bounds"},
     "players": BASE | {"players", "numerics"},
     "kernels": {"numerics", "players"},
-    "plugin_probe": {"errors", "validation"},
-    "registry": {"errors", "players", "plugin_probe"},
+    "children": {"errors", "validation"},
+    "registry": {"errors", "players", "numerics", "children"},
     "forecasters": FLOOR | {"forecasters"},
-    "agents": FLOOR | {"agents", "forecasters", "registry"},
-    "boosting": FLOOR | {"boosting", "agents", "forecasters", "registry"},
+    "agents": FLOOR | {"agents", "distributions", "forecasters", "registry"},
+    "boosting": FLOOR | {"boosting", "agents", "distributions", "forecasters", "registry"},
     "comparators": BASE | {"comparators", "numerics", "doors"},
     "envs": BASE | {"envs", "numerics", "doors"},
     "checks": FLOOR | {"checks", "registry"},
     "results": {"results", "errors"},
-    "engine": BASE | {"engine", "doors", "registry", "comparators", "players", "numerics", "results", "envs"},
+    "engine": BASE
+    | {
+        "engine",
+        "doors",
+        "distributions",
+        "children",
+        "registry",
+        "comparators",
+        "players",
+        "numerics",
+        "results",
+        "envs",
+    },
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
     "estimator": BASE | {"numerics", "players", "registry"},
     "regression": BASE | {"regression", "doors", "bounds", "players", "numerics", "estimator"},
@@ -53,8 +66,22 @@ ALLOWED: dict[str, set[str]] = {
         "validation",
     },
     "policy": BASE
-    | {"policy", "doors", "numerics", "registry", "players", "results", "engine", "envs", "analysis", ""},
-    "cli": BASE | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""},
+    | {
+        "policy",
+        "doors",
+        "distributions",
+        "numerics",
+        "registry",
+        "players",
+        "results",
+        "engine",
+        "envs",
+        "analysis",
+        "",
+    },
+    "cli": BASE
+    | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""}
+    | {"distributions", "children"},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""
 

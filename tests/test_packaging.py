@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import banditlab
+from banditlab import distributions
 
 ROOT = Path(banditlab.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -46,8 +49,8 @@ def files_of_the_package() -> set[str]:
     return {file.as_posix() for file in found if not CACHES & set(file.parts)}
 
 
-def test_the_version_is_written_alike_twice() -> None:
-    assert PROJECT["project"]["version"] == banditlab.__version__
+def test_name_and_version_are_written_alike_twice() -> None:
+    assert (PROJECT["project"]["name"], PROJECT["project"]["version"]) == (distributions.NAME, banditlab.__version__)
 
 
 def test_git_ignores_no_room_of_the_package() -> None:
@@ -67,15 +70,98 @@ def test_git_ignores_no_room_of_the_package() -> None:
 def test_a_clone_shadows_nothing(tmp_path: Path) -> None:
     """In the folder that holds a clone, `import banditlab` finds the installed package, not the clone's folder."""
     try:
-        importlib.metadata.distribution("banditlab")
+        importlib.metadata.distribution(distributions.NAME)
     except importlib.metadata.PackageNotFoundError:
-        pytest.skip("banditlab is not installed here, only found by its path")
+        pytest.skip("not installed here, only found by its path")
     (tmp_path / "banditlab").symlink_to(ROOT, target_is_directory=True)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     code = "from banditlab import Problem; import banditlab; print(banditlab.__file__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().endswith("__init__.py"), done.stdout
+
+
+TEXTS = (".md", ".py", ".toml", ".txt", ".j2", ".js", ".yml", ".cfg", ".cff", ".html", "run")
+FOREIGN = re.compile(r"""pip install [^\n&;|#]*(?<![\w./-])banditlab(?![\w/-])|["'`]banditlab\[\w""")
+
+
+def test_nobody_is_told_to_install_the_other_package() -> None:
+    """On the package index, `banditlab` is another project."""
+    folders = [
+        ROOT / name for name in ("banditlab", "tests", "docs", "benchmarks", "analysis", "agents", "envs", "runs")
+    ]
+    files = [file for folder in [*folders, ROOT / ".ci"] for file in folder.rglob("*") if not CACHES & set(file.parts)]
+    files = [file for file in [*files, *ROOT.glob("*")] if file.is_file() and file.name.endswith(TEXTS)]
+    assert len(files) > 500
+    for line in ("pip install -U banditlab", 'pip install "banditlab[serve]"', "needs 'banditlab[peers]'"):
+        assert FOREIGN.search(line), line
+    assert not FOREIGN.search("pip install dist/banditlab-0.1.0.whl && pip install -e .")
+    found = [
+        f"{file}: {line}" for file in files for line in file.read_text("utf-8").splitlines() if FOREIGN.search(line)
+    ]
+    own = [line for line in found if line.startswith(f"{Path(__file__)}: ")]
+    assert sorted(set(found) - set(own)) == []
+
+
+# ----------------------------------------------------------------------------------------------- two distributions, one folder
+
+
+def wheel(folder: Path, name: str, files: dict[str, str]) -> None:
+    """Install a made distribution into a folder, as pip does with a wheel: its files, and the record of them."""
+    record = "".join(f"{path},,\n" for path in [*files, f"{name}-1.1.0.dist-info/RECORD"])
+    for path, text in {**files, f"{name}-1.1.0.dist-info/RECORD": record}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Return a folder with this package, installed as `onebit-bandits`."""
+    shutil.copytree(ROOT / "banditlab", tmp_path / "banditlab", ignore=shutil.ignore_patterns(*CACHES))
+    wheel(tmp_path, "onebit_bandits", {path: (ROOT / path).read_text() for path in ("banditlab/__init__.py",)})
+    return tmp_path
+
+
+def version_in(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"PYTHONPATH": str(site)}
+    return subprocess.run([sys.executable, "-P", *command], cwd=site, capture_output=True, text=True, env=env)
+
+
+SCRIPT = ("-c", "import sys; from banditlab.cli.main import main; sys.argv = ['banditlab', '--version']; main()")
+IMPORT = ("-c", "import banditlab; import banditlab.errors; print('banditlab', banditlab.__version__)")
+
+
+@pytest.mark.parametrize("command", [SCRIPT, IMPORT])
+@pytest.mark.parametrize("name", ["banditlab", "somebody_elses"])
+def test_another_distribution_in_our_folder_is_reported_in_one_line(site: Path, command: Any, name: str) -> None:
+    wheel(site, name, {"banditlab/bandits.py": "", "elsewhere.py": ""})
+    done = version_in(site, *command)
+    assert done.stdout == f"banditlab {banditlab.__version__}\n"
+    assert done.stderr.splitlines() == [
+        f"banditlab: another distribution owns files in {site / 'banditlab'}: {name}; to repair, uninstall it "
+        f"(pip uninstall {name}) and install onebit-bandits again"
+    ]
+
+
+def test_it_is_reported_where_its_front_door_has_replaced_ours(site: Path) -> None:
+    wheel(site, "banditlab", {"banditlab/__init__.py": "__all__ = []\n"})
+    done = version_in(site, *SCRIPT)
+    assert done.stdout == f"banditlab {banditlab.__version__}\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert "pip uninstall banditlab" in done.stderr
+
+
+@pytest.mark.parametrize("command", [SCRIPT, IMPORT])
+def test_other_distributions_are_not_reported(site: Path, command: Any) -> None:
+    wheel(site, "banditlab_extras", {"banditlab_extras/__init__.py": "", "docs/banditlab/a.txt": ""})
+    (site / "without_record-1.0.dist-info").mkdir()
+    assert version_in(site, *command).stderr == ""
+
+
+def test_children_do_not_repeat_the_report(site: Path) -> None:
+    wheel(site, "banditlab", {"banditlab/bandits.py": ""})
+    code = f"import banditlab, subprocess, sys; subprocess.run([sys.executable, *{list(IMPORT)!r}])"
+    assert version_in(site, "-c", code).stderr.count("another distribution") == 1
 
 
 # ------------------------------------------------------------------------------------------------------- wheel and sdist
@@ -125,7 +211,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
 @pytest.mark.slow
 def test_the_wheel_says_what_it_is(built: Path) -> None:
     wheel = wheel_of(built)
-    info = f"banditlab-{banditlab.__version__}.dist-info"
+    info = f"onebit_bandits-{banditlab.__version__}.dist-info"
     metadata = wheel.read(f"{info}/METADATA").decode()
     assert f"\nVersion: {banditlab.__version__}\n" in metadata
     for extra in PROJECT["project"]["optional-dependencies"]:

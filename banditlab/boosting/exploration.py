@@ -61,12 +61,10 @@ class BoostedExploration(RoundAgent):
     id = "boosted-exploration"
     group = "practice"
     requires = ("river",)
-    extra = "boosting"
     summary = "a booster that learns from explored hits only"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2, around a booster"
     expected_kind = "conditional"
     wraps = "booster"
-    added_settings = {"decoding": "sample"}
     plays_blocks = True
 
     def __init__(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import textwrap
 from typing import Any
@@ -13,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from banditlab.cli.console import one_line
+from banditlab.distributions import install_command
+from banditlab.distributions import missing as missing_modules
 from banditlab.engine.annotations import shown_types
 from banditlab.engine.describe import HORIZON
 from banditlab.errors import BanditlabError, IncompatibleError, UsageError, nearest
@@ -67,12 +68,13 @@ def _heading(cls: Any) -> str:
 
 def _summary(cls: Any) -> str:
     """Return the one line of a class, which says so where the library it needs is not installed."""
-    return f"{getattr(cls, 'summary', '')}{f' (needs the extra {cls.extra})' if missing(cls) else ''}"
+    needs = f" (needs {', '.join(missing(cls))})" if missing(cls) else ""
+    return f"{getattr(cls, 'summary', '')}{needs}"
 
 
 def missing(cls: Any) -> list[str]:
     """Return the modules a class needs (`requires`) that are not installed; nothing is imported."""
-    return [name for name in getattr(cls, "requires", ()) if importlib.util.find_spec(name) is None]
+    return missing_modules(getattr(cls, "requires", ()))
 
 
 def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[str, str, str]]]) -> None:
@@ -146,7 +148,7 @@ def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
 def _bound(cls: Any) -> str:
     """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
     if missing(cls):
-        return f'needs {", ".join(missing(cls))}: pip install "banditlab[{cls.extra}]"'
+        return f"needs {', '.join(missing(cls))}: {install_command(missing(cls))}"
     try:
         player, problem, value = bound_at_the_example(cls)
     except (BanditlabError, TypeError) as error:

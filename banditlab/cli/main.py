@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from banditlab import __version__
+from banditlab.distributions import VERSION, report_others
 from banditlab.errors import BanditlabError, UsageError
 
 app = typer.Typer(
@@ -88,7 +88,7 @@ def _cores() -> int:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"banditlab {__version__}")
+        typer.echo(f"banditlab {VERSION}")
         raise typer.Exit
 
 
@@ -417,7 +417,7 @@ def list_(
     lab: Lab = None,
 ) -> None:
     """List what is there, a line each; in a lab's folder, what the lab has, too."""
-    _open_labs(lab or _lab_here())
+    _open_labs(lab, _lab_here())
     from banditlab.cli.listing import print_list
 
     print_list(kind)
@@ -508,20 +508,23 @@ def _print_made(made: Any) -> None:
         typer.echo(f"made {path}")
 
 
-def _lab_here() -> list[str]:
+def _lab_here() -> Path | None:
     """Return the folder one stands in where it is a lab: it has runs/, and Python files in agents/ or envs/."""
     here = Path(".")
     found = (here / "runs").is_dir() and any(any((here / name).glob("*.py")) for name in ("agents", "envs"))
-    return [str(here)] if found else []
+    return here.resolve() if found else None
 
 
-def _open_labs(folders: list[str] | None) -> None:
-    """Open the labs that were named, or else the one the working folder lies in."""
+def _open_labs(folders: list[str] | None, here: Path | None = None) -> None:
+    """Open the labs that were named, or else the one the working folder lies in, or else `here`."""
     from banditlab.registry import lab_around, registry
 
-    around = None if folders else lab_around()
-    for folder in folders or ([] if around is None else [str(around)]):
+    for folder in folders or ():
         registry().open_lab(folder)
+    found = None if folders else lab_around() or here
+    if found is not None:
+        registry().open_lab(found, named=False)
+        typer.echo(f"lab: {found}", err=True)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
@@ -534,6 +537,7 @@ def _say(message: object) -> None:
 
 def main() -> None:
     """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
+    report_others()
     if "_BANDITLAB_COMPLETE" in os.environ:  # the shell asks what the word under the cursor may become
         app(prog_name="banditlab")
     command = typer.main.get_command(app)

@@ -9,10 +9,11 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from banditlab.children import safe_start
+from banditlab.distributions import refuse_without
 from banditlab.errors import UsageError, nearest
 
 NAMES = {"quickstart": "a sweep on the digits, its ranking and its curves"}
-NEEDS = 'pip install "banditlab[notebooks]"'
 SECONDS = 600
 """How long a cell may take."""
 
@@ -32,19 +33,19 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
         raise UsageError(f"{file}: is there already; nothing was written")
     if not file.parent.is_dir():
         raise UsageError(f"{file.parent}: no such folder")
-    try:
-        import jupytext
-        import nbformat
-        from nbclient import NotebookClient
-        from nbclient.exceptions import CellExecutionError
-    except ModuleNotFoundError as error:
-        raise UsageError(f"notebooks need {error.name}: {NEEDS}") from error
+    refuse_without("notebook", "jupytext", "nbformat", "nbclient", "ipykernel")
+    import jupytext
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
     text = files("banditlab.cli").joinpath("templates", f"{name}_notebook.py.txt").read_text(encoding="utf-8")
     book = jupytext.reads(text, fmt="py:percent")
     book.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
     client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(file.parent.resolve())}})
     try:
-        client.execute()
+        with safe_start():
+            client.execute()
     except CellExecutionError as error:
         raise UsageError(f"{name}: a cell failed: {error.ename}: {error.evalue}") from error
     for cell in book.cells:  # when it was run is of no interest, and would change the file each time

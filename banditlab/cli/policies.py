@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from banditlab.distributions import refuse_without
 from banditlab.engine.spec import value_of
 from banditlab.errors import UsageError
 
@@ -50,9 +50,7 @@ def _settings(written: list[str]) -> dict[str, Any]:
 
 def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None) -> None:
     """Serve a policy until the process is asked to stop."""
-    absent = [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]
-    if absent:
-        raise UsageError(f"serve needs the extra serve ({', '.join(absent)}): pip install 'banditlab[serve]'")
+    refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
     from banditlab.policy.server import serve as serve_
 

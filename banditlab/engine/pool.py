@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from banditlab.children import SAFE_PATH, import_path, safe_start, use_path
 from banditlab.engine import crew
 from banditlab.engine.plan import Run
 from banditlab.engine.processes import THREADS
@@ -75,14 +76,17 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
 
     from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
 
-    environment = {name: os.environ.get(name, "1") for name in THREADS}
-    pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment)
+    environment = {name: os.environ.get(name, "1") for name in THREADS} | SAFE_PATH
+    start = {"initializer": use_path, "initargs": (import_path(),)}
+    with safe_start():
+        pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment, **start)
     try:
         while queue or flying:
             while queue and len(flying) < IN_FLIGHT * jobs:
                 task = queue.popleft()
                 try:
-                    flying[pool.submit(_done, task, os.getpid())] = task
+                    with safe_start():  # joblib starts processes when it needs them
+                        flying[pool.submit(_done, task, os.getpid())] = task
                 except BaseException:  # the pool is broken
                     queue.appendleft(task)
                     raise

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from banditlab.children import import_path
 from banditlab.errors import UsageError
 
 ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
@@ -50,8 +51,7 @@ class Worker:
     _writer: threading.Thread | None = None  # who sends a long message
 
     def __init__(self, mail: Mail) -> None:
-        path = [os.path.abspath(entry or ".") for entry in sys.path]
-        command = [sys.executable, "-c", START, json.dumps(path), str(os.getpid())]
+        command = [sys.executable, "-P", "-c", START, json.dumps(import_path()), str(os.getpid())]
         environment = dict.fromkeys(THREADS, "1") | os.environ
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.mail = mail

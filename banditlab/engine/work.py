@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.distributions import VERSION
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
@@ -491,8 +492,8 @@ def _cell(value: Any) -> float | str | None:
 @cache
 def facts() -> dict[str, Any]:
     """Return the versions, thread and processor facts that are stored beside each run."""
-    packages = {}
-    for name in ("banditlab", "numpy", "scipy", "numba", "gymnasium"):
+    packages = {"banditlab": VERSION}
+    for name in ("numpy", "scipy", "numba", "gymnasium"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from banditlab.distributions import refuse_without
 from banditlab.errors import LogError, UsageError
 from banditlab.policy.sql_log import TABLES, SQLLog
 
@@ -41,15 +42,12 @@ class PostgresLog(SQLLog):
     words = {"key": "BIGINT", "real": "DOUBLE PRECISION", "blob": "BYTEA"}
 
     def __init__(self, address: str, write: bool = True) -> None:
+        refuse_without("a log in PostgreSQL", "sqlalchemy", "psycopg")
         try:
             import sqlalchemy
 
             url = sqlalchemy.make_url(address).set(drivername="postgresql+psycopg")
             self._engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
-        except ImportError as error:
-            raise UsageError(
-                f"a log in PostgreSQL needs the extra postgres: pip install 'banditlab[postgres]' ({error})"
-            ) from None
         except Exception as error:
             raise UsageError(f"log: not an address of a database ({' '.join(str(error).split())[:100]})") from None
         self._sql = sqlalchemy

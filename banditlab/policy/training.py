@@ -9,12 +9,12 @@ import platform
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditlab.distributions import VERSION
 from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
 from banditlab.engine.runner import play
 from banditlab.engine.seeding import generator_for
@@ -130,7 +130,7 @@ def trained(
         "classes": len(table_.classes),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
-            "banditlab": version("banditlab"),
+            "banditlab": VERSION,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "agent": player.version,

@@ -63,7 +63,7 @@ def _timed(make: Callable[[], Path]) -> tuple[Path, float]:
 @contextlib.contextmanager
 def _browser() -> Iterator[Any]:
     if importlib.util.find_spec("selenium") is None:
-        raise UsageError("no selenium: pip install 'banditlab[browser]'")
+        raise UsageError("pages needs selenium: pip install selenium")
     from selenium import webdriver
 
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")

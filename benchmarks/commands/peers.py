@@ -156,7 +156,7 @@ def main(*, streams: int = STREAMS, jobs: int = 1) -> None:
     at_least("--streams", streams, 1)
     found, missing = versions()
     if not found:
-        raise UsageError(f'no other library is installed ({", ".join(missing)}): pip install "banditlab[peers]"')
+        raise UsageError(f'no other library is installed ({", ".join(missing)}): pip install -e ".[peers]"')
     agents = [case for case in OURS + PEERS if installed(case[0])]
     spread = Parallel(n_jobs=jobs, return_as="generator")
     absent = f"; not installed: {', '.join(missing)}" if missing else ""

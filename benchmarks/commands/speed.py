@@ -94,7 +94,7 @@ def chosen(only: str | None, no_peers: bool) -> list[Player]:
     peers = [] if no_peers else [player for player in PEERS if installed(player.id)]
     for id_ in [] if no_peers else ids:
         if id_ in {player.id for player in PEERS} - {player.id for player in peers}:
-            raise UsageError(f'{id_} needs a library that is not installed: pip install "banditlab[peers]"')
+            raise UsageError(f'{id_} needs a library that is not installed: pip install -e ".[peers]"')
     return [p for p in OURS + peers if not ids or p.id in ids or p.id == "uniform"]
 
 
@@ -102,7 +102,7 @@ def say_left_out() -> None:
     """Name the libraries that are not installed, whose players are not measured."""
     _, missing = versions()
     if missing:
-        print(f'left out, not installed: {", ".join(missing)}: pip install "banditlab[peers]"', file=sys.stderr)
+        print(f'left out, not installed: {", ".join(missing)}: pip install -e ".[peers]"', file=sys.stderr)
 
 
 def chosen_cells(sizes: str | None) -> list[str]:

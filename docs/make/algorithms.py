@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from banditlab.cli.listing import EXAMPLE, bound_at_the_example, missing
+from banditlab.distributions import install_command
 from banditlab.engine.annotations import shown_types
 from banditlab.errors import BanditlabError
 from banditlab.registry import KINDS, registry
@@ -113,7 +114,7 @@ def _facts(kind: str, id_: str, cls: Any) -> str:
         rows += [("feedback", FEEDBACK.get(feedback, feedback))] if feedback else []
     rows += [("version", str(getattr(cls, "version", 1))), ("source", f"`{source_of(cls)}`")]
     if getattr(cls, "requires", ()):
-        rows.append(("needs", f'`pip install "banditlab[{cls.extra}]"`'))
+        rows.append(("needs", f"`{install_command(cls.requires)}`"))
     return "| what | here |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
 
 

@@ -349,7 +349,7 @@ def test_exploration_at_the_edge_of_its_coin():
 
 
 def test_rivers_variances_below_nothing_are_nothing():
-    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     from river.tree.split_criterion import InfoGainSplitCriterion
 
     from banditlab.boosting.trees.river_tree import SteadyGaussianSplitter

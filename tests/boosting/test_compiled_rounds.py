@@ -263,7 +263,7 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path, settings, way):
 )
 def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner, way):
     if learner == "hoeffding-tree":
-        pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+        pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     X, y = stream(120, whole=False)
     settings = {"weak_learner": learner, "weight_scale": "random", "n_learners": 5}
     one, other = build(id_, **settings), way(build(id_, **settings))

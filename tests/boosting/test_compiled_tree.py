@@ -57,7 +57,7 @@ def examples(seed, n, d, K, one_hot=(), whole=False):
     ],
 )
 def test_it_is_rivers_tree(seed, n, d, K, one_hot, whole, weighted):
-    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     problem = Problem(d, K, 100.0)
     theirs = HoeffdingTree(problem, np.random.default_rng(seed), one_hot=one_hot)
     ours = tree(problem, seed, one_hot=one_hot)
@@ -376,7 +376,7 @@ def test_weight_nothing_a_category_never_seen_and_a_view_of_groups_of_one():
 
 
 def test_ordered_categories_are_numbers():
-    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     rng = np.random.default_rng(3)
     coded = Problem(8, 2, 4.0)
     for cls in (CompiledHoeffdingTree, HoeffdingTree):

@@ -88,7 +88,7 @@ def test_saved_it_continues(cls, tmp_path):
 
 
 def test_rivers_trees_take_a_grace_period_that_is_no_integer():
-    pytest.importorskip("river", reason='river is missing: pip install "banditlab[boosting]"')
+    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     booster = build(AdaBoostOLM, weak_learner="hoeffding-tree")
     given = tunings(build(AdaBoostOLM))
     for learner, ((grace, confidence, tie),) in zip(booster.learners, given, strict=True):

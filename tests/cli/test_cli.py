@@ -28,7 +28,7 @@ from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
 from banditlab.engine.progress import TABLES_SECONDS, Kind
 from banditlab.registry import registry
-from banditlab.results.seal import KEY
+from tests.results.by_hand import sealed_json, sealed_toml
 
 SPEC = """
 name = "tiny"
@@ -134,9 +134,8 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
 
     shutil.copytree(here / "results" / "tiny", here / "old")
     plan = json.loads((here / "old" / "runs.json").read_text())
-    plan.pop(KEY)  # as before files bore a seal
     plan["runs"].append("0" * 24)
-    (here / "old" / "runs.json").write_text(json.dumps(plan))
+    (here / "old" / "runs.json").write_bytes(sealed_json(plan))
     code, text = banditlab("status", "old")
     assert (code, "6 of 7 runs done" in text) == (1, True)
 
@@ -145,8 +144,7 @@ def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
     file = here / "results" / "tiny" / "runs.json"
     plan = json.loads(file.read_text())
-    plan.pop(KEY)
-    file.write_text(json.dumps(plan | {"runs": [*plan["runs"], "0" * 24]}))
+    file.write_bytes(sealed_json(plan | {"runs": [*plan["runs"], "0" * 24]}))
     code, text = banditlab("report", "results/tiny")
     assert code == 0
     assert "warning: Unfinished: 1 run of 7 is missing; the same command continues.\n" in text
@@ -323,9 +321,10 @@ def test_an_unwritable_folder(refused, here):
 
 def test_a_folder_of_another_format(refused, here):
     (here / "old").mkdir()
-    (here / "old" / "spec.toml").write_text("[store]\nformat = 0\n")
+    spec = sealed_toml("[store]\nformat = 0\n")
+    (here / "old" / "spec.toml").write_bytes(spec)
     assert "format 0" in refused("run", "tiny.toml", "-o", "old")
-    assert (here / "old" / "spec.toml").read_text() == "[store]\nformat = 0\n"
+    assert (here / "old" / "spec.toml").read_bytes() == spec
 
 
 # --------------------------------------------------------------------------------------------------------------- compare

@@ -23,9 +23,9 @@ def test_the_lab_one_stands_in_is_listed(tmp_path, monkeypatch, capsys):
 
 def test_another_folder_is_no_lab(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert _lab_here() == []
+    assert _lab_here() is None
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "a.py").write_text("raise SystemExit\n")
-    assert _lab_here() == []
+    assert _lab_here() is None
     (tmp_path / "runs").mkdir()
-    assert _lab_here() == ["."]
+    assert _lab_here() == tmp_path

@@ -30,7 +30,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cell_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("nbclient", reason='the extra is missing: pip install "banditlab[notebooks]"')
+    pytest.importorskip("nbclient", reason='the extra is missing: pip install -e ".[notebooks]"')
 
     class Broken:
         def joinpath(self, *parts: str) -> Broken:

@@ -60,9 +60,10 @@ def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], mess
     assert "\n" not in str(told.exception)
 
 
-def test_serve_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_says_which_libraries_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from banditlab import distributions
     from banditlab.cli import policies
 
-    monkeypatch.setattr(policies, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install 'banditlab\[serve\]'"):
+    monkeypatch.setattr(distributions, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r": pip install starlette uvicorn prometheus-client$"):
         policies.serve(Path("p"), "", "127.0.0.1", 0, None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,34 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import BanditlabError, PlayerError, UsageError
+from banditlab.errors import BanditlabError, PlayerError
 from banditlab.numerics.draws import draw
 from banditlab.players.agent import Floats, RoundAgent
 from banditlab.players.saved import restored, within
 from banditlab.problem import Decision, Problem
 from banditlab.validation import at_least
-
-
-def library(module: str, agent: str, extra: str = "peers") -> Any:
-    """Return a module of another library, imported now.
-
-    What an import changes in the process besides is put back: coba 8.1.0 replaces `sys.excepthook`.
-
-    Raises
-    ------
-    UsageError
-        It is not installed; the line says how to install it. Any other failure to import is the library's own.
-    """
-    hook = sys.excepthook
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        top = module.partition(".")[0]
-        if (error.name or "").partition(".")[0] != top:
-            raise
-        raise UsageError(f'{agent} needs the library {top}: pip install "banditlab[{extra}]"') from None
-    finally:
-        sys.excepthook = hook
 
 
 class PeerAgent(RoundAgent):

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, library
+from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings
+from banditlab.distributions import library
 from banditlab.players.agent import Floats
 from banditlab.players.saved import restored
 from banditlab.problem import Problem

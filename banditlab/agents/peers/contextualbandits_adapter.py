@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.peers.adapter import BatchPeerAgent, PickledBySettings, internal_seed, library, one_hot
+from banditlab.agents.peers.adapter import BatchPeerAgent, PickledBySettings, internal_seed, one_hot
+from banditlab.distributions import library
 from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
 from banditlab.players.saved import require, restored, within

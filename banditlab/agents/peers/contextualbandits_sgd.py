@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents.peers.adapter import library
 from banditlab.agents.peers.contextualbandits_adapter import ContextualBanditsAgent
+from banditlab.distributions import library
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.validation import positive

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.peers.adapter import BatchPeerAgent, internal_seed, library, one_hot
+from banditlab.agents.peers.adapter import BatchPeerAgent, internal_seed, one_hot
+from banditlab.distributions import library
 from banditlab.players.agent import Floats
 from banditlab.players.saved import restored, within
 from banditlab.problem import Problem

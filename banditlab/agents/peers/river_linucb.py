@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents.peers.adapter import PeerAgent, internal_seed, library, one_hot
+from banditlab.agents.peers.adapter import PeerAgent, internal_seed, one_hot
+from banditlab.distributions import library
 from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
 from banditlab.players.saved import require

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.agents.peers.adapter import PeerAgent, library
+from banditlab.agents.peers.adapter import PeerAgent
+from banditlab.distributions import library
 from banditlab.numerics.draws import draw_uniform
 from banditlab.numerics.limits import COUNT
 from banditlab.players.agent import Floats

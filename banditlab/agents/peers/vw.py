@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, internal_seed, library
+from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, internal_seed
+from banditlab.distributions import library
 from banditlab.errors import UsageError
 from banditlab.players.agent import Floats
 from banditlab.players.saved import require, within
@@ -91,7 +92,6 @@ class VW(PickledBySettings, PeerAgent):
     requires = ("vowpalwabbit",)
     summary = "Vowpal Wabbit: --cb_explore K, epsilon-greedy unless told otherwise"
     reference = "Vowpal Wabbit; Bietti, Agarwal and Langford, JMLR 2021"
-    added_settings = {"costs": "0/1"}
 
     def __init__(
         self,

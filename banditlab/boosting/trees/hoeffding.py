@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditlab.boosting.trees.river_library import river
 from banditlab.boosting.trees.tuned_tree import TunedTree, category
 from banditlab.boosting.weak.weak_learner import Floats
+from banditlab.distributions import library
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
@@ -59,7 +59,6 @@ class HoeffdingTree(TunedTree):
 
     id = "hoeffding-tree"
     requires = ("river",)
-    extra = "boosting"
     summary = "river: a very fast decision tree"
     reference = "Domingos and Hulten, KDD 2000; Montiel et al., JMLR 2021"
     excluded_checks = {
@@ -81,7 +80,7 @@ class HoeffdingTree(TunedTree):
     ) -> None:
         super().__init__(problem, rng, grace_period, split_confidence, tie_threshold, one_hot, ordered)
         self.leaf_prediction = one_of("leaf_prediction", leaf_prediction, ("mc", "nb", "nba"))
-        river("river.tree", self.id)
+        library("river.tree", self.id)
         from banditlab.boosting.trees.river_tree import OpenHoeffdingTree, SteadyGaussianSplitter
 
         settings: dict[str, Any] = {

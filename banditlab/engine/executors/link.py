@@ -10,6 +10,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from banditlab.children import SAFE_PATH, safe_start
+from banditlab.distributions import refuse_without
 from banditlab.errors import ClusterError, UsageError
 
 ANSWER = 10.0
@@ -23,6 +25,8 @@ QUIET = {
     "distributed.worker.memory.monitor-interval": "1s",
 }
 """For workers started here: Dask looks a hundred times a second at what a worker does, which is to wait for its crew."""
+ON_START = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in SAFE_PATH.items()}
+"""For workers started here, and those that take the place of one that ended."""
 LOUD = ("distributed", "tornado", "asyncio")
 
 
@@ -30,10 +34,9 @@ class Link:
     """The connection to a scheduler: made, asked with a limit in time, made again where a scheduler came back."""
 
     def __init__(self, where: Any, patience: float) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise UsageError("--cluster needs Dask: pip install banditlab[cluster]") from None
+        refuse_without("--cluster", "distributed")
+        import distributed
+
         self.where = where
         self.local: Any = None
         self.levels: dict[str, int] = {}  # of the loggers that are quiet meanwhile
@@ -56,7 +59,7 @@ class Link:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # differences between versions are said by this package, too
                 if "local" in options:
-                    with dask.config.set(QUIET):
+                    with dask.config.set(QUIET | ON_START), safe_start():
                         self.local = LocalCluster(
                             n_workers=options["local"],
                             threads_per_worker=1,

@@ -39,11 +39,11 @@ def test_a_missing_library_is_one_line_that_says_how_to_install_it(id_, monkeypa
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError) as refusal:
         cls(PROBLEM, np.random.default_rng(0))
-    assert str(refusal.value) == f'{id_} needs the library {library}: pip install "banditlab[peers]"'
+    assert str(refusal.value) == f"{id_} needs {library}: pip install {library}"
 
 
 def test_an_import_that_fails_inside_a_library_is_not_called_missing(monkeypatch, tmp_path):
-    from banditlab.agents.peers.adapter import library
+    from banditlab.distributions import library
 
     (tmp_path / "broken_peer.py").write_text("import no_such_module_of_anybody\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -53,7 +53,7 @@ def test_an_import_that_fails_inside_a_library_is_not_called_missing(monkeypatch
 
 def test_importing_a_library_changes_no_hook_of_the_process(monkeypatch, tmp_path):
     """coba 8.1.0 replaces `sys.excepthook` when it is imported."""
-    from banditlab.agents.peers.adapter import library
+    from banditlab.distributions import library
 
     (tmp_path / "hooking_peer.py").write_text("import sys\nsys.excepthook = print\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -9,7 +9,7 @@ from banditlab.agents.peers.coba_lints import CobaLinTS
 from banditlab.agents.peers.coba_linucb import CobaLinUCB
 from banditlab.problem import Problem
 
-pytest.importorskip("coba", reason='coba is missing: pip install "banditlab[peers]"')
+pytest.importorskip("coba", reason='coba is missing: pip install -e ".[peers]"')
 
 from banditlab.agents.peers.adapter import library
 

@@ -12,7 +12,7 @@ from banditlab.agents.peers.contextualbandits_sgd import ContextualBanditsSGD
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-pytest.importorskip("contextualbandits", reason='contextualbandits is missing: pip install "banditlab[peers]"')
+pytest.importorskip("contextualbandits", reason='contextualbandits is missing: pip install -e ".[peers]"')
 
 from contextualbandits.online import EpsilonGreedy, LinTS, LinUCB
 from sklearn.linear_model import SGDClassifier

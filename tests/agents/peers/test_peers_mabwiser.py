@@ -9,7 +9,7 @@ from banditlab.agents.peers.mabwiser_lints import MABWiserLinTS
 from banditlab.agents.peers.mabwiser_linucb import MABWiserLinUCB
 from banditlab.problem import Problem
 
-pytest.importorskip("mabwiser", reason='mabwiser is missing: pip install "banditlab[peers]"')
+pytest.importorskip("mabwiser", reason='mabwiser is missing: pip install -e ".[peers]"')
 
 from mabwiser.mab import MAB, LearningPolicy
 

@@ -9,7 +9,7 @@ from banditlab.agents.peers.river_linucb import RiverLinUCB
 from banditlab.agents.peers.river_logistic import RiverLogistic
 from banditlab.problem import Problem
 
-pytest.importorskip("river", reason='river is missing: pip install "banditlab[peers]"')
+pytest.importorskip("river", reason='river is missing: pip install -e ".[peers]"')
 
 from river import bandit, linear_model, optim
 

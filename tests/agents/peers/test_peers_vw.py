@@ -9,7 +9,7 @@ from banditlab.agents.peers.vw import EXACT, VW, _known
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
-pyvw = pytest.importorskip("vowpalwabbit.pyvw", reason='Vowpal Wabbit is missing: pip install "banditlab[peers]"')
+pyvw = pytest.importorskip("vowpalwabbit.pyvw", reason='Vowpal Wabbit is missing: pip install -e ".[peers]"')
 
 EXPLORATIONS = ["epsilon", "bag", "cover", "squarecb", "regcb", "regcbopt"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from banditlab import plugin_probe
+from banditlab import children
+from banditlab.children import probe
 from banditlab.errors import UsageError
-from banditlab.plugin_probe import probe
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_how_a_process_ended_is_told(
     code: int, how: str, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = SimpleNamespace(stdout=b"banditlab: imported, almost", returncode=code)
-    monkeypatch.setattr(plugin_probe.subprocess, "run", lambda command, **settings: ended)
+    monkeypatch.setattr(children.subprocess, "run", lambda command, **settings: ended)
     for _ in range(2):  # what failed is tried again
         with pytest.raises(UsageError) as caught:
             probe(point("one", "no_such_module:One"), "agent 'one'")

@@ -156,7 +156,6 @@ class Exploration(AroundForecaster, RoundAgent):
     summary = "a forecaster that learns from explored hits only"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2"
     wraps = "forecaster"
-    added_settings = {"decoding": "sample"}
 
     def __init__(
         self,
@@ -284,7 +283,7 @@ class Exploration(AroundForecaster, RoundAgent):
 
         Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates, as it came out, in the
         place of the worst it may be. A single run's value is no bound by itself. NaN where gamma is 0 or moves, where the
-        forecaster has none, and at decoding = "sample", as in the runs that were stored before there was another.
+        forecaster has none, and at decoding = "sample".
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":
             return math.nan

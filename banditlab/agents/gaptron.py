@@ -48,7 +48,7 @@ class State(NamedTuple):
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
     norm: NDArray[np.float64]
-    decoding: int = THRESHOLDED
+    decoding: int
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -224,7 +224,6 @@ class Gaptron(ScaledScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     sparse = True
-    added_settings = {"decoding": "thresholded"}
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ from banditlab.numerics.sketched_programme import SketchedProgramme
 from banditlab.numerics.two_class_programme import TwoClasses
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
-from banditlab.players.saved import Fields, fields_of, restored
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
@@ -196,7 +195,6 @@ class Newtron(KernelAgent):
     summary = "online Newton steps that learn from hits and from errors, in a Frobenius ball"
     reference = "Hazan and Kale, NIPS 2011"
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {"second_order": "full", "sketch_size": SKETCH_SIZE}
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     payload_size = 2
@@ -255,17 +253,6 @@ class Newtron(KernelAgent):
         programme = self.state.programme
         large = isinstance(programme, Programme) and programme.low_N is not None and not self.ball
         return look_kernel if large or isinstance(programme, TwoClasses) else no_look
-
-    def in_form_of_today(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return a state in which two classes are one, where they are kept so: files of before keep a matrix for each."""
-        given = fields_of(state.get("state")) or {}
-        both = fields_of(given.get("programme")) or {}
-        if not isinstance(self.state.programme, TwoClasses) or "C" not in both:
-            return state
-        d, ridge = self.problem.n_features, self._ridge()
-        kept = restored(frobenius_programme.programme_state(2, d, ridge, math.inf), Fields(both), "state.programme")
-        one = two_class_programme.from_programme(kept, d, ridge)
-        return state | {"state": Fields(given | {"programme": one})}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

@@ -480,7 +480,6 @@ class PNewtron(KernelAgent):
     """
 
     id = "pnewtron"
-    version = 2
     group = "practice"
     summary = "Newtron with a diagonal matrix: learns from hits and from errors"
     reference = "Hazan and Kale, NIPS 2011, the variant of the experiments"

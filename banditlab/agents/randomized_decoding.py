@@ -35,7 +35,7 @@ class State(NamedTuple):
     r: NDArray[np.float64]
     step: NDArray[np.float64]
     norm: NDArray[np.float64]
-    decoding: int = RANDOMIZED
+    decoding: int
 
 
 @inline
@@ -116,7 +116,6 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     bound_unit = "bits"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
-    added_settings = {"decoding": "randomized"}
 
     def __init__(
         self,

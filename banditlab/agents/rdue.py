@@ -12,7 +12,7 @@ from banditlab.agents.linear import ScaledScores
 from banditlab.bounds.rdue import rdue_decoded, rdue_decoded_gamma, rdue_fixed, rdue_gamma, rdue_radius
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
-from banditlab.numerics.decoding import DECODINGS, RANDOMIZED, Decoding, decode
+from banditlab.numerics.decoding import DECODINGS, Decoding, decode
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline
 from banditlab.numerics.linear_scores import matrix, per_class, scores
@@ -40,7 +40,7 @@ class State(NamedTuple):
     floor: NDArray[np.float64]
     squares: NDArray[np.float64]
     norm: NDArray[np.float64]
-    decoding: int = RANDOMIZED
+    decoding: int
 
 
 @inline
@@ -145,7 +145,6 @@ class RDUE(ScaledScores, KernelAgent):
     act_kernel = act_kernel
     learn_kernel = learn_kernel
     sparse = True
-    added_settings = {"decoding": "randomized"}
 
     def __init__(
         self,

@@ -91,7 +91,6 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     summary = "any forecaster's forecast, decoded or drawn from, told the label"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with nothing hidden"
     wraps = "forecaster"
-    added_settings = {"decoding": "sample"}
 
     def __init__(
         self,
@@ -148,7 +147,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     def certificate(self) -> float:
         """Return f times the forecaster's certificate: expected mistakes so far <= f times any comparator's loss + this.
 
-        NaN at decoding = "sample", as in the runs that were stored before there was another.
+        NaN at decoding = "sample".
         """
         if self.decoding == "sample":
             return math.nan

@@ -73,22 +73,9 @@ def warnings(results: Results) -> list[str]:
     return [
         *state(results),
         *_spared(results),
-        *_before_first_sights(results),
         *_off_expectation(results),
         *_unverified(results),
     ]
-
-
-def _before_first_sights(results: Results) -> list[str]:
-    """Return where runs are ranked on all rounds because they were stored before first showings were counted."""
-    last = results.runs[results.runs["round"] == results.last_round]
-    old = set(last.loc[last["first_sight_rounds"].isna(), "environment"])
-    names = [name for name, facts in results.data.items() if name in old and facts["rows"] < results.last_round]
-    if not names:
-        return []
-    where = joined([environment_title(name) for name in names])
-    why = "runs stored by an earlier version did not count first showings"
-    return [f"On {where} rows repeat, and {why}: all rounds are ranked."]
 
 
 def _off_expectation(results: Results) -> list[str]:
@@ -98,7 +85,7 @@ def _off_expectation(results: Results) -> list[str]:
     6 standard deviations, and 12 mistakes more where V is small. A forecaster's action is not drawn, so it has no such test.
     """
     last = results.runs[results.runs["round"] == results.last_round]
-    last = last[last["kind"].isin(["bit", "reference"]) & last["mistakes_variance"].notna()]
+    last = last[last["kind"].isin(["bit", "reference"])]
     off = (last["mistakes"] - last["expected_mistakes"]).abs()
     runs = last[off > 6 + 6 * np.sqrt(1 + last["mistakes_variance"].astype(float))]
     return [

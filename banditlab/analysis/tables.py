@@ -92,7 +92,7 @@ class Results:
     spared
         Names of damaged files that cost nothing: what stood there was read elsewhere, from a copy for instance.
     groups
-        Of which kind each player is ("theory", "practice", "reference" ...), by label; folders of earlier versions do not say.
+        Of which kind each player is ("theory", "practice", "reference" ...), by label.
     skipped, failures
         Pairs that cannot meet; runs that raised, and comparators.
     made
@@ -158,16 +158,16 @@ def load(out: str | os.PathLike[str]) -> Results:
     runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
     done = set(runs["run_id"])
-    streams = set(plan.get("streams", []))
+    streams = set(plan["streams"])
     # comparators of an adaptive stream bear the id of its run, which is done
     failures = [
         each for each in read_failures(out, set(wanted) | streams) if each.is_comparator or each.run_id not in done
     ]
     missing = len(set(wanted) - done - {failure.run_id for failure in failures})
-    skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan.get("skipped", [])]
+    skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan["skipped"]]
     found = read_comparators(out, streams)
     lost, spared = lost + found.lost, spared + found.spared
-    comparators, data = _comparators(found.table), dict(plan.get("data", {}))
+    comparators, data = _comparators(found.table), dict(plan["data"])
     groups = dict(plan["groups"])
     return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared, groups)
 
@@ -179,20 +179,15 @@ def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add what is ranked: by all rounds where a run of the environment was stored before first showings were counted."""
-    later = [*COUNTED, "verified", "row_losses"]
-    runs = runs.reindex(columns=[*runs.columns, *(name for name in later if name not in runs)])
-    counted = runs["first_sight_rounds"].notna().groupby(runs["environment"]).transform("all")
-    numbers = {name: runs[name].astype(float) for name in ("round", "mistakes", "expected_mistakes", *COUNTED)}
-    first = numbers["first_sight_rounds"].where(counted, numbers["round"])
-    wrong = numbers["first_sight_expected_mistakes"].where(counted, numbers["expected_mistakes"])
-    hits = numbers["first_sight_mistakes"].where(counted, numbers["mistakes"])
+    """Add what is ranked: mistakes on rounds that show a row for the first time."""
+    numbers = {name: runs[name].astype(float) for name in ("round", "expected_mistakes", *COUNTED)}
+    first, wrong = numbers["first_sight_rounds"], numbers["first_sight_expected_mistakes"]
     again = numbers["round"] - first
     return runs.assign(
         ranked=wrong / first,
-        ranked_counted=hits / first,
+        ranked_counted=numbers["first_sight_mistakes"] / first,
         repeated=(numbers["expected_mistakes"] - wrong) / again.where(again > 0),
-        constant=numbers["first_sight_constant_mistakes"].where(counted) / first,
+        constant=numbers["first_sight_constant_mistakes"] / first,
     )
 
 

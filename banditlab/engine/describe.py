@@ -86,27 +86,6 @@ def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[
     return passed
 
 
-def identity_settings(kind: str, id_: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a described player that its identity is made of: ids and seeds are hashes of them.
-
-    All but those that a class lists in `added_settings`, at the value listed there, which plays the rule of before: a
-    setting that is added later changes no stored run and no draw. The same of the player it wraps.
-    """
-    cls = registry().load(kind, id_)
-    own, prefix = signature_of(cls), getattr(cls, "wraps", None)
-    kept = _without_old_rules(cls, {name: value for name, value in settings.items() if name in own})
-    if prefix is None:
-        return kept
-    inner = {name.removeprefix(f"{prefix}."): value for name, value in settings.items() if name not in own}
-    inner = identity_settings(f"{prefix}s", settings[prefix], inner)
-    return kept | {(f"{prefix}.{name}" if name in own else name): value for name, value in inner.items()}
-
-
-def _is(value: Any, added: Mapping[str, Any], name: str) -> bool:
-    """Whether a value is the one listed for the setting: 0 is not False, 1 is 1.0."""
-    return name in added and value == added[name] and isinstance(value, bool) == isinstance(added[name], bool)
-
-
 def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
     entry = registry().find("envs", id_)
@@ -128,15 +107,10 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
         "id": id_,
         "version": getattr(cls, "version", 1),
         "source": entry.source,
-        "settings": _without_old_rules(cls, identify(settings) if identify else settings),
+        "settings": identify(settings) if identify else settings,
     }
     canonical(identity)  # refuses anything that is not plain data before a run starts
     return {"id": id_, "settings": settings, "identity": identity}
-
-
-def _without_old_rules(cls: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    added = getattr(cls, "added_settings", {})
-    return {name: value for name, value in settings.items() if not _is(value, added, name)}
 
 
 def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
@@ -169,7 +143,7 @@ def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapp
     used = getattr(env.unwrapped, "content", None)
     if isinstance(used, str) and "content" in planned:
         return used == planned["content"]
-    return bool(_without_old_rules(cls, identify(dict(settings))) == planned)
+    return bool(identify(dict(settings)) == planned)
 
 
 def _refuse_edited(entries: list[Entry], planned: str) -> None:

@@ -16,7 +16,6 @@ from banditlab.engine.describe import (
     describe_environment,
     describe_player,
     entries_of,
-    identity_settings,
     is_foreign,
     player_class,
 )
@@ -51,12 +50,6 @@ class Run:
     adaptive: bool
 
     @cached_property
-    def player_identity(self) -> dict[str, Any]:
-        """The player's part of it: what it is described by, less settings that were added since and play the rule of before."""
-        kind, id_, settings = (self.player[name] for name in ("kind", "id", "settings"))
-        return self.player | {"settings": identity_settings(kind, id_, settings)}
-
-    @cached_property
     def foreign(self) -> bool:
         """Whether a lab's or a plug-in's code takes part."""
         return is_foreign(self.environment, self.player)
@@ -67,7 +60,7 @@ class Run:
         return {
             "format": FORMAT,
             "environment": self.environment["identity"],
-            "player": self.player_identity,
+            "player": self.player,
             "rounds": self.rounds,
             "checkpoints": list(self.checkpoints),
             "base_seed": self.base_seed,
@@ -96,7 +89,7 @@ class Run:
 
     def player_generator(self) -> np.random.Generator:
         """Return the player's generator: the environment's names, the player's, and the repetition."""
-        names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player_identity))
+        names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player))
         return generator_for(self.base_seed, "player", *names, self.repetition)
 
     def problem(self, env: Any) -> Problem:

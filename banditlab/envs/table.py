@@ -88,8 +88,6 @@ class Table(DataSetEnv):
     reference: ClassVar[str] = "the user's"
     version: ClassVar[int] = 1
     path_settings: ClassVar[tuple[str, ...]] = ("path",)
-    added_settings: ClassVar[dict[str, Any]] = {"roles": None, "header": "auto", "encoding": "auto"}
-    """Settings that came later, and the value at which a run is what it was: identities do not have it."""
 
     def __init__(
         self,

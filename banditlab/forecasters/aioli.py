@@ -186,7 +186,6 @@ class AIOLI(KernelForecaster):
 
     id = "aioli"
     group = "theory"
-    version = 2
     summary = "binary: quadratic surrogates and two virtual labels, logarithmic regret without e^B"
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Equation (3)"
     state_order = (0, 2)

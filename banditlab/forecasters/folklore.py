@@ -240,7 +240,6 @@ class FOLKLORE(QuadraticForecaster):
     id = "folklore"
     group = "theory"
     summary = "any K: quadratic surrogates and a minimax regulariser, regret linear in B, logarithmic in T"
-    version = 2
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 1 (corrected)"
     bound_unit = "nats"
     predict_kernel = predict_kernel

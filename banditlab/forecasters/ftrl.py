@@ -271,7 +271,6 @@ class FTRL(Forecaster):
     id = "ftrl"
     group = "baseline"
     summary = "the exact l2-regularised leader in every round: proper, one counter per distinct context"
-    version = 2
     reference = "Shalev-Shwartz 2012, Section 2.3; the baseline of Jézéquel, Gaillard and Rudi, COLT 2020"
     state_order = (2, 2)
     bound_unit = "nats"

@@ -272,7 +272,6 @@ class GAF(QuadraticForecaster):
     id = "gaf"
     group = "theory"
     summary = "any K: mixes all linear predictors with a Gaussian density, fixed nodes for the integral"
-    version = 2
     reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Algorithm 1 (corrected)"
     bound_unit = "nats"
     predict_kernel = predict_kernel

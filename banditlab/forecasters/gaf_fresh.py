@@ -57,7 +57,6 @@ class GAFFresh(Forecaster):
     id = "gaf-fresh"
     group = "theory"
     summary = "GAF with fresh samples every round, as printed; slower than gaf"
-    version = 2
     reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Algorithm 1 (corrected)"
     state_order = (2, 2)
     bound_unit = "nats"

@@ -73,11 +73,7 @@ class Inverses(NamedTuple):
     point: Point
     v: Floats
     ahead: Ahead | None
-    low: LowRank | None = None
-
-    def in_older_files(self) -> dict[str, LowRank | None]:
-        """Return what stands for fields that files of older versions lack: their matrices are whole."""
-        return {"low": None if self.low is None else kept_whole(self.low)}
+    low: LowRank | None
 
     def kept_as(self, other: Inverses) -> Inverses:
         """Return these models, of which none has learnt anything, whole where `other`, of fewer models, is small."""

@@ -37,7 +37,6 @@ from banditlab.numerics.low_rank import (
     any_product,
     low_rank,
     none_as_rows,
-    whole,
 )
 from banditlab.numerics.packed_symmetric import (
     identities,
@@ -109,14 +108,9 @@ class Programme(NamedTuple):
     nu: Floats
     tally: NDArray[np.int64]
     room: Room
-    low_C: LowRank | None = None
-    low_N: LowRank | None = None
-    low_M: LowRank | None = None
-
-    def in_older_files(self) -> dict[str, LowRank | None]:
-        """Return what stands for fields that files of older versions lack: their matrices are whole."""
-        kept = {"low_C": self.low_C, "low_N": self.low_N, "low_M": self.low_M}
-        return {name: None if low is None else whole(low) for name, low in kept.items()}
+    low_C: LowRank | None
+    low_N: LowRank | None
+    low_M: LowRank | None
 
     def limits(self) -> Limits:
         """Return the range of every integer; a solve with one application takes 1 off the excess."""

@@ -79,8 +79,7 @@ class Ahead(NamedTuple):
     place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and t_1 ... t_r of every model. G (M, m, m): of row t
     what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as columns, sixteen after sixteen,
     of the last stretch and, in the other half, of the one before. LX (M, D, m): L X of every model that is whole. Scratch:
-    V (m, D), the v_a, then the f_a, of one model; room; pair (2 D 16,), contexts as columns and their products. Files of
-    before have no LX and no pair, of which nothing is read at rest.
+    V (m, D), the v_a, then the f_a, of one model; room; pair (2 D 16,), contexts as columns and their products.
     """
 
     place: NDArray[np.int64]
@@ -90,8 +89,8 @@ class Ahead(NamedTuple):
     X: Floats
     V: Floats
     room: Floats
-    LX: Floats | None = None
-    pair: Floats | None = None
+    LX: Floats | None
+    pair: Floats | None
 
     def limits(self) -> Limits:
         """Return the range of every integer at rest: no stretch is under way, and nothing waits."""

@@ -27,14 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics import class_inverses
-from banditlab.numerics.class_inverses import LONG_STRETCH, SHORT_STRETCH, Inverses, dense_inverses
+from banditlab.numerics.class_inverses import LONG_STRETCH, SHORT_STRETCH, Inverses
 from banditlab.numerics.frobenius_programme import (
     CHECK,
     DRIFT,
-    REFACTORED,
-    ROUNDS,
-    WORST_DRIFT,
-    Programme,
     inverse,
 )
 from banditlab.numerics.jit import inline, njit
@@ -50,9 +46,8 @@ from banditlab.numerics.low_rank import (
     is_whole,
     low_rank,
     none_as_rows,
-    whole,
 )
-from banditlab.numerics.packed_symmetric import Floats, inner, lay, pack, point, size_of, step_along, width, zeros
+from banditlab.numerics.packed_symmetric import Floats, inner, lay, point, size_of, step_along, width, zeros
 from banditlab.numerics.row_products import clear, scale
 from banditlab.numerics.row_tiles import GROUP
 
@@ -103,19 +98,6 @@ def two_classes(n_features: int, ridge: float) -> TwoClasses:
         residual=zeros(D),
         step=zeros(D),
     )
-
-
-def from_programme(both: Programme, n_features: int, ridge: float) -> TwoClasses:
-    """Return as one what `both` has learnt of two classes without a ball."""
-    one, d = two_classes(n_features, ridge), n_features
-    C = dense_inverses(one.model._replace(P=both.C, low=both.low_C), d)
-    pack(C[0] + C[1], one.A[0])
-    one = one._replace(low_A=whole(one.low_A))
-    one.b[:] = both.b[0] - both.b[1]
-    renew(one)
-    one.tally[:] = both.tally[ROUNDS], both.tally[REFACTORED], both.tally[ROUNDS]
-    one.drift[0] = both.nu[WORST_DRIFT]
-    return one
 
 
 def weights(one: TwoClasses, n_features: int) -> Floats:

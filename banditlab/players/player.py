@@ -21,25 +21,8 @@ from banditlab.numerics.limits import Limits
 from banditlab.players.saved import Fields, at, decode, encode, put, read, require, restored, same, within, write
 from banditlab.problem import Problem
 
-STATE_FORMAT = 5
-"""2: inverses packed, running norms; 3: of per-class models in one piece; 4: weights by rows; 5: scratch in tuples of its
-own (`room`), rates that never change as numbers."""
-
-
-class _Renamed:
-    """What stands in the place of an attribute that has a new name: objects that set the old one are told."""
-
-    def __init__(self, new: str) -> None:
-        self.new = new
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.old = name
-
-    def __get__(self, player: Any, owner: type) -> Any:
-        raise AttributeError(f"{owner.__name__} has no {self.old!r}: it is called {self.new!r} now")
-
-    def __set__(self, player: Any, value: Any) -> None:
-        raise UsageError(f"{type(player).__name__}: the attribute `{self.old}` is called `{self.new}` now")
+STATE_FORMAT = 1
+"""Number of the file format that `save` writes and `load` reads."""
 
 
 class Player:
@@ -54,8 +37,6 @@ class Player:
     "baseline" (learns nothing), or "adapter" (another library's method)."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Modules of another library that the constructor imports."""
-    extra: ClassVar[str] = "peers"
-    """The extra of this package that installs them."""
     summary: ClassVar[str] = ""
     """One line for listings."""
     reference: ClassVar[str] = ""
@@ -69,9 +50,6 @@ class Player:
     bound_unit: ClassVar[str] = ""
     """ "nats", "bits" or a part of them such as "0.5 bits": the unit of the comparator's loss in this player's theorem; ""
     where there is none."""
-    added_settings: ClassVar[dict[str, Any]] = {}
-    """Settings that came when runs of this version were stored already, each with the value that plays the rule of before.
-    At that value a setting enters neither run ids nor seeds, and a player that was saved without it is loaded with it."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
@@ -83,14 +61,6 @@ class Player:
 
     excluded_checks: ClassVar[dict[str, str]] = {}
     """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
-
-    compiled: Any = _Renamed("plays_blocks")
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a class that still sets an attribute under its former name: it would change nothing."""
-        super().__init_subclass__(**options)
-        if "compiled" in vars(cls):
-            raise UsageError(f"{cls.__name__}: the attribute `compiled` is called `plays_blocks` now")
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         self.problem = problem
@@ -175,13 +145,6 @@ class Player:
         """
         return {}
 
-    def in_form_of_today(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return a state that may be one of an older version, in the form that it has now; nothing of the player changes.
-
-        A class whose state has taken another form overrides this.
-        """
-        return state
-
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned.
 
@@ -192,7 +155,6 @@ class Player:
             something else of another type, or a number out of `limits`, the player's or its tuple's. Nothing that is
             no part of the state is ever replaced: no method, kernel, setting or problem.
         """
-        state = self.in_form_of_today(state)
         own = Player.get_state(self)
         told = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
         name = self.id or type(self).__name__
@@ -276,8 +238,7 @@ class Player:
             raise UsageError(f"{source}: not a saved player: {_one_line(error)}") from error
         if head.get("format") != STATE_FORMAT:
             raise UsageError(
-                f"{source}: saved in format {_short(head.get('format'))}, but this version of banditlab reads and writes "
-                f"format {STATE_FORMAT}: play the run again, or load it with the version that saved it"
+                f"{source}: saved in format {_short(head.get('format'))}; this version of banditlab reads format {STATE_FORMAT}"
             )
         if found != (cls.id, cls.version) or type(head["version"]) is not int:
             raise UsageError(f"{source}: holds (id, version) {_short(found)}, expected {(cls.id, cls.version)}")
@@ -296,14 +257,14 @@ class Player:
         if not isinstance(settings, dict):
             raise ValueError("its settings are no table")
         # What the constructor is about to make stands in the file: a small file makes no large player.
-        least = cls.least_bytes(problem, cls.added_settings | settings)
+        least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
             raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")
         given = decode(state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
             raise ValueError("its state is no table, or there are arrays that belong to nothing")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
-        player = cls(problem, rng, **(cls.added_settings | settings))
+        player = cls(problem, rng, **settings)
         lacking = sorted(set(player.get_state()) - set(given))
         if lacking:
             raise ValueError(f"its state lacks {lacking[0]!r}")

@@ -278,7 +278,7 @@ def require(old: Any, new: Any, path: str) -> None:
 
 
 def _require_tuple(old: Any, new: Any, path: str) -> None:
-    given = _whole(old, new)
+    given = fields_of(new) or {}
     _refuse(set(given) != set(old._fields), path, f"the fields {', '.join(old._fields)}", new)
     for name, known in old._asdict().items():
         if known is None or isinstance(known, bool | int | float | str):
@@ -287,16 +287,6 @@ def _require_tuple(old: Any, new: Any, path: str) -> None:
             require(known, given[name], f"{path}.{name}")
     for name, limits in (old.limits() if hasattr(old, "limits") else {}).items():
         within(at(given, name), f"{path}.{name}", *limits)
-
-
-def _whole(old: Any, new: Any) -> dict[str, Any]:
-    """Return the fields of `new`; one with a default came later: a file that lacks it means what `in_older_files` says.
-
-    Without it the constructor's stays.
-    """
-    later = {name: getattr(old, name) for name in getattr(old, "_field_defaults", {})}
-    meant = old.in_older_files() if hasattr(old, "in_older_files") else {}
-    return later | meant | (fields_of(new) or {})
 
 
 def _require_plain(old: Any, new: Any, path: str) -> None:
@@ -383,7 +373,7 @@ def _put(old: Any, new: Any) -> Any:
         old.set_state(new.get_state() if hasattr(new, "get_state") else new)
         return old
     if isinstance(old, tuple) and hasattr(old, "_fields"):
-        given = _whole(old, new)
+        given = fields_of(new) or {}
         return type(old)(**{name: _put(getattr(old, name), given[name]) for name in old._fields})
     if isinstance(new, dict):
         known = old if isinstance(old, dict) else {}

@@ -172,11 +172,8 @@ def unpacked(data: bytes, source: str) -> Parts:
 
 def _opened(data: bytes, source: str, build: Callable[[dict[str, bytes]], Found]) -> Found:
     """Return what `build` makes of the members of a policy's bytes, or raise a UsageError that names `source`."""
-    whole = is_whole(data)
-    if not whole:
-        raise UsageError(
-            f"{source}: not a policy's file" if whole is None else f"{source}: damaged: its checksum is wrong"
-        )
+    if not is_whole(data):
+        raise UsageError(f"{source}: not a policy's file, or damaged: its checksum is missing or wrong")
     try:
         members = saved.stored(io.BytesIO(data), len(data))
         if set(members) != {HEAD, ENCODER, AGENT, OPEN}:

@@ -36,7 +36,7 @@ def take(store: Store, files: Mapping[str, bytes], wanted: set[str]) -> set[str]
     """
     done: set[str] = set()
     for name, data in files.items():
-        if is_whole(data) is not True:
+        if not is_whole(data):
             raise DamagedError(name)
         if name.startswith("shards/"):
             done |= _take_shard(store, name, data, wanted - done)
@@ -76,7 +76,7 @@ def _take_comparators(store: Store, stream_id: str, rows: bytes, weights: bytes)
     found = parsed(table, rows, ["stream_id"])
     if found is None or set(found["stream_id"].unique().to_pylist()) != {stream_id}:
         raise DamagedError(table.name)
-    if is_whole(weights) is not True or f"{STREAM}{stream_id} ".encode() not in weights:
+    if not is_whole(weights) or f"{STREAM}{stream_id} ".encode() not in weights:
         raise DamagedError(file.name)
     write_bytes(file, weights)
     write_bytes(table, rows)

@@ -119,22 +119,18 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
     if (out / "runs.json").exists():
         before = read_plan(out)
         if "shard" not in before:  # nothing was missing
-            return {
-                name: before[name]
-                for name in ("runs", "streams", "skipped", "data", "plan", "groups")
-                if name in before
-            }
+            return {name: before[name] for name in ("runs", "streams", "skipped", "data", "plan", "groups")}
         if "merged" in before["shard"]:
             known += zip(before["shard"]["places"], before["runs"], strict=True)
             merged |= set(before["shard"]["merged"])
             streams |= set(before["streams"])
-            groups |= before.get("groups", {})
+            groups |= before["groups"]
     one = next(iter(plans.values()))
     for plan in plans.values():
         known += zip(plan["shard"]["places"], plan["runs"], strict=True)
         merged.add(plan["shard"]["index"])
         streams |= set(plan["streams"])
-        groups |= plan.get("groups", {})
+        groups |= plan["groups"]
     ordered = sorted(set(known))
     record: dict[str, Any] = {"runs": [id_ for _, id_ in ordered], "streams": sorted(streams)}
     record |= {name: one[name] for name in ("skipped", "data")}

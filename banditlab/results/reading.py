@@ -62,7 +62,7 @@ def check_format(folder: Path) -> bool:
     found = _format_of(data)
     if found == FORMAT:
         return True
-    if is_whole(data) is not True and _format_in_plan(folder) == FORMAT:
+    if not is_whole(data) and _format_in_plan(folder) == FORMAT:
         return False
     raise UsageError(
         f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
@@ -72,7 +72,7 @@ def check_format(folder: Path) -> bool:
 
 def _format_of(data: bytes) -> Any:
     """Return the store format that a spec.toml says, None where it is damaged or says none."""
-    if is_whole(data) is False:
+    if not is_whole(data):
         return None
     try:
         store = tomllib.loads(data.decode()).get("store", {})
@@ -102,7 +102,7 @@ def read_spec(folder: Path) -> dict[str, Any]:
         raise UsageError(
             f"{folder}: not a results folder (it has no spec.toml; `banditlab run SPEC.toml -o DIR` makes one)"
         )
-    if is_whole(data) is False:
+    if not is_whole(data):
         raise UsageError(f"{path}: {DAMAGED}")
     try:
         spec = tomllib.loads(data.decode())
@@ -128,17 +128,16 @@ def read_plan(folder: Path) -> dict[str, Any]:
     data = bytes_of(path)
     if data is None:
         raise UsageError(f"{folder}: not a results folder (it has no runs.json)")
-    if is_whole(data) is False:
+    if not is_whole(data):
         raise UsageError(f"{path}: {DAMAGED}")
     try:
         plan = dict(json.loads(data))
-        plan.setdefault("streams", [])
         for name in ("runs", "streams"):
             if not (isinstance(plan[name], list) and all(isinstance(id_, str) for id_ in plan[name])):
                 raise TypeError(f"{name} is no list of ids")
-        plan["skipped"] = [{k: str(s[k]) for k in ("environment", "player", "reason")} for s in plan.get("skipped", [])]
-        plan["data"] = {str(k): {n: float(v) for n, v in d.items()} for k, d in plan.get("data", {}).items()}
-        plan["groups"] = {str(k): str(v) for k, v in plan.get("groups", {}).items()}
+        plan["skipped"] = [{k: str(s[k]) for k in ("environment", "player", "reason")} for s in plan["skipped"]]
+        plan["data"] = {str(k): {n: float(v) for n, v in d.items()} for k, d in plan["data"].items()}
+        plan["groups"] = {str(k): str(v) for k, v in plan["groups"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: not a plan of runs ({error})") from error
     return plan
@@ -165,7 +164,7 @@ def read_failure(path: Path) -> dict[str, Any]:
     known: dict[str, Any] = {"run_id": path.stem, "environment": "?", "player": "?", "repetition": -1, "settings": {}}
     damaged = known | {"error": f"failed/{path.name} is damaged: why the run failed is lost, it is tried again"}
     data = bytes_of(path)
-    if data is None or is_whole(data) is False:
+    if data is None or not is_whole(data):
         return damaged
     try:
         found: dict[str, Any] = dict(json.loads(data))
@@ -215,11 +214,8 @@ def runs_of(file: Path, data: bytes) -> dict[str, str] | None:
         return None
     try:
         metadata = pq.read_metadata(pa.BufferReader(data)).metadata or {}
-        if RUNS.encode() in metadata:
-            texts = dict(json.loads(metadata[RUNS.encode()]))
-        else:  # as shards were before they held several runs
-            texts = {file.stem: metadata.get(b"banditlab.run", b"{}").decode()}
-    except (ValueError, OSError) as error:
+        texts = dict(json.loads(metadata[RUNS.encode()]))
+    except (ValueError, KeyError, OSError) as error:
         refuse_unless_cut(file, error)
         return None
     return texts if set(table["run_id"].unique().to_pylist()) == set(texts) else None

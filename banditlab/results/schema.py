@@ -32,7 +32,7 @@ COUNTED = (
     "constant_mistakes",
     "first_sight_constant_mistakes",
 )
-"""Columns that older folders lack: see `engine.runner.Played`, whose attributes they are. So are these two:
+"""Columns that count mistakes: see `engine.runner.Played`, whose attributes they are. Two more columns are described here:
 
 `verified` says how it is known that labels changed no answer ("template", "steps", "replayed", "unverified");
 `row_losses`, in a run's last row, what the first showing of a table's rows cost: float32 in little-endian order, the expected

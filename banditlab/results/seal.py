@@ -1,7 +1,7 @@
 """A file's own checksum inside it: SHA-256 over all its bytes, the checksum's own digits taken as zeros.
 
 Parquet has it in its footer, JSON under a key, TOML in a comment, npz in the archive's comment, so that every file stays
-what it is for any other program. Files of earlier versions have none.
+what it is for any other program.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 
 KEY = "banditlab.seal"
-"""Names the seal in a file that has it. It is looked for as well as the mark: a flipped bit in one of them hides no seal."""
+"""Names the seal in a file that has it."""
 MARK = "banditlab.sha256:"
 BLANK = MARK + 64 * "0"
 """What a writer puts where the seal is to stand."""
@@ -21,11 +21,11 @@ def sealed(data: bytes) -> bytes:
     return b"".join((data[:at], _digest(data, at), data[at + 64 :]))
 
 
-def is_whole(data: bytes) -> bool | None:
-    """Return whether a file is as it was sealed; None if it has no seal at all, as in folders of earlier versions."""
+def is_whole(data: bytes) -> bool:
+    """Return whether a file has a seal and is as it was sealed."""
     at = data.rfind(MARK.encode())
     if at < 0:
-        return None if KEY.encode() not in data else False
+        return False
     at += len(MARK)
     return data[at : at + 64] == _digest(data, at)
 

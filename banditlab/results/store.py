@@ -206,9 +206,6 @@ class Store:
             return None
         best = whole[0]
         bytes_ = data[best]
-        if bytes_ is not None and is_whole(bytes_) is None:  # of an earlier version: it gets a seal
-            table = parsed(best, bytes_)
-            bytes_ = bytes_ if table is None else parquet_of(table)
         for file in (main, copy):
             if bytes_ is not None and bytes_ != data[file]:
                 if file is main and data[main] is None:
@@ -287,7 +284,7 @@ def weights_file(stream_id: str, weights: dict[str, Any]) -> bytes:
 def read_weights(file: Path, stream_id: str) -> dict[str, Any]:
     """Return the arrays of a stream's npz file; none where it is gone, damaged, or another stream's."""
     data = bytes_of(file)
-    if data is None or (whole := is_whole(data)) is False or (whole and f"{STREAM}{stream_id} ".encode() not in data):
+    if data is None or not is_whole(data) or f"{STREAM}{stream_id} ".encode() not in data:
         return {}
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:

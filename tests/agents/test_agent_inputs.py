@@ -20,7 +20,7 @@ IDS = sorted(entry.id for entry in registry().entries("agents"))
 def agent(request):
     cls = registry().load("agents", request.param)
     for module in cls.requires:
-        pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
+        pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')
     return cls(PROBLEM, np.random.default_rng(0))
 
 

@@ -282,12 +282,6 @@ def test_sparse_contexts_are_refused_and_a_class_more_is():
     assert grown(make(3, 4, second_order="diagonal")).problem.n_classes == 4
 
 
-def test_files_and_runs_from_before_the_setting():
-    """A run that says nothing of it has the identity it had, and a player saved without it is one of full matrices."""
-    assert FastCB.added_settings == {"second_order": "full", "sketch_size": 32, "precision": "double"}
-    assert FastCB(Problem(4, 3, 1.0), np.random.default_rng(0)).second_order == "full"
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_mistakes_are_near_those_of_full_matrices(seed):
     X, y = low_rank(5, 96, 12, 6000, 0.3, seed)

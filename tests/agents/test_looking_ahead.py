@@ -18,7 +18,6 @@ from banditlab.numerics import class_inverses
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_look
-from banditlab.players.saved import Fields
 from banditlab.problem import Problem
 
 PLAYERS = [
@@ -154,21 +153,6 @@ def test_stretches_allocate_nothing(monkeypatch, stream, cls, allocations):
         play(agent, X[200 : 200 + n], y[200 : 200 + n])
         counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]
-
-
-def test_a_file_that_lacks_half_products_is_read(monkeypatch, stream):
-    """Files of older versions: nothing of `LX` or `pair` is read before a stretch has written it."""
-    X, y = stream(3, 8, 300, noise=0.2)
-    agent, other = (make(monkeypatch, LinUCB, 3, 8, True) for _ in range(2))
-    play(agent, X[:150], y[:150])
-    state = agent.get_state()
-    inverses = state["state"].inverses
-    older = Fields({name: part for name, part in inverses.ahead._asdict().items() if name not in ("LX", "pair")})
-    state["state"] = state["state"]._replace(inverses=inverses._replace(ahead=older))
-    other.set_state(state)
-    np.testing.assert_array_equal(play(other, X[150:], y[150:]).action, play(agent, X[150:], y[150:]).action)
-    for name in ("P", "H"):
-        np.testing.assert_array_equal(getattr(other.state.inverses, name), getattr(agent.state.inverses, name))
 
 
 def test_small_problems_and_first_order_oracles_do_not_look(monkeypatch):

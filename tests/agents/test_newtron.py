@@ -327,43 +327,6 @@ def test_two_large_classes_round_by_round_in_blocks_and_from_files(monkeypatch, 
     np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
 
 
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("learnt", [0, 5, 300])
-def test_files_of_before_keep_a_matrix_for_each_of_two_classes(monkeypatch, tmp_path, large, learnt):
-    monkeypatch.setattr(frobenius_programme, "LARGE", 0 if large else 2**60)
-    X, y = stream(2, 27, 400)
-    one, before = two_as_one(monkeypatch, 27)
-    before.play_block(X[:learnt], y[:learnt], Trace.empty(learnt))
-    before.save(tmp_path / "newtron.npz")
-    one = Newtron.load(tmp_path / "newtron.npz")
-    assert isinstance(one.state.programme, TwoClasses)
-    assert one.diagnostics()["solves"] == before.diagnostics()["solves"]
-    np.testing.assert_allclose(one.weights, before.weights, rtol=0, atol=1e-12)
-    expected, trace = Trace.empty(400 - learnt), Trace.empty(400 - learnt)
-    before.play_block(X[learnt:], y[learnt:], expected)
-    one.play_block(X[learnt:], y[learnt:], trace)
-    np.testing.assert_array_equal(trace.action, expected.action)
-    np.testing.assert_allclose(one.weights, before.weights, rtol=0, atol=1e-12 * np.abs(before.weights).max())
-
-
-def test_a_file_of_before_that_does_not_fit_is_refused_and_changes_nothing(monkeypatch):
-    X, y = stream(2, 9, 40)
-    one, before = two_as_one(monkeypatch, 9)
-    for agent in (one, before):
-        agent.play_block(X, y, Trace.empty(40))
-    kept = one.weights
-    state = before.get_state()
-    programme = state["state"].programme
-    for wrong in (programme._replace(C=programme.C[:1]), programme._replace(tally=programme.tally - 100), None):
-        with pytest.raises(UsageError, match="state"):
-            one.set_state(state | {"state": state["state"]._replace(programme=wrong)})
-    with pytest.raises(UsageError, match="lacks 'state'"):
-        one.set_state({"rng": state["rng"]})
-    np.testing.assert_array_equal(one.weights, kept)
-    one.set_state(state)
-    np.testing.assert_allclose(one.weights, kept, rtol=0, atol=1e-12)
-
-
 def test_a_refused_context_in_the_middle_of_a_block_leaves_two_classes_as_they_were(monkeypatch):
     X, y = stream(2, 27, 200)
     agent, _ = two_as_one(monkeypatch, 27)

@@ -262,7 +262,6 @@ def test_a_programme_of_nan_ends_and_is_counted(form):
 
 
 def test_settings():
-    assert Newtron.added_settings == {"second_order": "full", "sketch_size": 32}
     for chosen, message in (
         ({"second_order": "half"}, "second_order must be one of 'full', 'diagonal', 'sketch', got 'half'"),
         ({"second_order": "sketch", "sketch_size": 0}, "sketch_size must be at least 1, got 0"),

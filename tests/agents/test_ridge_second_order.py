@@ -93,7 +93,6 @@ def test_where_contexts_span_no_more_directions_than_the_sketch_it_is_full(strea
 
 @pytest.mark.parametrize("cls", [LinUCB, LinTS])
 def test_settings(cls):
-    assert cls.added_settings == {"second_order": "full", "sketch_size": 32, "precision": "double"}
     for chosen, message in (
         ({"second_order": "half"}, "second_order must be one of 'full', 'diagonal', 'sketch', got 'half'"),
         ({"sketch_size": 0}, "sketch_size must be at least 1, got 0"),

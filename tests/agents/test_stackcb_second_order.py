@@ -203,19 +203,6 @@ def test_settings():
         grown(make(3, 4))
 
 
-def test_a_file_of_before_is_whole_matrices():
-    """Settings that were not there: at what `added_settings` lists they enter no run's identity."""
-    kept = {
-        "optimism": 0.5,
-        "second_order": "full",
-        "sketch_size": 32,
-        "ridge": 0.0,
-        "softmax": False,
-        "cold_start": False,
-    }
-    assert StackCB.added_settings == kept
-
-
 def test_a_sketch_with_more_rows_than_the_view_has_numbers_and_one_with_one():
     X, y = plane(3, 6, 120)
     wide, exact, one = (make(3, 6, sketch_size=size) for size in (100, 7, 1))

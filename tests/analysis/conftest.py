@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+
+from banditlab.results.files import write_parquet
+from tests.results.by_hand import sealed_json, sealed_toml
 
 SPEC = """name = "{name}"
 rounds = {rounds}
@@ -49,6 +53,7 @@ class Folder:
         self.streams: list[str] = []
         self.skipped: list[dict[str, str]] = []
         self.groups: dict[str, str] = {}
+        self.data: dict[str, dict[str, float]] = {}
         self.blocks = '[[environment]]\nid = "Toy-v0"\n\n[[agent]]\nid = "fair"\n'
 
     def stream(self, environment: str, repetition: int) -> str:
@@ -72,7 +77,10 @@ class Folder:
         seconds: float = 0.01,
         explored: float = math.nan,
     ) -> str:
-        """Add one run; a number stands for the last round and grows linearly up to it."""
+        """Add one run; a number stands for the last round and grows linearly up to it.
+
+        It is one without a table and without labels: every round is a first showing, and no class is the most frequent.
+        """
         written = written or {}
         share = np.array(self.checkpoints) / self.rounds
         expected = np.asarray(expected) * (share if np.ndim(expected) == 0 else 1.0)
@@ -91,7 +99,10 @@ class Folder:
             | {"round": r, "mistakes": round(float(mistakes[i])), "expected_mistakes": float(expected[i])}
             | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": explored * share[i]}
             | {"bound": float(bounds[i]), "bound_unit": bound_unit, "certificate": math.nan}
-            | {"seconds": seconds * share[i]}
+            | {"seconds": seconds * share[i], "verified": "template", "row_losses": None}
+            | {"first_sight_rounds": r, "first_sight_mistakes": round(float(mistakes[i]))}
+            | {"first_sight_expected_mistakes": float(expected[i]), "mistakes_variance": math.nan}
+            | {"constant_mistakes": None, "first_sight_constant_mistakes": None}
             | params
             | settings
             for i, r in enumerate(self.checkpoints)
@@ -134,21 +145,23 @@ class Folder:
             name="toy", rounds=self.rounds, repetitions=self.repetitions, checkpoints=self.checkpoints,
             norm_bounds=[float(b) for b in self.norm_bounds], blocks=self.blocks, format=format,
         )  # fmt: skip
-        (self.out / "spec.toml").write_text(spec, encoding="utf-8")
+        (self.out / "spec.toml").write_bytes(sealed_toml(spec))
         record = {"runs": ids if plan is None else plan, "skipped": self.skipped, "streams": self.streams}
-        record |= {"groups": self.groups} if self.groups else {}
-        (self.out / "runs.json").write_text(json.dumps(record))
+        record |= {"data": self.data, "groups": self.groups}
+        (self.out / "runs.json").write_bytes(sealed_json(record))
         compact, single = ids[: len(ids) - shards], ids[len(ids) - shards :]
         if compact:
-            frame = pd.DataFrame([row for i in compact for row in self.rows[i]])
-            frame.to_parquet(self.out / "results.parquet")
+            write_frame(self.out / "results.parquet", pd.DataFrame([row for i in compact for row in self.rows[i]]))
         for i in single:
-            folder = self.out / "shards" / i[:2]
-            folder.mkdir(parents=True, exist_ok=True)
-            pd.DataFrame(self.rows[i]).to_parquet(folder / f"{i}.parquet")
+            write_frame(self.out / "shards" / i[:2] / f"{i}.parquet", pd.DataFrame(self.rows[i]))
         if self.comparators:
-            pd.DataFrame(self.comparators).to_parquet(self.out / "comparators.parquet")
+            write_frame(self.out / "comparators.parquet", pd.DataFrame(self.comparators))
         return self.out
+
+
+def write_frame(file: Path, frame: pd.DataFrame) -> None:
+    """Write a table of the folder, with its seal."""
+    write_parquet(file, pa.Table.from_pandas(frame, preserve_index=False))
 
 
 def hash_text(text: str) -> int:

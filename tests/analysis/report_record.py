@@ -12,13 +12,13 @@ import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from banditlab.analysis import papers, write_report
 from banditlab.analysis.board import write_board
+from banditlab.results.store import Store
 from tests.analysis.conftest import Folder
 
 PLACE = Path(__file__).parent / "told"
@@ -124,7 +124,7 @@ def everyday(folder: Folder) -> None:
     folder.skipped = [{"environment": DIGITS, "player": "soba", "reason": "its state does not fit"}]
 
 
-def of_a_table(folder: Folder) -> dict[str, Any]:
+def of_a_table(folder: Folder) -> None:
     """A table whose rows are shown again and again: a memoriser, an honest player, one that is worse than a constant."""
     for r in range(4):
         for label, share, seed in (("memory", 0.55, 1), ("honest", 0.4, 2), ("hopeless", 0.7, 3), ("close", 0.41, 4)):
@@ -151,7 +151,7 @@ def of_a_table(folder: Folder) -> dict[str, Any]:
                 }
             folder.rows[run][-1]["row_losses"] = np.stack([rows, np.ones(400)]).astype("<f4").tobytes()
         folder.add_comparator(r, 10.0, 380.0 + r)
-    return {"Toy-v0": {"rows": 400, "features": 7, "classes": 5, "largest": 0.4}}
+    folder.data = {"Toy-v0": {"rows": 400, "features": 7, "classes": 5, "largest": 0.4}}
 
 
 def troubled(folder: Folder) -> None:
@@ -166,7 +166,7 @@ def made(place: Path) -> dict[str, Path]:
     first = Folder(place / "everyday", rounds=1000, repetitions=5, norm_bounds=(1.0, 3.0, 10.0))
     everyday(first)
     second = Folder(place / "table", rounds=1000, repetitions=4, norm_bounds=(10.0,))
-    data = of_a_table(second)
+    of_a_table(second)
     third = Folder(place / "troubled", rounds=1000, repetitions=1, norm_bounds=())
     troubled(third)
     folders = {
@@ -174,12 +174,9 @@ def made(place: Path) -> dict[str, Path]:
         "table": second.write(),
         "troubled": third.write(plan=[*third.rows, "f" * 32, "e" * 32]),
     }
-    plan = json.loads((folders["table"] / "runs.json").read_text())
-    (folders["table"] / "runs.json").write_text(json.dumps(plan | {"data": data}))
-    failed = {"run_id": "f" * 32, "environment": "Toy-v0", "player": "newtron", "repetition": 0, "settings": {"gamma": "0.1"},
+    failed = {"environment": "Toy-v0", "player": "newtron", "repetition": 0, "settings": {"gamma": "0.1"},
               "error": "ValueError: no", "traceback": "Traceback: no", "facts": {}}  # fmt: skip
-    (folders["troubled"] / "failed").mkdir()
-    (folders["troubled"] / "failed" / f"{'f' * 32}.json").write_text(json.dumps(failed))
+    Store(folders["troubled"]).write_failure("f" * 32, failed)
     return folders
 
 

@@ -28,7 +28,7 @@ def two_sweeps(folder_type, tmp_path, repetitions=3):
             folder.add_run(HOSTILE, r, 60.0, mistakes=60.0)
             if name == "two":
                 for row in list(folder.rows.values())[-1]:
-                    row["expected_mistakes"] = np.nan
+                    row["expected_mistakes"] = row["first_sight_expected_mistakes"] = np.nan
         folder.groups = {"a": "practice"}
         folder.write()
     return [tmp_path / "one", tmp_path / "two"]

@@ -24,6 +24,7 @@ from banditlab.analysis.summary import arenas
 from banditlab.analysis.svg import inline_svg
 from banditlab.analysis.tables import load
 from banditlab.errors import UsageError
+from banditlab.results.store import Store
 
 HOSTILE = 'evil"><script>alert(1)</script>&amp;$x_{'
 
@@ -141,9 +142,8 @@ def test_unfinished_skipped_and_failed_are_listed(new_folder, page_of):
     ids = [folder.add_run("a", repetition, 10.0) for repetition in range(4)]
     del folder.rows[ids[0]], folder.rows[ids[1]]
     out = folder.write(plan=ids)
-    (out / "failed").mkdir()
-    record = {"run_id": ids[0], "environment": "E", "player": "p", "repetition": 0, "error": "ValueError: nope"}
-    (out / "failed" / f"{ids[0]}.json").write_text(json.dumps(record))
+    record = {"environment": "E", "player": "p", "repetition": 0, "error": "ValueError: nope"}
+    Store(out).write_failure(ids[0], record)
     _, page = page_of(folder)
     assert "Unfinished: 1 run of 4 is missing" in page.text
     assert "Failed: 1 run, listed below." in page.text
@@ -295,10 +295,9 @@ def test_failed_comparators_are_listed(new_folder, page_of):
         folder.add_run("a", repetition, 10.0)
     stream = folder.streams[1]
     out = folder.write()
-    (out / "failed").mkdir()
-    record = {"run_id": stream, "environment": "Toy-v0", "player": "comparator", "repetition": 1, "error": "E: no loss"}
-    (out / "failed" / f"{stream}.json").write_text(json.dumps(record))
-    (out / "failed" / "old.json").write_text(json.dumps(record | {"run_id": "old", "error": "E: of an older spec"}))
+    record = {"environment": "Toy-v0", "player": "comparator", "repetition": 1, "error": "E: no loss"}
+    Store(out).write_failure(stream, record)
+    Store(out).write_failure("old", record | {"error": "E: of an older spec"})
     assert load(out).missing == 0
     text = page_of(folder)[1].text
     assert "Failed: the comparators of 1 stream, listed below." in text

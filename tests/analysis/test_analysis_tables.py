@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -11,6 +10,9 @@ import pytest
 
 from banditlab.analysis import load, relative, words
 from banditlab.errors import UsageError
+from banditlab.results.store import Store
+from tests.analysis.conftest import write_frame
+from tests.results.by_hand import sealed_json, sealed_toml
 
 
 def test_compacted_rows_and_shards_are_one_table(new_folder):
@@ -35,7 +37,7 @@ def test_shards_that_hold_several_runs(new_folder):
     out = folder.write(shards=4)
     single = load(out).runs
     files = sorted(out.glob("shards/*/*.parquet"))
-    pd.concat([pd.read_parquet(file) for file in files]).to_parquet(files[0], index=False)
+    write_frame(files[0], pd.concat([pd.read_parquet(file) for file in files]))
     for file in files[1:3]:  # the fourth run's own file stays: it counts once
         file.unlink()
     pd.testing.assert_frame_equal(load(out).runs, single)
@@ -66,10 +68,9 @@ def test_missing_failed_and_broken_runs_are_counted(new_folder):
     shard = out / "shards" / ids[1][:2] / f"{ids[1]}.parquet"
     shard.write_bytes(shard.read_bytes()[:100])
     (out / "shards" / ids[2][:2] / f"{ids[2]}.parquet").unlink()
-    (out / "failed").mkdir()
-    record = {"run_id": ids[2], "environment": "Toy-v0", "player": "fair", "repetition": 2, "error": "ValueError: no"}
-    (out / "failed" / f"{ids[2]}.json").write_text(json.dumps(record))
-    (out / "failed" / "gone.json").write_text(json.dumps(record | {"run_id": "gone"}))
+    record = {"environment": "Toy-v0", "player": "fair", "repetition": 2, "error": "ValueError: no"}
+    for run_id in (ids[2], "gone"):
+        Store(out).write_failure(run_id, record)
     results = load(out)
     assert (results.planned, results.missing) == (4, 1)
     assert results.unreadable == [f"shards/{ids[1][:2]}/{ids[1]}.parquet"]
@@ -80,8 +81,7 @@ def test_a_failure_that_later_finished_is_no_failure(new_folder):
     folder = new_folder()
     run_id = folder.add_run("fair", 0, 10.0)
     out = folder.write()
-    (out / "failed").mkdir()
-    (out / "failed" / f"{run_id}.json").write_text(json.dumps({"run_id": run_id}))
+    Store(out).write_failure(run_id, {"error": "ValueError: no"})
     assert load(out).failures == []
 
 
@@ -235,9 +235,8 @@ def test_comparators_not_yet_compacted_are_read(new_folder):
     out = folder.write()
     table = pd.read_parquet(out / "comparators.parquet")
     (out / "comparators.parquet").unlink()
-    (out / "comparators").mkdir()
     for stream, rows in table.groupby("stream_id"):
-        rows.to_parquet(out / "comparators" / f"{stream}.parquet")
+        write_frame(out / "comparators" / f"{stream}.parquet", rows)
     assert len(load(out).comparators) == len(table)
 
 
@@ -260,7 +259,7 @@ def test_no_plan(new_folder):
 def test_a_plan_that_is_none(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
-    (folder.write() / "runs.json").write_text('{"runs": 3}')
+    (folder.write() / "runs.json").write_bytes(sealed_json({"runs": 3}))
     with pytest.raises(UsageError, match=r"runs.json: not a plan of runs"):
         load(folder.out)
 
@@ -268,7 +267,7 @@ def test_a_plan_that_is_none(new_folder):
 def test_spec_is_not_toml(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
-    (folder.write() / "spec.toml").write_text("rounds = = 3")
+    (folder.write() / "spec.toml").write_bytes(sealed_toml("rounds = = 3"))
     with pytest.raises(UsageError, match=r"spec.toml: not TOML"):
         load(folder.out)
 

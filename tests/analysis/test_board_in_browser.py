@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from banditlab.analysis.board import write_board
+from tests.analysis.conftest import write_frame
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -75,7 +76,6 @@ def test_a_hundred_thousand_runs(browser, folder_type, tmp_path):
     folder = folder_type(tmp_path / "many", rounds=10, repetitions=10)
     folder.add_run("a", 0, 1.0, written={"gamma": 0.5})
     base = folder.rows[next(iter(folder.rows))]
-    folder.write()
     n, parts = 100_000, []
     settings = np.repeat(np.arange(n // 10), 10)
     ids = [f"{i:024x}" for i in range(n)]
@@ -86,11 +86,11 @@ def test_a_hundred_thousand_runs(browser, folder_type, tmp_path):
         frame["run_id"], frame["repetition"], frame["param.gamma"] = ids, np.arange(n) % 10, gamma
         frame["setting.gamma"] = [f"{g:.6g}" for g in gamma]
         frame["label"] = [f"agent-{s // 1000}" for s in settings]
-        frame["expected_mistakes"] = row["round"] * rng.uniform(0.1, 0.9, n)
+        wrong = row["round"] * rng.uniform(0.1, 0.9, n)
+        frame["expected_mistakes"] = frame["first_sight_expected_mistakes"] = wrong
         parts.append(frame)
-    pd.concat(parts).to_parquet(folder.out / "results.parquet")
-    plan = folder.out / "runs.json"
-    plan.write_text(plan.read_text().replace(f'"{base[0]["run_id"]}"', ", ".join(f'"{i}"' for i in ids)))
+    folder.write(plan=ids)
+    write_frame(folder.out / "results.parquet", pd.concat(parts))
     page = write_board([folder.out], tmp_path / "board.html")
     assert page.stat().st_size < 20e6
     begin = time.perf_counter()

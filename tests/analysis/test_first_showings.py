@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
@@ -23,7 +22,7 @@ def losses(rows: np.ndarray) -> bytes:
 
 
 def counted(folder, run_id: str, rows: np.ndarray, **more) -> None:
-    """Add to a run's rows what an engine of today stores: first showings of a table, 100 rounds over its rows."""
+    """Add to a run's rows what the engine stores of a table: its first showings, 100 rounds over its rows."""
     n = len(rows)
     for row in folder.rows[run_id]:
         first = min(row["round"], n)
@@ -42,6 +41,7 @@ def counted(folder, run_id: str, rows: np.ndarray, **more) -> None:
 def repeated(new_folder):
     """A memoriser that makes .6 mistakes at first sight and few after, and an honest player with .4 throughout."""
     folder = new_folder(repetitions=3)
+    folder.data = {"Toy-v0": FACTS}
     rng = np.random.default_rng(3)
     for r in range(3):
         counted(folder, folder.add_run("memory", r, 24.0 + 6.0), np.clip(0.6 + 0.1 * rng.normal(size=40), 0, 1))
@@ -49,15 +49,8 @@ def repeated(new_folder):
     return folder
 
 
-def written(folder, **data):
-    out = folder.write()
-    plan = json.loads((out / "runs.json").read_text())
-    (out / "runs.json").write_text(json.dumps(plan | {"data": {"Toy-v0": FACTS | data}}))
-    return out
-
-
 def test_first_showings_are_ranked_and_repeats_stand_apart(repeated):
-    out = written(repeated)
+    out = repeated.write()
     rows = summary_rows(load(out))
     assert [(row.label, row.rank, row.constant, row.below_constant) for row in rows] == [
         ("honest", "1", False, False),
@@ -82,7 +75,7 @@ def test_first_showings_are_ranked_and_repeats_stand_apart(repeated):
 
 
 def test_intervals_take_in_the_rows_of_the_table(repeated):
-    arena = arenas(load(written(repeated)))[0]
+    arena = arenas(load(repeated.write()))[0]
     [honest, memory] = standings(arena)
     each = arena.row_deviations(arena.final, [0, 1, 2])
     gap = each["memory"] - each["honest"]
@@ -112,22 +105,6 @@ def test_every_setting_counts_where_repetitions_share_a_table(new_folder):
         rows[-1]["row_losses"] = None
     [arena] = arenas(load(folder.write()))
     assert arena.family == 2  # streams of their own: the halves that choose and report share nothing
-
-
-def test_a_folder_of_an_earlier_version_ranks_all_rounds_and_says_so(new_folder):
-    folder = new_folder(repetitions=3)
-    for r in range(3):
-        folder.add_run("memory", r, 30.0 + r)
-        counted(folder, folder.add_run("honest", r, 40.0 + r), np.full(40, 0.1))
-    results = load(written(folder))
-    assert [(row.label, round(row.mistakes.mean, 2)) for row in summary_rows(results)] == [
-        ("memory", 0.31),
-        ("honest", 0.41),
-    ]
-    assert sentences.warnings(results) == [
-        "On Toy-v0 rows repeat, and runs stored by an earlier version did not count first showings: all rounds are ranked."
-    ]
-    assert sentences.warnings(load(written(folder, rows=100))) == []
 
 
 def test_mistakes_that_chance_does_not_explain_are_flagged(new_folder):

@@ -115,9 +115,7 @@ def test_the_explorer_reaches_every_setting_in_two_presses_and_says_what_is_stor
 def check_explorer(page, runs: pd.DataFrame) -> int:
     """Press every player and every cell; compare the mistakes shown with the runs' means. Return how many there were."""
     last = runs[runs["round"] == runs["round"].max()]
-    first = last.get("first_sight_rounds", pd.Series(np.nan, index=last.index)).astype(float)
-    wrong = last.get("first_sight_expected_mistakes", pd.Series(np.nan, index=last.index)).astype(float)
-    last = last.assign(share=(wrong / first).fillna(last["expected_mistakes"] / last["round"]))
+    last = last.assign(share=last["first_sight_expected_mistakes"] / last["first_sight_rounds"])
     seen = 0
     for section, environment in enumerate(dict.fromkeys(runs["environment"])):
         page.near(f"section[data-section='{section}'] .explorer-live")

@@ -305,16 +305,6 @@ def test_whose_blocks_held_labels() -> None:
     assert told(UNVERIFIED, "steps", UNVERIFIED)[0].startswith("Unverified: a and c; their own loops were handed")
 
 
-def test_where_all_rounds_are_ranked_though_rows_repeat() -> None:
-    runs = pd.DataFrame(
-        {"round": [1000, 10, 1000], "environment": ["e", "f", "g"], "first_sight_rounds": [math.nan, math.nan, 5.0]}
-    )
-    data = {name: {"rows": 999} for name in "efg"}
-    [said] = sentences._before_first_sights(results(runs=runs, data=data))
-    assert said.startswith("On e rows repeat")
-    assert sentences._before_first_sights(results(runs=runs, data={"e": {"rows": 1000}})) == []
-
-
 # ---------------------------------------------------------------------------------------------------------------- statistics
 
 

@@ -69,7 +69,7 @@ def test_units_say_what_multiplies_the_comparators_loss() -> None:
     ]
 
 
-def test_with_a_draw_it_is_the_theorem_of_before_to_the_last_bit() -> None:
+def test_with_a_draw_it_is_the_reductions_theorem_to_the_last_bit() -> None:
     assert decoded_exploration(1000, 4, 0.1, 5.3, "sample") == exploration(1000, 4, 0.1, 5.3)
     assert decoded_exploration_tuned(1000, 4, 5.3, "sample") == exploration_theorem_9(1000, 4, 5.3)
     assert decoded_obama(500, 3, 4, 2.0, 1.0, 0.2, "sample") == obama_gaussian_prior(500, 3, 4, 2.0, 1.0, 0.2)

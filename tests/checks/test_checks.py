@@ -73,7 +73,7 @@ SMALLER = {"boosted-exploration": {"n_learners": 2, "weak_learner": "forecaster"
 @pytest.mark.parametrize("id_", ids("agents"))
 def test_every_agent_passes(id_: str) -> None:
     for module in Registry().load("agents", id_).requires:
-        pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
+        pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')
     assert_all_pass(check_id(id_, **SMALLER.get(id_, {})))
 
 

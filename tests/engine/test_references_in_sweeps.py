@@ -1,4 +1,4 @@
-"""Label agents and diagnostics in a sweep: how they are stored, and that older tables still join."""
+"""Label agents and diagnostics in a sweep: how they are stored, and that tables with and without them join."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_reduction_passes_its_forecaster_s_diagnostics_on(monkeypatch) -> No
     assert agent.diagnostics() == {"step": agent.inner.step}
 
 
-def test_diagnostics_are_float_columns_and_old_tables_join(small, tmp_path) -> None:
+def test_diagnostics_are_float_columns_and_tables_without_them_join(small, tmp_path) -> None:
     sweep = small(agent=[{"id": "uniform"}, {"id": "newtron", "gamma": 0.1, "norm_bound": 1.0}])
     assert sweep.run(tmp_path / "out").failures == []
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")
@@ -80,9 +80,9 @@ def test_diagnostics_are_float_columns_and_old_tables_join(small, tmp_path) -> N
     assert solves["newtron"].tolist() == [1, 2, 5, 10, 20, 50, 100, 200, 300]
     assert table.loc[table["label"] == "uniform", "diagnostic.solves"].isna().all()
     assert table["diagnostic.solves"].dtype == np.float64
-    old = pa.table({"run_id": ["a"], "round": pa.array([1], pa.int64()), "param.gamma": [1 / 3]})
-    new = old.append_column("diagnostic.hits", pa.array([2.0]))
-    joined = concatenate([old, new])
+    without = pa.table({"run_id": ["a"], "round": pa.array([1], pa.int64()), "param.gamma": [1 / 3]})
+    one = without.append_column("diagnostic.hits", pa.array([2.0]))
+    joined = concatenate([without, one])
     assert joined["diagnostic.hits"].to_pylist() == [None, 2.0]
 
 

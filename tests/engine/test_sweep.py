@@ -14,7 +14,6 @@ import time
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -230,26 +229,6 @@ def test_runs_that_cannot_be_stored_have_failed(small, tmp_path, monkeypatch):
     assert {failure["error"] for failure in result.failures} == {"OSError: no space left on device"}
     monkeypatch.undo()
     assert small().run(tmp_path).failures == []
-
-
-def test_shards_of_one_run_are_read_as_before(small, tmp_path, monkeypatch):
-    small().run(tmp_path / "new")
-    monkeypatch.setattr(Store, "compact", lambda self: None)
-    small().run(tmp_path / "old")
-    monkeypatch.undo()
-    for file, runs in shards(tmp_path / "old").items():
-        table = pq.read_table(file).replace_schema_metadata(None)
-        file.unlink()
-        for run_id, text in runs.items():
-            shard = Store(tmp_path / "old").shard(run_id)
-            shard.parent.mkdir(exist_ok=True)
-            own = table.filter(pc.equal(table["run_id"], run_id))
-            pq.write_table(own.replace_schema_metadata({"banditlab.run": text}), shard)
-    assert len(shards(tmp_path / "old")) == 6
-    assert small().run(tmp_path / "old").present == 6
-    assert_same(tables(tmp_path / "old"), tables(tmp_path / "new"))
-    old, new = (pd.read_parquet(tmp_path / name / "descriptions.parquet") for name in ("old", "new"))
-    pd.testing.assert_frame_equal(old, new)
 
 
 def test_a_run_in_two_shards_counts_once(tmp_path):

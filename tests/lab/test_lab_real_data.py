@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_the_twins_settings_are_mabwiser_s() -> None:
 @pytest.fixture(scope="module")
 def study(notebook: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Play the defaults and the choice in small, have the notebook write the tuned specs, play them, run it again."""
-    pytest.importorskip("river", reason='river is missing: pip install "banditlab[peers]"')
+    pytest.importorskip("river", reason='river is missing: pip install -e ".[peers]"')
     folder = tmp_path_factory.mktemp("study")
     sets = made_up(folder)
     few = {
@@ -136,7 +137,9 @@ def study(notebook: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
     places = {"results": folder, "figures": folder, "specs": folder}
     notebook("real_data.py", folder, **places)
     for path in (folder / "real-data-tuned").glob("*.toml"):
-        assert not Sweep(read_spec(path)).run(folder / f"real-data-tuned-{path.stem}").failures
+        table = folder / tomllib.loads(path.read_text(encoding="utf-8"))["environment"][0]["path"]
+        spec = read_spec(path, [f"environment.0.path={table.as_posix()}"])  # as the spec's head says
+        assert not Sweep(spec).run(folder / f"real-data-tuned-{path.stem}").failures
     return folder, notebook("real_data.py", folder, **places)
 
 

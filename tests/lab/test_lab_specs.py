@@ -47,7 +47,7 @@ def plans() -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_spec_is_a_sweep_without_skips(plans: dict[str, dict[str, Any]], spec: str) -> None:
     for module in LIBRARIES if spec in PEERS else ():
-        pytest.importorskip(module, reason=f'{module} is missing: pip install "banditlab[peers]"')
+        pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')
     assert plans[spec]["skipped"] == 0
     assert plans[spec]["runs"] > 0
 

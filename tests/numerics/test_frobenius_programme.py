@@ -468,15 +468,3 @@ def test_drift_is_checked_and_mended_of_rows_too(monkeypatch):
     check_drift(qp)
     force = np.einsum("kij,kj->ki", dense(qp.C, d), qp.W) + qp.b
     assert np.abs(force - force.mean(axis=0)).max() < 1e-11 * np.abs(force).max()
-
-
-def test_files_of_older_versions_hold_whole_matrices(monkeypatch):
-    monkeypatch.setattr(module, "LARGE", 0)
-    meant = programme_state(3, 5, 0.5, 2.0).in_older_files()
-    assert {name: low.ranks.tolist() for name, low in meant.items()} == {
-        "low_C": [WHOLE] * 3,
-        "low_N": [WHOLE] * 3,
-        "low_M": [WHOLE],
-    }
-    monkeypatch.setattr(module, "LARGE", 2**60)
-    assert set(programme_state(3, 5, 0.5, 2.0).in_older_files().values()) == {None}

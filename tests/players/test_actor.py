@@ -98,17 +98,6 @@ def test_outcomes_keep_their_names():
     assert one.totals.sum() == other.totals.sum() == 3.5
 
 
-def test_the_former_name_of_plays_blocks_is_refused():
-    with pytest.raises(UsageError, match="Old: the attribute `compiled` is called `plays_blocks` now"):
-        type("Old", (Uniform,), {"compiled": True})
-    agent = Uniform(PROBLEM, np.random.default_rng(0))
-    with pytest.raises(UsageError, match="Uniform: the attribute `compiled` is called `plays_blocks` now"):
-        agent.compiled = False
-    with pytest.raises(AttributeError, match="plays_blocks"):
-        _ = agent.compiled
-    assert not hasattr(Agent, "compiled")
-
-
 def test_a_player_shows_what_it_is():
     rng = np.random.default_rng(0)
     assert repr(Uniform(PROBLEM, rng)) == "Uniform('uniform', K=3, d=2)"

@@ -1,7 +1,7 @@
 """What "theory" and "auto" come to, and the bounds there, at three problems: every number that a constructor derives.
 
-`resolved.csv` has them as they were when runs were stored of them. A version that is raised, or a new player, writes the table
-anew: `python tests/players/test_resolved.py`.
+`resolved.csv` has them on record. A version that is raised, or a new player, writes the table anew:
+`python tests/players/test_resolved.py`.
 """
 
 from __future__ import annotations

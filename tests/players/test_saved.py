@@ -661,6 +661,7 @@ ARRAY, RNG = np.zeros(2), np.random.default_rng(0)
         (Pair(ARRAY, 2.0), Pair(ARRAY, 2.0, ARRAY), "None, as the settings have it"),
         (Pair(ARRAY, "x"), Pair(ARRAY, "y"), "'x', as the settings have it"),
         (Pair(ARRAY, 2.0), Fields(a=ARRAY), "the fields a, n, rest"),
+        (Pair(ARRAY, 2.0), Fields(a=ARRAY, n=2.0), "the fields a, n, rest"),  # a default stands for no field
         (Pair(ARRAY, 2.0), Fields(a=ARRAY, n=2.0, more=1), "the fields a, n, rest"),
         (Pair(ARRAY, 2.0), (ARRAY, 2.0, None), "the fields a, n, rest"),
         (None, Fields(a=1), "created in the constructor"),
@@ -686,7 +687,7 @@ def test_what_may_stand_there() -> None:
         ([1], [1, 2, 3]),
         ((1, "a"), [2, "b"]),
         (Pair(ARRAY, 2.0), Pair(np.ones(2), 2.0 * (1 + 1e-10))),
-        (Pair(ARRAY, 2.0), Fields(a=np.ones(2), n=2.0)),  # `rest` came later
+        (Pair(ARRAY, 2.0), Fields(a=np.ones(2), n=2.0, rest=None)),
         (1, 1e300),
         (1.0, -(2**63) + 1),
         (np.float64(2.0), 3),
@@ -713,7 +714,7 @@ def test_what_is_restored_keeps_its_type_and_its_arrays() -> None:
     assert not np.shares_memory(fresh, theirs[0])
     assert fixed.tolist() == [0.0, 0.0]
     pair = Pair(np.zeros(2), 2.0)
-    found = restored(pair, Fields(a=np.ones(2), n=2.0))
+    found = restored(pair, Fields(a=np.ones(2), n=2.0, rest=None))
     assert (type(found), found.a is pair.a, found.rest) == (Pair, True, None)
 
 

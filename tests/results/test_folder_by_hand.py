@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from banditlab.errors import UsageError
-from banditlab.results.files import parsed
 from banditlab.results.incoming import take
 from banditlab.results.merge import _bring, _descriptions, _refuse_strangers, _whole
 from banditlab.results.reading import (
@@ -26,8 +24,9 @@ from banditlab.results.reading import (
     read_runs,
 )
 from banditlab.results.schema import FORMAT, Finished
-from banditlab.results.seal import BLANK, KEY, sealed
-from banditlab.results.store import Store, _sealed_json
+from banditlab.results.seal import BLANK, sealed
+from banditlab.results.store import Store
+from tests.results.by_hand import sealed_json, sealed_toml
 
 RECORD: dict[str, Any] = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {"a": "1"}}
 
@@ -39,11 +38,12 @@ def finished(run_id: str, *rounds: int) -> Finished:
 
 
 def spec_of(number: int, *, seal: bool) -> bytes:
-    text = f'name = "s"\n\n[store]\nformat = {number}\n'.encode()
-    return sealed(text + f"\n# {KEY} = {BLANK}\n".encode()) if seal else text
+    text = f'name = "s"\n\n[store]\nformat = {number}\n'
+    return sealed_toml(text) if seal else text.encode()
 
 
 CUT, FLIPPED = b'name = "s', spec_of(FORMAT, seal=True).replace(b'"s"', b'"t"')
+PLAN: dict[str, Any] = {"runs": [], "streams": [], "skipped": [], "data": {}, "groups": {}}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,10 @@ CUT, FLIPPED = b'name = "s', spec_of(FORMAT, seal=True).replace(b'"s"', b'"t"')
     [
         (None, None, True),
         (spec_of(FORMAT, seal=True), None, True),
-        (spec_of(FORMAT, seal=False), None, True),
+        (spec_of(FORMAT, seal=False), FORMAT, False),
+        (spec_of(FORMAT, seal=False), None, None),
+        (sealed_toml('name = "s"'), None, None),
+        (sealed_toml("store = 1"), FORMAT, None),
         (FLIPPED, FORMAT, False),
         (CUT, FORMAT, False),
         (b"store = 1", FORMAT, False),
@@ -67,7 +70,7 @@ def test_a_folders_format(spec: Any, in_plan: Any, whole: Any, tmp_path: Path) -
     if spec is not None:
         (tmp_path / "spec.toml").write_bytes(spec)
     if in_plan is not None:
-        (tmp_path / "runs.json").write_bytes(_sealed_json({"format": in_plan, "runs": []}, indent=1))
+        (tmp_path / "runs.json").write_bytes(sealed_json(PLAN | {"format": in_plan}))
     if whole is None:
         with pytest.raises(UsageError, match=f"this version reads and writes format {FORMAT}"):
             check_format(tmp_path)
@@ -78,24 +81,32 @@ def test_a_folders_format(spec: Any, in_plan: Any, whole: Any, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("plan", "fine"),
     [
-        ({"runs": ["a"]}, True),
-        ({"runs": [], "streams": ["s"]}, True),
-        ({"runs": "ab"}, False),
-        ({"runs": [1]}, False),
-        ({"runs": ["a"], "streams": [None]}, False),
-        ({"streams": []}, False),
-        ([["runs", 1]], False),
+        (PLAN | {"runs": ["a"]}, True),
+        (PLAN | {"streams": ["s"]}, True),
+        (PLAN | {"runs": "ab"}, False),
+        (PLAN | {"runs": [1]}, False),
+        (PLAN | {"runs": ["a"], "streams": [None]}, False),
+        *[({name: value for name, value in PLAN.items() if name != lacking}, False) for lacking in PLAN],
     ],
 )
 def test_a_plan_lists_ids(plan: Any, fine: bool, tmp_path: Path) -> None:
-    (tmp_path / "runs.json").write_text(json.dumps(plan))
+    (tmp_path / "runs.json").write_bytes(sealed_json(plan))
     if fine:
         found = read_plan(tmp_path)
-        assert (found["runs"], found["streams"]) == (plan["runs"], plan.get("streams", []))
+        assert (found["runs"], found["streams"]) == (plan["runs"], plan["streams"])
         assert (found["skipped"], found["data"], found["groups"]) == ([], {}, {})
     else:
         with pytest.raises(UsageError, match="not a plan of runs"):
             read_plan(tmp_path)
+
+
+def test_a_plan_is_a_table_with_a_seal(tmp_path: Path) -> None:
+    (tmp_path / "runs.json").write_bytes(sealed(json.dumps([["runs", 1], BLANK]).encode()))
+    with pytest.raises(UsageError, match="not a plan of runs"):
+        read_plan(tmp_path)
+    (tmp_path / "runs.json").write_text(json.dumps(PLAN))
+    with pytest.raises(UsageError, match=r"runs\.json: damaged"):
+        read_plan(tmp_path)
 
 
 def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
@@ -106,9 +117,10 @@ def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
     assert {name: read_failure(failed / "aa.json")[name] for name in RECORD} == RECORD
     (failed / "dd.json").write_bytes((failed / "aa.json").read_bytes())  # another's
     (failed / "ee.json").write_bytes((failed / "aa.json").read_bytes().replace(b'"no"', b'"on"'))
-    (failed / "ff.json").write_text('{"run_id": "ff", "repetition": "one"}')
-    (failed / "gg.json").write_text('{"run_id": "gg", "error": 5}')
-    for run_id in ("dd", "ee", "ff", "none"):
+    (failed / "ff.json").write_bytes(sealed_json({"run_id": "ff", "error": "no", "repetition": "one"}))
+    (failed / "gg.json").write_bytes(sealed_json({"run_id": "gg", "error": 5}))
+    (failed / "hh.json").write_text('{"run_id": "hh", "error": 5}')  # without a seal
+    for run_id in ("dd", "ee", "ff", "hh", "none"):
         found = read_failure(failed / f"{run_id}.json")
         assert "is damaged: why the run failed is lost" in found["error"]
         assert (found["run_id"], found["player"], found["repetition"], found["settings"]) == (run_id, "?", -1, {})
@@ -119,14 +131,6 @@ def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
     for each, name in ((listed[0], "error"), (Skip("e", "p", "r"), "reason")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(each, name, "other")
-
-
-def test_a_text_that_is_none_is_damage_where_no_seal_tells(tmp_path: Path) -> None:
-    """Only looking at every value tells."""
-    values, ends = pa.py_buffer(b"\xff\xfe"), pa.py_buffer(np.array([0, 2], np.int32))
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"run_id": pa.Array.from_buffers(pa.string(), 1, [None, ends, values])}), sink)
-    assert parsed(tmp_path / "f", sink.getvalue().to_pybytes()) is None
 
 
 def test_what_another_process_took_away_meanwhile_is_missed_by_nobody(tmp_path: Path, monkeypatch: Any) -> None:
@@ -224,12 +228,12 @@ def test_a_record_of_parts_is_in_the_whole_plans_order(tmp_path: Path) -> None:
     groups = {"p1": "theory", "p3": "theory"}
     kept = {"skipped": ["k"], "data": {}}
     assert found == {"runs": ["d", "b", "a"], "streams": ["s1", "s3"], "shard": shard, "groups": groups} | kept
-    (tmp_path / "runs.json").write_text(json.dumps(found | {"skipped": []}))
+    (tmp_path / "runs.json").write_bytes(sealed_json(found | {"skipped": []}))
     whole = _whole(tmp_path, {Path("2"): two})
     groups["p2"] = "theory"
     every = {"runs": ["d", "c", "b", "a"], "streams": ["s1", "s2", "s3"], "plan": "whole", "groups": groups}
     assert whole == every | kept
-    (tmp_path / "runs.json").write_text(json.dumps(whole | {"skipped": [], "more": 1}))
+    (tmp_path / "runs.json").write_bytes(sealed_json(whole | {"skipped": [], "more": 1}))
     assert _whole(tmp_path, {Path("2"): two}) == every | kept | {"skipped": []}
 
 
@@ -246,16 +250,15 @@ def test_who_is_no_part_of_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a part itself"):
         _refuse_strangers(plans, tmp_path / "2")
     (tmp_path / "out").mkdir()
-    runs = {"runs": [], "streams": []}
     for held, message in (
         ({}, "holds another sweep"),
         ({"plan": "whole"}, ""),
         ({"plan": "x"}, "holds another sweep"),
         ({"shard": {"merged": [1], "plan": "whole"}}, ""),
         ({"shard": {"merged": [1], "plan": "x"}}, "holds another sweep"),
-        (two, "is a part itself"),
+        (two | {"skipped": []}, "is a part itself"),
     ):
-        (tmp_path / "out" / "runs.json").write_text(json.dumps(runs | held | {"skipped": []}))
+        (tmp_path / "out" / "runs.json").write_bytes(sealed_json(PLAN | held))
         if message:
             with pytest.raises(UsageError, match=message):
                 _refuse_strangers(plans, tmp_path / "out")

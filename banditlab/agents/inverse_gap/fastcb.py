@@ -64,6 +64,5 @@ class FastCB(InverseGapAgent):
 
     id = "fastcb"
     summary = "inverse-gap weighting that explores less where it is surely right; an oracle per class"
-    version = 3
     reference = "Foster and Krishnamurthy, NeurIPS 2021, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap

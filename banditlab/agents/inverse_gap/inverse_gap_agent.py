@@ -244,11 +244,6 @@ class InverseGapAgent(KernelAgent):
     group = "practice"
     state_order = (1, 2)
     explores = False
-    added_settings: ClassVar[dict[str, Any]] = {
-        "second_order": "full",
-        "sketch_size": SKETCH_SIZE,
-        "precision": "double",
-    }
     weights_kernel: ClassVar[Any]
     second_order: str
 

@@ -54,7 +54,6 @@ class SquareCB(InverseGapAgent):
 
     id = "squarecb"
     summary = "inverse-gap weighting of probabilities; an oracle per class"
-    version = 3
     reference = "Foster and Rakhlin, ICML 2020, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap
     if not TYPE_CHECKING:  # mypy takes a class whose constructor is assigned for Any

@@ -32,7 +32,7 @@ class State(NamedTuple):
     n: NDArray[np.float64]
     v: NDArray[np.float64]
     qbar: NDArray[np.float64]
-    decoding: int = SAMPLE
+    decoding: int
 
     def limits(self) -> Limits:
         """Return the range of every integer."""

@@ -35,7 +35,7 @@ class State(NamedTuple):
     hits: NDArray[np.int64]
     Z: Floats
     qbar: Floats
-    decoding: int = SAMPLE
+    decoding: int
 
     def limits(self) -> Limits:
         """Return the range of every integer."""

@@ -112,7 +112,6 @@ class ObamaLite(KernelAgent):
     summary = "importance-weighted exponential weights: Laplace posterior, or a net, a grid, Langevin chains"
     reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018; the samplers: ours"
     state_order = (2, 2)
-    added_settings = {"decoding": "sample"}
     act_kernel = laplace.act_kernel
     learn_kernel = laplace.learn_kernel
 

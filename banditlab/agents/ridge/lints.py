@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -103,13 +103,7 @@ class LinTS(RidgeAgent):
     group = "practice"
     summary = "one ridge regression of the bit per class and Thompson sampling"
     reference = "Agrawal and Goyal, ICML 2013, Algorithm 1, one regression per class"
-    version = 2
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {
-        "second_order": "full",
-        "sketch_size": SKETCH_SIZE,
-        "precision": "double",
-    }
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -85,11 +85,6 @@ class LinUCB(RidgeAgent):
     summary = "one ridge regression of the bit per class with upper confidence bounds"
     reference = "Li, Chu, Langford and Schapire, WWW 2010, Algorithm 1"
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {
-        "second_order": "full",
-        "sketch_size": SKETCH_SIZE,
-        "precision": "double",
-    }
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,10 +132,10 @@ class State(NamedTuple):
     counts: NDArray[np.int64]
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
-    hope: NDArray[np.float64] = NEUTRAL
-    ahead: Ahead | None = None
-    softmax: SoftmaxStack | None = None
-    cold: NDArray[np.bool_] = WARM
+    hope: NDArray[np.float64]
+    ahead: Ahead | None
+    softmax: SoftmaxStack | None
+    cold: NDArray[np.bool_]
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -444,16 +444,15 @@ class StackCB(KernelAgent):
         Directions of a sketch, 1 or more; beyond d + 1 it is "full" without the ridge expert, slowly. Of second_order =
         "sketch".
     optimism
-        The least pi, in [0, 1/2]; 1/2 is AIOLI's pi, and what files and runs from before this setting was there mean.
+        The least pi, in [0, 1/2]; 1/2 is AIOLI's pi.
     ridge
-        lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none, as in files and runs from
-        before this setting was there. Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
+        lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none.
+        Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
     softmax
-        Whether there is a third stack, in which classes compete. False in files from before this setting was there; where one
-        model serves both of two classes there is none.
+        Whether there is a third stack, in which classes compete; where one model serves both of two classes
+        there is none.
     cold_start
-        Whether the first d rounds are played for what they are, where d >= 4 K and there is a ridge expert. False in files and
-        runs from before this setting was there.
+        Whether the first d rounds are played for what they are, where d >= 4 K and there is a ridge expert.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
@@ -477,18 +476,9 @@ class StackCB(KernelAgent):
 
     id = "stackcb"
     summary = "linear and Fourier experts under one online stack, inverse-gap weighting, forgets after a change"
-    version = 2
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
-    added_settings: ClassVar[dict[str, Any]] = {
-        "optimism": 0.5,
-        "second_order": "full",
-        "sketch_size": SKETCH_SIZE,
-        "ridge": 0.0,
-        "softmax": False,
-        "cold_start": False,
-    }
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 

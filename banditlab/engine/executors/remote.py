@@ -23,7 +23,7 @@ from banditlab.results.files import write_bytes
 from banditlab.results.store import Store
 
 FOLDER = "banditlab"
-CACHED = ("run_id", "stream_id", "player_identity", "description", "foreign")
+CACHED = ("run_id", "stream_id", "description", "foreign")
 """What the driver knows of a run: identities are hashes of classes' settings, and a worker need not know a lab's classes."""
 
 TRIM = "MALLOC_TRIM_THRESHOLD_"

@@ -35,7 +35,6 @@ STREAMS: dict[str, tuple[str, Settings, int]] = {
 """Environment, its settings, rounds. "large" is where players look ahead within a block."""
 
 DRAWN: Settings = {"decoding": "sample"}
-"""How forecasts were played before there was a choice: rows that say so are named and numbered as they always were."""
 HALF_LOG: Settings = {"decoding": "half-log"}
 OGD: Settings = {"forecaster": "ogd", "gamma": 0.1}
 TREES: Settings = {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3}

@@ -311,17 +311,11 @@ class Stream:
 
 
 def short(settings: Settings) -> str:
-    """Return settings as a part of a name; a player's come from `named`."""
+    """Return settings as a part of a name."""
     texts = [f"{name}={value}" for name, value in settings.items() if not isinstance(value, dict | list)]
     inner = [pair for value in settings.values() if isinstance(value, dict) for pair in value.items()]
     texts += [f"{name}={value}" for name, value in inner]
     return ",".join(texts).replace(" ", "") or "defaults"
-
-
-def named(kind: str, id_: str, settings: Settings, prefix: str = "") -> Settings:
-    """Return a player's settings less those that were added later and play the rule of before, as ids and seeds do."""
-    added = {f"{prefix}{name}": value for name, value in getattr(load(kind, id_), "added_settings", {}).items()}
-    return {name: value for name, value in settings.items() if not (name in added and value == added[name])}
 
 
 # ------------------------------------------------------------------------------------------------ players, by three doors
@@ -342,7 +336,7 @@ def of_play(name: str, player: Any, played: Any) -> Row:
 
 def play_doors(kind: str, id_: str, on: str, settings: Settings, first: bool) -> Iterator[Row]:
     """Blocks, steps, and blocks of a player that was saved half-way and loaded."""
-    stream, name = Stream(on), f"{id_}/{on}/{short(named(kind, id_, settings))}"
+    stream, name = Stream(on), f"{id_}/{on}/{short(settings)}"
     T, half = stream.rounds, stream.rounds // 2
     fresh = partial(stream.player, kind, id_, settings)
     go = partial(play, stream.environment(), seed=stream.seed, keep_trace=True)
@@ -431,7 +425,7 @@ def player_units() -> Iterator[Unit]:
             for i, (on, settings) in enumerate(cases):
                 inside = (*met(kind, id_, settings), ("envs", Stream(on).parts[0]))
                 run = partial(doors, kind, id_, on, settings, i == 0)
-                name = f"players/{id_}/{on}/{short(named(kind, id_, settings))}"
+                name = f"players/{id_}/{on}/{short(settings)}"
                 yield Unit(name, inside, run, Stream(on).rounds)
 
 
@@ -449,8 +443,7 @@ def of_sweep(name: str, plan: Any, results: Any) -> Iterator[Row]:
     met_twice: dict[str, int] = {}
     for run in plan.runs:
         stored = results.runs[results.runs["run_id"] == run.run_id].dropna(axis=1, how="all")
-        kind, id_ = run.player["kind"], run.player["id"]
-        written = ",".join(f"{key}={value}" for key, value in named(kind, id_, run.written).items())
+        written = ",".join(f"{key}={value}" for key, value in run.written.items())
         title = f"sweeps/{name}/{_plain(run.environment_label)}/{_plain(run.label)}/{text_sha(written)[:4]}/{run.repetition}"
         met_twice[title] = met_twice.get(title, 0) + 1
         assert met_twice[title] == 1, title
@@ -469,9 +462,7 @@ def of_sweep(name: str, plan: Any, results: Any) -> Iterator[Row]:
             counts |= {f"{key}@{here}": str(int(at[key])) for key in WHOLE if key in stored and at[key] == at[key]}
             sums |= hexes({f"{key}@{here}": at[key] for key in (*NUMBERS, *diagnostics) if key in stored})
         resolved = {key: _cell(first[key]) for key in sorted(stored) if key.startswith(("param.", "setting."))}
-        for prefix in ("param.", "setting."):
-            resolved = named(kind, id_, resolved, prefix)
-        inside = met(kind, id_, run.player["settings"])
+        inside = met(run.player["kind"], run.player["id"], run.player["settings"])
         players = versions([*inside, ("envs", run.environment["id"])])
         hashes = {"params": text_sha(resolved)}
         yield Row(title, run.rounds, players, fixed=fixed, counts=counts, hashes=hashes, sums=sums)

@@ -81,7 +81,7 @@ def refuse_without(user: str, *modules: str) -> None:
 
 def missing(modules: Iterable[str]) -> list[str]:
     """Return those of the modules that are not installed; nothing is imported."""
-    return [module for module in modules if find_spec(module) is None]
+    return [module for module in modules if sys.modules.get(module) is None and find_spec(module) is None]
 
 
 def install_command(modules: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 
 import numpy as np
@@ -494,28 +493,6 @@ def test_the_share_of_hits_by_hand():
     agent.learn(x, agent.act(x), True)
     assert agent.state.hope[HITS] == pytest.approx(51 / 103 + 52 / 103 / 500, abs=1e-15)
     assert agent.state.hope[0] == 0.25
-
-
-@pytest.mark.parametrize("K", [2, 4])
-def test_a_file_from_before_its_later_settings_plays_on_as_it_did(stream, tmp_path, K):
-    X, y = stream(K, 3, 80, noise=0.2)
-    before = make(K, 3, blocks=2, features=32, optimism=0.5, ridge=0.0, softmax=False, cold_start=False)
-    before.play_block(X[:50], y[:50], Trace.empty(50))
-    before.save(tmp_path / "new.npz")
-    with np.load(tmp_path / "new.npz") as file:
-        members = {name: file[name] for name in file.files if name not in ("state.state.hope", "state.state.cold")}
-    header = json.loads(str(members["header"]))
-    for name in ("optimism", "ridge", "softmax", "cold_start"):
-        del header["settings"][name]
-    for name in ("hope", "cold"):
-        del header["state"]["dict"]["state"]["fields"][name]
-    np.savez(tmp_path / "old.npz", **members | {"header": np.array(json.dumps(header))})
-    traces = [Trace.empty(30), Trace.empty(30)]
-    before.play_block(X[50:], y[50:], traces[0])
-    loaded = StackCB.load(tmp_path / "old.npz")
-    loaded.play_block(X[50:], y[50:], traces[1])
-    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    assert (loaded.ridge, len(loaded.state.linear.P), loaded.softmax) == (0.0, LINEAR, False)
 
 
 def test_a_ridge_finds_many_faint_columns_sooner():

@@ -17,7 +17,6 @@ from banditlab.numerics.frequent_directions import DRIFT, FRESH, OUTSIDE, WHOLE,
 from banditlab.numerics.row_products import times, times_each
 from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_look
-from banditlab.players.saved import Fields
 from banditlab.problem import Problem
 
 FORMS = (
@@ -140,19 +139,6 @@ def test_between_blocks_rounds_go_one_by_one(monkeypatch, stream, settings, tmp_
     for player in (agent, again):
         np.testing.assert_array_equal(play(player, X[130:], y[130:]).action, expected.action[40:])
         assert_same(player, slow)
-
-
-def test_a_file_from_before_looks_ahead(monkeypatch, stream, tmp_path):
-    """It has no room for stretches; the agent's own stays."""
-    X, y = stream(9, 8, 300, noise=0.2)
-    agent = make(monkeypatch, 9, 8, True)
-    play(agent, X[:150], y[:150])
-    state = agent.get_state()
-    state["state"] = {name: part for name, part in state["state"]._asdict().items() if name != "ahead"}
-    state["state"] = Fields(state["state"])
-    other = make(monkeypatch, 9, 8, True)
-    other.set_state(state)
-    np.testing.assert_array_equal(play(other, X[150:], y[150:]).p_true, play(agent, X[150:], y[150:]).p_true)
 
 
 @pytest.mark.parametrize("bad", [0, 13, 39])

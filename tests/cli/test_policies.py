@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,9 @@ def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], mess
 
 
 def test_serve_says_which_libraries_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from banditlab import distributions
     from banditlab.cli import policies
 
-    monkeypatch.setattr(distributions, "find_spec", lambda name: None)
+    for name in ("starlette", "uvicorn", "prometheus_client"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=r": pip install starlette uvicorn prometheus-client$"):
         policies.serve(Path("p"), "", "127.0.0.1", 0, None)

@@ -488,7 +488,7 @@ def test_a_pool_has_two_tasks_a_worker_and_is_ended_where_it_is_left(
     tasks: list[Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Pool(lambda future, task: future.set_result([task.runs[0].run_id]))
-    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, timeout, env: made)
+    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, **options: made)
     flying: dict[Any, Task] = {}
     loop = pool._parallel(deque(tasks), flying, 2)
     outcomes, task = next(loop)
@@ -508,7 +508,7 @@ def test_what_is_told_comes_before_a_workers_death(tasks: list[Task], monkeypatc
         else:
             future.set_result(["told"])
 
-    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, timeout, env: Pool(answer))
+    monkeypatch.setattr("joblib.executor.get_memmapping_executor", lambda jobs, **options: Pool(answer))
     told: list[Any] = []
     loop = pool._parallel(deque(tasks[:3]), {}, 2)
     with pytest.raises(RuntimeError, match="a worker is gone"):

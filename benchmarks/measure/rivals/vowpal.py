@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.peers.adapter import library
+from banditlab.distributions import library
 from benchmarks.measure.one_player import ChildError, in_child
 from benchmarks.measure.rivals.tables import Stream
 

@@ -11,7 +11,7 @@ from banditlab.problem import Problem
 
 pytest.importorskip("coba", reason='coba is missing: pip install -e ".[peers]"')
 
-from banditlab.agents.peers.adapter import library
+from banditlab.distributions import library
 
 BOTH = [CobaLinUCB, CobaLinTS]
 

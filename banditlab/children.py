@@ -7,21 +7,22 @@ the path, and a file there called `json.py` is not run in the place of the stand
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 from banditlab.errors import UsageError
 from banditlab.validation import PLUGIN_SECONDS, limit
 
-SAFE_PATH = {"PYTHONSAFEPATH": "1"}
-"""What the environment of a child holds that is started without `-P`."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The environment variable that does what `-P` does."""
 _DONE = "BANDITLAB_PROBED"
 _MARK = "banditlab: imported"
-_CODE = f"""
-import sys
+_PROBE = f"""
 from importlib.metadata import EntryPoint
 try:
     EntryPoint(*sys.argv[1:]).load()
@@ -31,26 +32,38 @@ print({_MARK!r}, flush=True)
 import os
 os._exit(0)
 """
+_lock = threading.RLock()
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    """Return the command that runs `code` in another process, where `sys.path` is `import_path()`; `code` may use `sys`."""
+    options = ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
+    start = f"import json, sys\nsys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
+    return [sys.executable, "-P", *options, "-c", start, json.dumps(import_path()), *arguments]
 
 
 def import_path() -> list[str]:
     """Return `sys.path` for a child: the standard library first, the working folder and the script's folder last.
 
-    All entries are absolute. The folder that holds this package keeps its place, whichever it is.
+    Folders are absolute. The one that holds this package keeps its place, whichever it is.
     """
     here = ""
     with contextlib.suppress(OSError):  # the folder was removed
         here = os.getcwd()
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    local = {here, os.path.dirname(os.path.join(here, script or ""))} - {package}
+    script = os.path.join(here, getattr(sys.modules.get("__main__"), "__file__", None) or "")
+    local = {here, *(os.path.dirname(way(script)) for way in (os.path.normpath, os.path.realpath))} - {package}
     library = os.path.dirname(os.__file__)
     standard = {library, os.path.join(library, "lib-dynload")}
 
     def place(entry: str) -> int:
         return 0 if entry in standard else 2 if entry in local else 1
 
-    entries = (os.path.normpath(os.path.join(here, entry)) for entry in sys.path if entry or here)
+    def whole(entry: str) -> str:
+        path = os.path.normpath(os.path.join(here, entry))
+        return path if os.path.exists(path) else entry  # an import hook's own entry is no path
+
+    entries = [whole(entry) for entry in sys.path if isinstance(entry, str) and (entry or here)]
     return sorted(dict.fromkeys(entries), key=place)
 
 
@@ -62,16 +75,16 @@ def use_path(path: list[str]) -> None:
 @contextlib.contextmanager
 def safe_start() -> Iterator[None]:
     """Have the Python processes that are started meanwhile leave the working folder off their path."""
-    before = {name: os.environ.get(name) for name in SAFE_PATH}
-    os.environ.update(SAFE_PATH)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
+    with _lock:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[SAFE_PATH]
             else:
-                os.environ[name] = value
+                os.environ[SAFE_PATH] = before
 
 
 def probe(point: Any, name: str) -> None:
@@ -89,12 +102,9 @@ def probe(point: Any, name: str) -> None:
     if key in done or point.value.partition(":")[0] in sys.modules:
         return
     seconds = limit(PLUGIN_SECONDS)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
-    command = [sys.executable, "-P", "-c", _CODE, point.name, point.value, point.group]
+    command = python(_PROBE, point.name, point.value, point.group)
     try:
-        child = subprocess.run(
-            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
-        )
+        child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         raise UsageError(
             f"{name} cannot be loaded: its import did not end within {seconds} s ({PLUGIN_SECONDS.variable})"

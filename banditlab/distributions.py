@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,37 +19,54 @@ NAME = "onebit-bandits"
 _ON_INDEX = {"prometheus_client": "prometheus-client", "psycopg": '"psycopg[binary]"'}
 """What a module's distribution is called, where it has another name."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_REPORTED = "BANDITLAB_OTHERS_REPORTED"
-"""The environment variable that keeps children from repeating the report."""
+_LOOKED = "BANDITLAB_LOOKED_FOR_OTHERS"
+"""The environment variable that says which folder was looked at already."""
+MOST_RECORD = 2**24
+"""Bytes of a distribution's record that are read at most."""
+
+
+def report_others(*, always: bool = False) -> None:
+    """Print one line on stderr where another distribution owns files in this package's folder.
+
+    A process that was started by one that looked does not look again, unless `always`.
+    """
+    if not always and os.environ.get(_LOOKED) == _PACKAGE:
+        return
+    os.environ[_LOOKED] = _PACKAGE
+    _report()
 
 
 @cache
-def report_others() -> None:
-    """Print one line on stderr where another distribution owns files in this package's folder."""
-    found = [] if _REPORTED in os.environ else others()
-    if found:
-        os.environ[_REPORTED] = "1"
-        print(
-            f"banditlab: another distribution owns files in {_PACKAGE}: {', '.join(found)}; to repair, uninstall it "
-            f"(pip uninstall {' '.join(found)}) and install {NAME} again",
-            file=sys.stderr,
-        )
+def _report() -> None:
+    with suppress(OSError, ValueError, MemoryError):  # a zipped package, a folder that cannot be read, a closed stream
+        if (found := others()) and sys.stderr is not None:
+            print(
+                f"banditlab: {' and '.join(found)} has written into this package's folder, {_PACKAGE}; to repair it: "
+                f"pip uninstall {' '.join(found)}, then pip install --force-reinstall what {NAME} was installed from",
+                file=sys.stderr,
+            )
 
 
 def others() -> list[str]:
-    """Return the other distributions that own files in this package's folder, as NAME of NAME-VERSION.dist-info."""
+    """Return the names of other distributions that own files in this package's folder, as their records say."""
     folder, package = os.path.split(_PACKAGE)
     mark, found = f"\n{package}/".encode(), []
     for entry in os.scandir(folder):
-        name = entry.name.partition("-")[0]
-        if entry.name.endswith(".dist-info") and name != NAME.replace("-", "_"):
-            try:
-                with open(os.path.join(entry.path, "RECORD"), "rb") as record:
-                    if mark in b"\n" + record.read():
-                        found.append(name)
-            except OSError:  # removed meanwhile, or installed by a tool that keeps no record
-                continue
+        stem, _, kind = entry.name.rpartition(".")
+        name = stem.rpartition("-")[0]
+        ours = name.lower().replace("-", "_").replace(".", "_") == NAME.replace("-", "_")
+        # pip leaves folders called ~NAME where it could not remove them
+        if kind == "dist-info" and name and not ours and not name.startswith("~"):
+            record = os.path.join(entry.path, "RECORD")
+            if os.path.isfile(record) and mark in b"\n" + _head_of(record):
+                found.append(name)
     return sorted(found)
+
+
+def _head_of(record: str) -> bytes:
+    with suppress(OSError), open(record, "rb") as opened:
+        return opened.read(MOST_RECORD)
+    return b""
 
 
 def library(module: str, user: str) -> Any:

@@ -15,7 +15,7 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -25,7 +25,7 @@ from typing import Any
 
 from banditlab.children import probe
 from banditlab.errors import UsageError, nearest
-from banditlab.numerics.private_folders import exposed
+from banditlab.numerics.private_folders import exposed, open_to_others
 from banditlab.players.player import Player
 
 MARK = "lab.toml"
@@ -143,32 +143,22 @@ class Registry:
 
     # ------------------------------------------------------------------------------------------------------------- labs
 
-    def open_lab(self, folder: str | Path, *, named: bool = True) -> None:
+    def open_lab(self, folder: str | Path) -> None:
         """Load every file of the lab's agents/ and envs/ folders; opening the same lab again does nothing.
 
         Files are loaded by path under a private module name and never put on sys.path. A file that fails to import is
         listed under its stem with its reason.
 
-        Parameters
-        ----------
-        folder
-            The lab.
-        named
-            Whether the user named it. One that was found is loaded only if nobody but this user and root may write
-            `lab.toml`, the folder and those above it, agents/, envs/ and what is in them.
-
         Raises
         ------
         UsageError
-            No such folder; an id that is taken; a lab that was found and that others may write.
+            No such folder, or an id that is taken.
         """
         lab = Path(folder).resolve()
         if not lab.is_dir():
             raise UsageError(f"--lab {folder}: no such folder")
         if lab in self._labs:
             return
-        if not named:
-            _refuse_exposed(lab)
         found = []
         for room in ROOMS:
             for file in sorted((lab / room).glob("*.py")):
@@ -212,19 +202,45 @@ def lab_around(folder: str | Path = ".") -> Path | None:
     return next((place for place in (here, *here.parents) if os.path.lexists(place / MARK)), None)
 
 
-def _refuse_exposed(lab: Path) -> None:
-    """Raise a UsageError where somebody but this user and root may have written a lab's code, or may write it."""
-    mark, rooms = lab / MARK, [lab / room for room in ROOMS]
+def refuse_exposed(lab: Path) -> None:
+    """Raise a UsageError where somebody but this user and root can have written what a lab's files run.
+
+    Asked of `lab.toml`, the folder and those above it, agents/, envs/ and all that is in them. Links are refused: whoever
+    owns a folder on their way chooses what they lead to.
+    """
     try:
-        reason = ""
-        if os.path.lexists(mark) and not stat.S_ISREG(os.lstat(mark).st_mode):
-            reason = f"{mark} is no regular file"
-        files = [file for room in rooms if room.is_dir() for file in room.iterdir()]
+        reason = exposed(lab) or next(filter(None, map(_exposed_entry, _entries(lab))), "")
     except OSError as error:
-        reason, files = f"{error.filename} cannot be read ({error.strerror})", []
-    reason = next(filter(None, [reason, *map(exposed, [mark, lab, *rooms, *files])]), "")
+        reason = f"{error.filename} cannot be read ({error.strerror})"
     if reason:
-        raise UsageError(f"{reason}: the lab {lab} is not loaded unasked; --lab {shlex.quote(str(lab))} trusts it")
+        quoted = shlex.quote(printable(lab))
+        raise UsageError(f"{reason}: the lab {printable(lab)} is not loaded unasked; --lab {quoted} trusts it")
+
+
+def _entries(lab: Path) -> Iterator[Path]:
+    """Yield a lab's mark, its rooms, and all that is in them."""
+    yield from (lab / name for name in (MARK, *ROOMS) if os.path.lexists(lab / name))
+    for room in ROOMS:
+        for folder, folders, files in os.walk(lab / room, onerror=_raise):
+            yield from (Path(folder, name) for name in (*folders, *files))
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
+def _exposed_entry(path: Path) -> str:
+    found = os.lstat(path)
+    if not (stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and path.name != MARK)):
+        return f"{printable(path)} is no regular file"
+    reason = open_to_others(found, path)
+    return f"{printable(path)} {reason}" if reason else ""
+
+
+def printable(path: Path) -> str:
+    """Return a path as text; one that would break a line or a terminal is escaped."""
+    return str(path) if str(path).isprintable() else ascii(str(path))[1:-1]
 
 
 def _distribution(point: Any) -> str:
@@ -285,6 +301,8 @@ def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
     UsageError
         It is no Python file. Whatever the file itself raises is passed on.
     """
+    import banditlab.numerics.jit  # noqa: F401 -- numba's cache is ours before the file may compile something
+
     file = Path(file).resolve()
     name = f"_banditlab_lab_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)

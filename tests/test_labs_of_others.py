@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from banditlab.cli.main import main
 from banditlab.errors import UsageError
-from banditlab.registry import Registry, lab_around, registry
+from banditlab.numerics import private_folders
+from banditlab.registry import Registry, lab_around, refuse_exposed, registry
 
 NOBODY = 65534
 EVIL = "open({sprung!r}, 'w').close()\n"
@@ -102,6 +105,46 @@ def folder_above_is_open_to_all(lab: Path) -> None:
     lab.parent.chmod(0o777)
 
 
+def file_is_a_link_that_hops_over_anothers_folder(lab: Path) -> None:
+    """Who owns the hop may have it lead to another file."""
+    (lab / "agents" / "mine.py").rename(lab.parent / "safe.py")
+    (lab.parent / "theirs").mkdir()
+    (lab.parent / "theirs" / "hop").symlink_to(lab.parent / "safe.py")
+    given_away(lab.parent / "theirs")
+    (lab / "agents" / "mine.py").symlink_to(lab.parent / "theirs" / "hop")
+
+
+def file_leads_nowhere_yet(lab: Path) -> None:
+    (lab / "agents" / "later.py").symlink_to("/tmp/no-such-file.py")
+
+
+def file_deep_below_is_anothers(lab: Path) -> None:
+    """Numba's files in `__pycache__` are code, too."""
+    (lab / "envs" / "__pycache__").mkdir()
+    (lab / "envs" / "__pycache__" / "kernel.nbi").touch()
+    given_away(lab / "envs" / "__pycache__" / "kernel.nbi")
+
+
+def file_is_a_pipe(lab: Path) -> None:
+    os.mkfifo(lab / "agents" / "pipe.py")
+
+
+def file_has_an_access_control_list(lab: Path) -> None:
+    """It lets user 65534 write, which the mode shows as the group's bits."""
+    entries = [
+        (0x01, 6, 0xFFFFFFFF),
+        (0x02, 6, NOBODY),
+        (0x04, 4, 0xFFFFFFFF),
+        (0x10, 6, 0xFFFFFFFF),
+        (0x20, 4, 0xFFFFFFFF),
+    ]
+    value = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(lab / "agents" / "mine.py", "system.posix_acl_access", value)
+    except (OSError, AttributeError):
+        pytest.skip("this file system keeps no access control lists")
+
+
 def agents_is_open_to_another_group(lab: Path) -> None:
     given_away(lab / "agents")
     os.chown(lab / "agents", os.geteuid(), NOBODY)
@@ -122,6 +165,11 @@ ATTACKS = [
     folder_is_open_to_all,
     folder_above_is_open_to_all,
     agents_is_open_to_another_group,
+    file_is_a_link_that_hops_over_anothers_folder,
+    file_leads_nowhere_yet,
+    file_deep_below_is_anothers,
+    file_is_a_pipe,
+    file_has_an_access_control_list,
     all_of_it,
 ]
 
@@ -170,7 +218,7 @@ def test_a_folder_without_the_file_is_looked_at_in_the_same_way(
 def test_a_lab_that_is_named_is_trusted(attack: Callable[[Path], None], lab: Path) -> None:
     attack(lab)
     with pytest.raises(UsageError, match=r"--lab .* trusts it"):
-        Registry().open_lab(lab, named=False)
+        refuse_exposed(lab)
     Registry().open_lab(lab)
     assert (lab.parent / "sprung").exists()
 
@@ -180,7 +228,7 @@ def test_the_users_own_lab_is_loaded_and_named(
 ) -> None:
     assert listed(monkeypatch, lab / "runs") == 0
     assert (lab.parent / "sprung").exists()
-    assert capsys.readouterr().err == f"lab: {lab}\n"
+    assert capsys.readouterr().err == f"loading the lab {lab}, found from this folder\n"
     assert listed(monkeypatch, lab / "runs", "--lab", str(lab)) == 0
     assert capsys.readouterr().err == ""
 
@@ -195,5 +243,40 @@ def test_the_users_own_group_may_write_it(lab: Path) -> None:
     for path in (lab, *lab.rglob("*")):
         os.chown(path, -1, user.pw_gid)
         path.chmod(path.stat().st_mode | 0o020)
-    Registry().open_lab(lab, named=False)
-    assert (lab.parent / "sprung").exists()
+    refuse_exposed(lab)
+
+
+def test_a_group_of_several_users_is_nobodys_own(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    user = pwd.getpwuid(os.geteuid())
+    other = pwd.struct_passwd(("somebody", "x", 12345, user.pw_gid, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwall", lambda: [user, other])
+    private_folders._own_group.cache_clear()
+    os.chown(lab / "agents", -1, user.pw_gid)
+    (lab / "agents").chmod(0o775)
+    with pytest.raises(UsageError, match="agents may be written by others"):
+        refuse_exposed(lab)
+    private_folders._own_group.cache_clear()
+
+
+def test_a_lab_is_named_before_its_code_runs(lab: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    (lab / "agents" / "mine.py").write_text("import os\nprint('run', flush=True)\nraise SystemExit\n")
+    assert listed(monkeypatch, lab) == 0
+    assert capfd.readouterr().err.startswith("loading the lab ")
+
+
+def test_a_name_that_would_break_the_line_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = tmp_path / "two\nlines\x1b[31m"
+    (lab / "agents").mkdir(parents=True)
+    (lab / "lab.toml").touch()
+    assert listed(monkeypatch, lab) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"loading the lab {tmp_path}/two\\nlines\\x1b[31m, found from this folder"
+    ]
+    lab.chmod(0o777)
+    assert listed(monkeypatch, lab) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "\x1b" not in line

@@ -123,7 +123,8 @@ def site(tmp_path: Path) -> Path:
 
 
 def version_in(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"PYTHONPATH": str(site)}
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    env.pop("BANDITLAB_LOOKED_FOR_OTHERS", None)
     return subprocess.run([sys.executable, "-P", *command], cwd=site, capture_output=True, text=True, env=env)
 
 
@@ -138,8 +139,8 @@ def test_another_distribution_in_our_folder_is_reported_in_one_line(site: Path, 
     done = version_in(site, *command)
     assert done.stdout == f"banditlab {banditlab.__version__}\n"
     assert done.stderr.splitlines() == [
-        f"banditlab: another distribution owns files in {site / 'banditlab'}: {name}; to repair, uninstall it "
-        f"(pip uninstall {name}) and install onebit-bandits again"
+        f"banditlab: {name} has written into this package's folder, {site / 'banditlab'}; to repair it: pip uninstall "
+        f"{name}, then pip install --force-reinstall what onebit-bandits was installed from"
     ]
 
 
@@ -155,13 +156,25 @@ def test_it_is_reported_where_its_front_door_has_replaced_ours(site: Path) -> No
 def test_other_distributions_are_not_reported(site: Path, command: Any) -> None:
     wheel(site, "banditlab_extras", {"banditlab_extras/__init__.py": "", "docs/banditlab/a.txt": ""})
     (site / "without_record-1.0.dist-info").mkdir()
+    os.makedirs(site / "folder-1.0.dist-info" / "RECORD")
+    os.makedirs(site / "pipe-1.0.dist-info")
+    os.mkfifo(site / "pipe-1.0.dist-info" / "RECORD")
+    for name in ("~nebit_bandits", "Onebit.Bandits"):
+        wheel(site, name, {"banditlab/errors.py": (site / "banditlab" / "errors.py").read_text()})
     assert version_in(site, *command).stderr == ""
+
+
+def test_a_zipped_package_is_imported(tmp_path: Path) -> None:
+    shutil.make_archive(str(tmp_path / "zipped"), "zip", ROOT, "banditlab")
+    env = os.environ | {"PYTHONPATH": str(tmp_path / "zipped.zip")}
+    done = subprocess.run([sys.executable, "-P", *IMPORT], cwd=tmp_path, capture_output=True, text=True, env=env)
+    assert (done.stdout, done.stderr) == (f"banditlab {banditlab.__version__}\n", "")
 
 
 def test_children_do_not_repeat_the_report(site: Path) -> None:
     wheel(site, "banditlab", {"banditlab/bandits.py": ""})
     code = f"import banditlab, subprocess, sys; subprocess.run([sys.executable, *{list(IMPORT)!r}])"
-    assert version_in(site, "-c", code).stderr.count("another distribution") == 1
+    assert version_in(site, "-c", code).stderr.count("has written into") == 1
 
 
 # ------------------------------------------------------------------------------------------------------- wheel and sdist

@@ -44,6 +44,7 @@ SEATS = (
 )
 """Labels whose place here is their style: a new one goes at the end, so that no other player changes its look."""
 LOOK = {
+    "text.usetex": False,  # whatever a matplotlibrc in the working folder says
     "font.size": 10.5,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",

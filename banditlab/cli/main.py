@@ -88,6 +88,7 @@ def _cores() -> int:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        report_others(always=True)
         typer.echo(f"banditlab {VERSION}")
         raise typer.Exit
 
@@ -517,14 +518,15 @@ def _lab_here() -> Path | None:
 
 def _open_labs(folders: list[str] | None, here: Path | None = None) -> None:
     """Open the labs that were named, or else the one the working folder lies in, or else `here`."""
-    from banditlab.registry import lab_around, registry
+    from banditlab.registry import lab_around, printable, refuse_exposed, registry
 
     for folder in folders or ():
         registry().open_lab(folder)
     found = None if folders else lab_around() or here
     if found is not None:
-        registry().open_lab(found, named=False)
-        typer.echo(f"lab: {found}", err=True)
+        refuse_exposed(found)
+        typer.echo(f"loading the lab {printable(found)}, found from this folder", err=True)
+        registry().open_lab(found)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
@@ -537,6 +539,10 @@ def _say(message: object) -> None:
 
 def main() -> None:
     """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
+    if (
+        sys.flags.ignore_environment and not sys.flags.safe_path
+    ):  # as with `python -E`: children would not see SAFE_PATH
+        os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
     report_others()
     if "_BANDITLAB_COMPLETE" in os.environ:  # the shell asks what the word under the cursor may become
         app(prog_name="banditlab")

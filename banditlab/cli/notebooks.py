@@ -52,7 +52,8 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
         cell.metadata.pop("execution", None)
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        fresh.write_text(nbformat.writes(book), encoding="utf-8")
+        with open(fresh, "x", encoding="utf-8") as made:  # never through a link that lies there
+            made.write(nbformat.writes(book))
         os.replace(fresh, file)
     except OSError as error:
         raise UsageError(f"{file}: cannot be written ({error.strerror})") from error

@@ -76,7 +76,7 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
 
     from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
 
-    environment = {name: os.environ.get(name, "1") for name in THREADS} | SAFE_PATH
+    environment = {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
     start = {"initializer": use_path, "initargs": (import_path(),)}
     with safe_start():
         pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment, **start)

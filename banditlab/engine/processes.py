@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from banditlab.children import import_path
+from banditlab.children import python
 from banditlab.errors import UsageError
 
 ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
@@ -31,10 +31,7 @@ TICK = 0.2  # seconds between two looks at the clock
 LONGEST = 2**26  # bytes of a message; what says that it is longer is none
 GOODBYE = 5.0  # seconds a process has for ending
 PIPE = 4096  # bytes that a pipe takes whoever reads it
-START = """import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from banditlab.engine.serving import serve
-serve(int(sys.argv[2]))"""
+START = "from banditlab.engine.serving import serve\nserve(int(sys.argv[1]))"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 Mail = queue.SimpleQueue[tuple["Worker | None", Any]]
@@ -51,8 +48,8 @@ class Worker:
     _writer: threading.Thread | None = None  # who sends a long message
 
     def __init__(self, mail: Mail) -> None:
-        command = [sys.executable, "-P", "-c", START, json.dumps(import_path()), str(os.getpid())]
         environment = dict.fromkeys(THREADS, "1") | os.environ
+        command = python(START, str(os.getpid()))
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.mail = mail
         self.fresh = True

@@ -36,7 +36,7 @@ def exposed(folder: Path) -> str:
     path = Path(os.path.realpath(folder))
     for each in (path, *path.parents):
         try:
-            reason = _open_to_others(os.stat(each), above=each != path)
+            reason = open_to_others(os.stat(each), each, above=each != path)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -49,17 +49,29 @@ def exposed(folder: Path) -> str:
 def is_private_file(descriptor: int) -> bool:
     """Return whether an open file is a plain one of this user, or of root, that nobody else may write."""
     found = os.fstat(descriptor)
-    return stat.S_ISREG(found.st_mode) and not _open_to_others(found, above=False)
+    return stat.S_ISREG(found.st_mode) and not open_to_others(found, descriptor)
 
 
-def _open_to_others(found: os.stat_result, *, above: bool) -> str:
+def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = False) -> str:
+    """Return who else may write a file or folder, in a few words; "" if nobody may.
+
+    Parameters
+    ----------
+    found
+        What `os.stat` or `os.lstat` says of it.
+    path
+        Its path or descriptor, for its access control list.
+    above
+        Whether it is a folder above what is asked about: in a sticky one, such as /tmp, others rename only what is theirs.
+    """
     if not hasattr(os, "geteuid"):
         return ""
     if found.st_uid not in (os.geteuid(), 0):
         return f"belongs to another user ({found.st_uid})"
     if above and found.st_mode & stat.S_ISVTX:  # others may not rename what is not theirs, as in /tmp
         return ""
-    if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid)):
+    by_group = found.st_mode & stat.S_IWGRP and (_has_list(path) or not _own_group(found.st_gid))
+    if found.st_mode & stat.S_IWOTH or by_group:
         return f"may be written by others (mode {stat.S_IMODE(found.st_mode):o})"
     return ""
 
@@ -74,4 +86,15 @@ def _own_group(group: int) -> bool:
         user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
     except KeyError:
         return False
-    return user.pw_gid == group and entry.gr_name == user.pw_name and set(entry.gr_mem) <= {user.pw_name}
+    members = set(entry.gr_mem) | {other.pw_name for other in pwd.getpwall() if other.pw_gid == group}
+    return user.pw_gid == group and entry.gr_name == user.pw_name and members <= {user.pw_name}
+
+
+def _has_list(path: Path | int) -> bool:
+    """Return whether a file has an access control list of Linux: the mode's group bits are then what it allows at most."""
+    if not hasattr(os, "listxattr"):
+        return False
+    try:
+        return "system.posix_acl_access" in os.listxattr(path)
+    except OSError:  # a file system without extended attributes
+        return False

@@ -34,7 +34,13 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--picture {path}: the ending must be .svg, .png or .pdf")
     with rc_context(
-        {"svg.hashsalt": "banditlab", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+        {
+            "svg.hashsalt": "banditlab",
+            "text.usetex": False,  # whatever a matplotlibrc in the working folder says
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
     ):
         figure = Figure(figsize=(10.0, 3.4), layout="constrained")
         first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))

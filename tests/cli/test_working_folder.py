@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
 
 import banditlab
+from banditlab.distributions import NAME
 
 ROOT = Path(banditlab.__file__).parents[1]
 INSTALLED = {name for name in packages_distributions() if name.isidentifier()}
@@ -109,6 +110,17 @@ def test_worker_processes(folder: Folder) -> None:
     (folder.place / "lab" / "agents" / "mine.py").write_text(FOREIGN)
     (folder.place / "mine.toml").write_text("run_timeout = 60\n" + SPEC.replace('"uniform"', '"mine"'))
     folder.run("run", "mine.toml", "-j", "2", "-o", "mine", "--lab", "lab", "--no-report")
+
+
+@pytest.mark.slow
+def test_a_script_that_ignores_the_environment(folder: Folder) -> None:
+    """As those are that begin with `#!python -Es`."""
+    try:
+        distribution(NAME)
+    except PackageNotFoundError:
+        pytest.skip("not installed here, and without PYTHONPATH it is not found")
+    folder.command.insert(1, "-Es")
+    folder.run("run", "small.toml", "-j", "2", "-o", "out", "--no-report")
 
 
 @pytest.mark.slow

@@ -1,32 +1,19 @@
-"""Newtron (Hazan and Kale, NIPS 2011), exact, O(K d^2) a round; or with less of its matrices, O((K + m) d)."""
+"""Newtron (Hazan and Kale, NIPS 2011), exact, O(K d^2) a round."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
 from banditlab.errors import UsageError
-from banditlab.numerics import (
-    compact_programme,
-    diagonal_programme,
-    frobenius_programme,
-    sketched_programme,
-    two_class_programme,
-    unbounded_programme,
-)
 from banditlab.numerics.argmax import argmax
-from banditlab.numerics.contexts import by_context
-from banditlab.numerics.diagonal_programme import DiagonalProgramme
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme
+from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme, programme_state
 from banditlab.numerics.jit import njit
-from banditlab.numerics.sketched_programme import SketchedProgramme
-from banditlab.numerics.two_class_programme import TwoClasses
+from banditlab.numerics.unbounded_programme import learn, look, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
@@ -34,51 +21,12 @@ from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    """The quadratic programme with W' in one of its forms; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
+    """The quadratic programme with W'; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
 
-    programme: Any
+    programme: Programme
     z: NDArray[np.float64]
     s: NDArray[np.float64]
     rates: NDArray[np.float64]
-
-
-def _scores(programme, x, z):
-    """Write W'_k x into z_k."""
-    unbounded_programme.scores(programme, x, z)
-
-
-def _scores_of_two(programme, x, z):
-    two_class_programme.scores(programme, x, z)
-
-
-def _learn(programme, i, x, weight, step):
-    """Add (weight / 2) (x'W_i)^2 + step x'W_i to the programme and write its solution into W'."""
-    unbounded_programme.learn(programme, i, x, weight, step)
-
-
-def _learn_of_two(programme, i, x, weight, step):
-    two_class_programme.learn(programme, i, x, weight, step)
-
-
-def _learn_compact(programme, i, x, weight, step):
-    compact_programme.add(programme, i, x, weight, step)
-    compact_programme.solve(programme)
-
-
-def _look(programme, X, t):
-    """Tell the programme which context of a block comes next."""
-    unbounded_programme.look(programme, X, t)
-
-
-def _look_of_two(programme, X, t):
-    two_class_programme.look(programme, X, t)
-
-
-_compact_scores = by_context(compact_programme.scores, _scores_of_two, kind=TwoClasses, name="programme", inlined=True)
-_compact_learn = by_context(_learn_compact, _learn_of_two, kind=TwoClasses, name="programme", inlined=True)
-scores = by_context(_compact_scores, _scores, kind=Programme, name="programme", inlined=True)
-learn = by_context(_compact_learn, _learn, kind=Programme, name="programme", inlined=True)
-look = by_context(_look_of_two, _look, kind=Programme, name="programme", inlined=True)
 
 
 @njit
@@ -141,23 +89,16 @@ class Newtron(KernelAgent):
     same numbers as the Kd x Kd form. The ball binds in nearly every round; `numerics.frobenius_programme` solves that
     case exactly, too.
 
-    With `second_order` other than "full" a round is learnt from the quadratic that is kept, exactly; then class i's d x d
-    matrix goes back to what is kept of it, and its linear term to where the solution stays (`numerics.diagonal_programme`,
-    `numerics.sketched_programme`). W' is never projected on anything but the ball.
-
     Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
     gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. So gamma = "theory", of the last shape, at the
     default alpha = 1 is covered from T = e^{8 R D} on only, which few runs reach. The constants are not known to us, so `bound`
-    answers None; the theorem covers `ball=True` with second_order = "full" only. The beta used for "theory" is ours: f_t lies
+    answers None; the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies
     below l_t in conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search,
     not proved).
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
     more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), and blocks without a ball leave W' for their
-    end (`numerics.unbounded_programme`), or, of two classes, keep one matrix for both and read it once in 32 or 64 rounds
-    (`numerics.two_class_programme`): the same play to rounding. Diagonals take
-    O(K d), with a ball two or three times as much, and 3 K d numbers; a sketch of m rows O((K + m) d + K m^2), with a ball
-    K d + K^2 and some K m^2 more, and K (d + m^2 + 25 m + K) + 3 m d numbers.
+    end (`numerics.unbounded_programme`): the same play to rounding. `pnewtron` keeps diagonals, O(K d) a round.
 
     Parameters
     ----------
@@ -171,17 +112,11 @@ class Newtron(KernelAgent):
         Curvature of f_t, 0 or above (beta in the paper); "theory" is alpha e^{-sqrt(2) alpha D R}/K.
     ball
         Whether W' is held in the Frobenius ball. False is faster and not covered by the theorem.
-    second_order
-        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
-        of the contexts learnt that all classes share (`numerics.sketched_programme`); while contexts span at most
-        sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
-    sketch_size
-        m, directions of the sketch, 1 or more. Of second_order = "sketch".
 
     Raises
     ------
     UsageError
-        A setting outside its range, or a sketch_size without a sketch.
+        A setting outside its range.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -209,8 +144,6 @@ class Newtron(KernelAgent):
         alpha: float = 1.0,
         beta: float | Literal["theory"] = "theory",
         ball: bool = True,
-        second_order: Literal["full", "diagonal", "sketch"] = "full",
-        sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
         K, R = problem.n_classes, problem.radius
@@ -219,7 +152,6 @@ class Newtron(KernelAgent):
         if not isinstance(ball, bool):
             raise UsageError(f"ball must be true or false, got {ball!r}")
         self.ball = ball
-        self.second_order, self.sketch_size, _ = settled(second_order, sketch_size)
         D = math.sqrt(K) * self.norm_bound
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
@@ -231,70 +163,29 @@ class Newtron(KernelAgent):
         else:
             self.beta = nonnegative("beta", number("beta", beta, "theory"))
         rates = np.array([self.gamma, self.beta, self.alpha])
-        self.state = State(self._programme(D if self.ball else math.inf), np.zeros(K), np.zeros(K), rates)
-
-    def _ridge(self) -> float:
-        """Return 1/D, the weight of ||W||^2/2 in the programme."""
-        return 1.0 / (math.sqrt(self.problem.n_classes) * self.norm_bound)
-
-    def _programme(self, radius: float) -> Any:
-        """Return the programme in the form that `second_order` says."""
-        K, d, ridge = self.problem.n_classes, self.problem.n_features, self._ridge()
-        if self.second_order == "diagonal":
-            return diagonal_programme.diagonal_programme(K, d, ridge, radius)
-        if self.second_order == "sketch":
-            return sketched_programme.sketched_programme(K, d, ridge, radius, self.sketch_size)
-        if K == 2 and not self.ball and two_class_programme.is_large(d):
-            return two_class_programme.two_classes(d, ridge)
-        return frobenius_programme.programme_state(K, d, ridge, radius)
+        programme = programme_state(K, problem.n_features, 1.0 / D, D if self.ball else math.inf)
+        self.state = State(programme, np.zeros(K), np.zeros(K), rates)
 
     def look(self) -> Any:
-        """Return what prepares a block: without a ball large problems leave W' for its end, or look at its contexts ahead."""
-        programme = self.state.programme
-        large = isinstance(programme, Programme) and programme.low_N is not None and not self.ball
-        return look_kernel if large or isinstance(programme, TwoClasses) else no_look
-
-    @classmethod
-    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least, by what is kept of the matrices."""
-        return least_bytes(problem.n_classes, problem.n_features, settings)
+        """Return what prepares a block: without a ball, large problems leave W' for its end."""
+        large = self.state.programme.low_N is not None and not self.ball
+        return look_kernel if large else no_look
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W' (K, d), a view; made anew where there is a sketch."""
-        d, programme = self.problem.n_features, self.state.programme
-        if isinstance(programme, SketchedProgramme):
-            return sketched_programme.weights(programme, d)
-        if isinstance(programme, TwoClasses):
-            return two_class_programme.weights(programme, d)
-        view: NDArray[np.float64] = programme.W[:, -d:]
+        """W' (K, d), a view."""
+        view: NDArray[np.float64] = self.state.programme.W[:, -self.problem.n_features :]
         return view
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift.
-
-        Of diagonals the multipliers tried stand for applications, and nothing moves or drifts. Of a sketch all this is said of
-        the programme in it; then come how often its basis was turned, and the share of |x|^2 that lay outside of it.
-        """
+        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""
         programme = self.state.programme
-        if isinstance(programme, DiagonalProgramme):
-            solves, binding, tried, stalled = (int(n) for n in programme.tally)
-            return {"solves": solves, "binding": binding, "tried": tried, "stalled": stalled}
-        if isinstance(programme, SketchedProgramme):
-            return solved(programme.block) | told(programme.sketch)
-        if isinstance(programme, TwoClasses):
-            return two_class_programme.told(programme)
-        return solved(programme)
-
-
-def solved(programme: Programme) -> dict[str, Any]:
-    """Return what a programme's tally says."""
-    solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)
-    return {
-        "solves": solves,
-        "binding": binding,
-        "applications": applied,
-        "refactorisations": refactored,
-        "stalled": stalled,
-        "drift": float(programme.nu[WORST_DRIFT]),
-    }
+        solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)
+        return {
+            "solves": solves,
+            "binding": binding,
+            "applications": applied,
+            "refactorisations": refactored,
+            "stalled": stalled,
+            "drift": float(programme.nu[WORST_DRIFT]),
+        }

@@ -31,9 +31,8 @@ AGENTS: dict[str, dict[str, Any]] = {
     "linucb": {},
     "lints": {},
     "stackcb": {},
-    "newtron": {"gamma": 0.05, "beta": 0.1, "norm_bound": 100.0, "ball": False},
 }
-"""Agents with their settings; Newtron's are those at which its full matrices do best of ten tried at 10 x 256."""
+"""Agents with their settings."""
 FORMS: dict[str, dict[str, Any]] = {
     "full": {},
     "single": {"precision": "single"},
@@ -42,7 +41,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "sketch 64": {"second_order": "sketch", "sketch_size": 64},
     "diagonal": {"second_order": "diagonal"},
 }
-NO_SINGLE = ("newtron", "stackcb")
+NO_SINGLE = ("stackcb",)
 """Agents that do not take `precision`: the stack's matrices are in single precision always."""
 CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 65),)}
 COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mistakes", "later", "rate")

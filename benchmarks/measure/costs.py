@@ -310,41 +310,20 @@ def newtron(c: Cell, passes: float) -> Cost:
 
     With a ball N_i meets b_i, too. Large problems without one begin as rows, and of T rounds all N_k and M have T / 2 each, in
     the mean: 4 r d operations a product with M and a score, 2 r d for the half of N_i x that the scores leave. A score reads
-    rows once for two products with them. Two classes of them are one model (`two_as_one`).
+    rows once for two products with them.
     """
     square, products = float(c.d * c.d), 3.0 if passes > 1.0 else 2.0
     if 8.0 * c.K * packed(c.d) < LOOK_FROM or passes > 1.0:
         work = Cost(gemv=2.0 * (passes * c.K + products) * square, stream=3.0 * square, exp=c.K, size=square)
         return linear(c).plus(work).plus(Cost(moved=0.5 * (passes * c.K + products + 3.0) * square))
-    if c.K == 2:
-        return linear(c).plus(two_as_one(c))
     of_M, of_N = (0.5 * min(c.rounds, capacity(c.d) * models) * c.d for models in (1, c.K))
     work = Cost(gemm=4.0 * of_N, gemv=4.0 * of_M + 2.0 * of_N / c.K, exp=c.K, size=2.0 * of_M)
     return linear(c).plus(work).plus(Cost(moved=of_M + of_N + of_N / c.K))
 
 
-def two_as_one(c: Cell) -> Cost:
-    """Two large classes without a ball: one model that learns every round and is looked at ahead, and A beside it.
-
-    A gets x x' as a row, and once it is whole as matrix products, read and written once a stretch.
-    """
-    n, room, square = stretch(2.0, c.d), capacity(c.d), float(c.d * c.d)
-    whole = max(0.0, 1.0 - room / c.rounds)
-    grown = Cost(gemm=room * square / c.rounds if whole > 0.0 else 0.0, moved=c.d)
-    return ahead(c._replace(K=1), 1.0, 2.0, n).plus(grown).plus(Cost(gemm=square, moved=2.0 * packed(c.d) / n), whole)
-
-
 def newtron_state(K: int, d: int) -> float:
     """C_k and N_k, M, 25 Krylov vectors and four more matrices K x d."""
     return 2.0 * K * packed(d) + packed(d) + 29.0 * K * d
-
-
-def newtron_without_ball_state(K: int, d: int) -> float:
-    """The same; of two large classes A and its inverse, room to look n contexts ahead, and some vectors."""
-    n = stretch(2.0, d)
-    if K > 2 or n == 0:
-        return newtron_state(K, d)
-    return 2.0 * packed(d) + n * (4.0 * d + 2.0 * n) + 56.0 * d
 
 
 # -------------------------------------------------------------------------------------------------------- joint second order

@@ -109,7 +109,7 @@ AGENTS = [
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1, "ball": False}, "K d^2", lambda c: costs.newtron(c, 1.0),
-        costs.newtron_without_ball_state, "second",
+        newtron_state, "second",
     ),
     Player(
         "newtron", "agents", {"gamma": 0.1}, "K d^2", lambda c: costs.newtron(c, 4.0), newtron_state,

@@ -13,16 +13,14 @@ from scipy.optimize import brentq
 from banditlab.agents.newtron import Newtron
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, softmax
-from banditlab.numerics import frobenius_programme, two_class_programme
+from banditlab.numerics import frobenius_programme
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.frobenius_programme import (
     SOLUTION,
-    Programme,
     refactor,
     solve,
 )
 from banditlab.numerics.packed_symmetric import dense
-from banditlab.numerics.two_class_programme import TwoClasses
 from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_look
 from banditlab.problem import Decision, Problem
@@ -271,85 +269,6 @@ def test_blocks_of_large_problems_allocate_nothing(monkeypatch, allocations):
     agent.play_block(X[:100], y[:100], Trace.empty(100))
     counts = [allocations().alloc]
     for i, j in ((100, 200), (200, 600)):
-        agent.play_block(X[i:j], y[i:j], Trace.empty(j - i))
-        counts.append(allocations().alloc)
-    assert counts[2] - counts[1] == counts[1] - counts[0]
-
-
-def two_as_one(monkeypatch, d, rng=7, **settings):
-    """Return agents of two classes without a ball: one of few features as large ones are, and one as small ones are."""
-    settings = {"gamma": 0.1, "beta": 0.5, "ball": False} | settings
-    slow = Newtron(problem(2, d), np.random.default_rng(rng), **settings)
-    monkeypatch.setattr(two_class_programme, "LARGE", 0)
-    one = Newtron(problem(2, d), np.random.default_rng(rng), **settings)
-    assert isinstance(one.state.programme, TwoClasses)
-    assert one.look() is not no_look
-    assert isinstance(slow.state.programme, Programme)
-    return one, slow
-
-
-@pytest.mark.parametrize("d", [16, 27])
-@pytest.mark.parametrize("cuts", CUTS)
-def test_two_large_classes_play_as_two_small_ones(monkeypatch, d, cuts):
-    """One matrix for both: the same play to rounding, however a block is cut."""
-    X, y = stream(2, d, 300)
-    X = np.where(np.random.default_rng(3).random(X.shape) < 0.2, 0.0, X)
-    X[::9], X[40:44] = np.linspace(1.0, 0.5, len(X[::9]))[:, None] * X[1], 0.0
-    X = as_contexts(X)
-    agent, slow = two_as_one(monkeypatch, d)
-    expected, trace = Trace.empty(300), Trace.empty(300)
-    slow.play_block(X, y, expected)
-    for i, j in zip([0, *cuts], [*cuts, 300], strict=True):
-        agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
-    np.testing.assert_array_equal(trace.action, expected.action)
-    np.testing.assert_allclose(trace.p_true, expected.p_true, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(agent.weights, slow.weights, rtol=0, atol=1e-12 * np.abs(slow.weights).max())
-    assert agent.rng.bit_generator.state == slow.rng.bit_generator.state
-    assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
-    assert agent.diagnostics()["refactorisations"] == 0
-    assert set(agent.diagnostics()) == set(slow.diagnostics())
-
-
-@pytest.mark.parametrize("ball", [True, False])
-@pytest.mark.parametrize(("K", "second_order"), [(3, "full"), (2, "diagonal"), (2, "sketch"), (2, "full")])
-def test_only_two_classes_without_a_ball_and_with_whole_matrices_are_one(monkeypatch, K, second_order, ball):
-    monkeypatch.setattr(two_class_programme, "LARGE", 0)
-    agent = Newtron(problem(K, 9), np.random.default_rng(7), gamma=0.1, ball=ball, second_order=second_order)
-    assert isinstance(agent.state.programme, TwoClasses) == (K == 2 and second_order == "full" and not ball)
-
-
-def test_two_large_classes_round_by_round_in_blocks_and_from_files(monkeypatch, tmp_path):
-    X, y = stream(2, 27, 600)
-    agent, slow = two_as_one(monkeypatch, 27)
-    expected = Trace.empty(600)
-    slow.play_block(X, y, expected)
-    traces = in_turns(agent, slow, X, y, expected, 330, 1e-12, tmp_path)
-    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-
-
-def test_a_refused_context_in_the_middle_of_a_block_leaves_two_classes_as_they_were(monkeypatch):
-    X, y = stream(2, 27, 200)
-    agent, _ = two_as_one(monkeypatch, 27)
-    agent.play_block(X[:90], y[:90], Trace.empty(90))
-    before = agent.to_bytes()
-    for wrong in (math.nan, 9.0):
-        spoilt = X[90:].copy()
-        spoilt[50, 3] = wrong
-        with pytest.raises(UsageError):
-            agent.play_block(as_contexts(spoilt), y[90:], Trace.empty(110))
-        assert agent.to_bytes() == before
-    again = Newtron.from_bytes(before)
-    for player in (agent, again):
-        player.play_block(X[90:], y[90:], Trace.empty(110))
-    np.testing.assert_array_equal(agent.weights, again.weights)
-
-
-def test_blocks_of_two_large_classes_allocate_nothing(monkeypatch, allocations):
-    X, y = stream(2, 16, 900)
-    agent, _ = two_as_one(monkeypatch, 16)
-    agent.play_block(X[:100], y[:100], Trace.empty(100))
-    counts = [allocations().alloc]
-    for i, j in ((100, 200), (200, 900)):
         agent.play_block(X[i:j], y[i:j], Trace.empty(j - i))
         counts.append(allocations().alloc)
     assert counts[2] - counts[1] == counts[1] - counts[0]

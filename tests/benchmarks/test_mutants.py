@@ -106,8 +106,8 @@ def test_tests_that_name_the_function_are_asked_first() -> None:
 
 
 def test_tests_of_what_uses_a_kernel_are_asked_last_and_those_of_its_room_before() -> None:
-    groups = witnesses(ROOT, "banditlab/numerics/sketched_programme.py")
-    assert "tests/agents/test_newtron_second_order.py" in groups[-1]  # newtron's compact programme imports it
+    groups = witnesses(ROOT, "banditlab/numerics/unbounded_programme.py")
+    assert "tests/agents/test_newtron.py" in groups[-1]  # newtron imports it
     assert groups[-1][-1] == "slow or not slow"
     groups = witnesses(ROOT, "banditlab/forecasters/primal_dual.py")
     assert "tests/forecasters/test_promises_at_their_edges.py" in groups[-2]

@@ -142,23 +142,6 @@ def test_declared_state_holds_the_room_to_look_ahead() -> None:
     assert 8.0 * of("linucb").state(K, d) == pytest.approx(kept, rel=0.01)
 
 
-@pytest.mark.parametrize("d", [512, 1024])
-def test_two_classes_of_newtron_without_a_ball_are_counted_as_one_model(d: int) -> None:
-    newtron = of("newtron")
-    assert newtron.settings["ball"] is False
-    made = one_player.build(newtron, Problem(d, 2, 1.0, 20_000))
-    kept = sum(one_player.array_bytes(value) for value in one_player.owners(made))
-    assert 8.0 * newtron.state(2, d) == pytest.approx(kept, rel=0.01)
-    assert newtron.state(3, d) == costs.newtron_state(3, d)
-    few, long = (newtron.cost(Cell.dense(2, d, rounds=T)) for T in (100, 10**12))
-    assert few.gemm == pytest.approx(50 * 6 * d + 64 * (50 + d) + 2 * d)
-    assert long.gemm == pytest.approx(4 * d * d + 2 * 64 * d + 2 * d)
-    assert long.gemv == few.gemv == 4 * d
-    # P is read, written, and read four times more for its 64 lessons in a stretch, A read and written
-    assert long.moved == pytest.approx((6 * d * (d + 1) / 2 + 2 * costs.packed(d)) / 64 + 4 * d, rel=1e-3)
-    assert newtron.cost(Cell.dense(2, 256)).gemm == 0.0  # small
-
-
 def test_folklore_counts_the_products_of_the_woodbury_step() -> None:
     K, d = 10, 64
     cost = costs.folklore(Cell.dense(K, d))

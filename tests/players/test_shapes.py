@@ -41,7 +41,6 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "folklore": [{}, {"form": "dual"}, {"regularization": 1e-4}],
     "gaf": [{}, {"form": "dual"}, {"regularization": 1e-4}],
     "linucb": [{}, {"second_order": "diagonal"}, {"second_order": "sketch"}],
-    "newtron": [{}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
     "obama-lite": [{"sampler": sampler} for sampler in ("laplace", "net", "grid", "mala")],
     "online-mbbm": [TREES, {**TREES, "potentials": "remembered"}],
     "stackcb": [{}, {"ridge": 0.0}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],

@@ -75,8 +75,6 @@ AGENTS: dict[str, list[Case]] = {
         ("three", {}),
         ("five#2", {"gamma": 0.1, "alpha": 5.0, "norm_bound": 3.0}),
         ("ten?", {"gamma": 0.1, "ball": False, "beta": 0.01}),
-        ("five", {"gamma": 0.1, "second_order": "diagonal"}),
-        ("five#2", {"gamma": 0.1, "beta": 0.01, "second_order": "sketch", "sketch_size": 3}),
     ],
     "gaptron": [
         ("three", {}),

@@ -72,7 +72,6 @@ def warnings(results: Results) -> list[str]:
     """Return one sentence for each thing that keeps the numbers from being complete or sure; none if nothing does."""
     return [
         *state(results),
-        *_spared(results),
         *_off_expectation(results),
         *_unverified(results),
     ]
@@ -105,12 +104,6 @@ def _unverified(results: Results) -> list[str]:
     return [
         f"Unverified: {joined(who)}; {own} handed blocks with labels, which could not be played again step by step."
     ]
-
-
-def _spared(results: Results) -> list[str]:
-    return [f"Damaged, at no loss, as what stood there is elsewhere, too: {', '.join(results.spared)}."] * bool(
-        results.spared
-    )
 
 
 def state(results: Results) -> list[str]:

@@ -89,8 +89,6 @@ class Results:
         How many runs the spec asks for, and how many of them neither finished nor failed yet.
     unreadable
         Names of damaged files; what stood there alone counts as missing.
-    spared
-        Names of damaged files that cost nothing: what stood there was read elsewhere, from a copy for instance.
     groups
         Of which kind each player is ("theory", "practice", "reference" ...), by label.
     skipped, failures
@@ -109,7 +107,6 @@ class Results:
     skipped: list[Skip]
     failures: list[Failure]
     data: dict[str, dict[str, float]]
-    spared: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
     made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -149,9 +146,9 @@ def load(out: str | os.PathLike[str]) -> Results:
     out = Path(out)
     spec, plan = read_spec(out), read_plan(out)
     wanted = list(plan["runs"])
-    table, lost, spared = read_runs(out, wanted)
+    table, damaged = read_runs(out, wanted)
     if table is None:
-        damage = f" ({', '.join(lost)}: damaged)" if lost else ""
+        damage = f" ({', '.join(damaged)}: damaged)" if damaged else ""
         raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
     runs = _as_objects(table.to_pandas(use_threads=False))
     seat = {run_id: i for i, run_id in enumerate(wanted)}
@@ -166,10 +163,10 @@ def load(out: str | os.PathLike[str]) -> Results:
     missing = len(set(wanted) - done - {failure.run_id for failure in failures})
     skipped = [Skip(str(s["environment"]), str(s["player"]), str(s["reason"])) for s in plan["skipped"]]
     found = read_comparators(out, streams)
-    lost, spared = lost + found.lost, spared + found.spared
+    damaged += found.damaged
     comparators, data = _comparators(found.table), dict(plan["data"])
     groups = dict(plan["groups"])
-    return Results(out, spec, runs, comparators, len(wanted), missing, lost, skipped, failures, data, spared, groups)
+    return Results(out, spec, runs, comparators, len(wanted), missing, damaged, skipped, failures, data, groups)
 
 
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:

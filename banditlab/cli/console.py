@@ -18,8 +18,7 @@ from rich.table import Column, Table
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
 from banditlab.cli.ranking import print_ranking, say
 from banditlab.engine import Progress, Result, Sweep
-from banditlab.errors import UsageError
-from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failure, read_plan
+from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failures, read_plan
 from banditlab.results.store import Store
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ class Console:
 
         `live` is the port of a page that shows the sweep meanwhile, 0 for a free one, None for no page. Return the exit code.
         """
-        for notice in Store(folder).notices:  # a folder that cannot be used is said before anything else
-            say(self.out, escape(f"notice: {notice}"))
+        Store(folder)  # a folder that cannot be used is refused before anything else
         if live is None:
             return self._run(sweep, folder, report, None, options)
         from banditlab.cli.live import Live
@@ -286,26 +284,23 @@ def one_line(text: object) -> str:
 
 def print_status(folder: Path) -> int:
     """Print what a results folder holds; return 1 if runs are missing or failed."""
-    from banditlab.results.schema import FORMAT
+    from banditlab.results.schema import FORMAT, SUMS
 
-    if not (folder / "runs.json").exists():
-        raise UsageError(f"{folder}: not a results folder (no runs.json); make one with `banditlab run`")
     plan, damaged = read_plan(folder), damaged_files(folder)
     done = finished_runs(folder)
-    failed = {file.stem for file in folder.glob("failed/*.json")}
     wanted = plan["runs"]
-    n_done, n_failed = sum(r in done for r in wanted), len(failed & {*wanted, *plan["streams"]})
+    failures = read_failures(folder, {*wanted, *plan["streams"]})
+    n_done, n_failed = sum(r in done for r in wanted), len(failures)
     out = rich.console.Console(highlight=False, emoji=False)
     summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     say(out, escape(summary))
     for name in damaged:
-        say(out, escape(f"damaged: {name}; `banditlab run` sets it aside, and does again what it alone held"))
+        what_then = "`banditlab run` sets it aside and does again what it alone held"
+        say(out, escape(f"damaged: {name} does not match {SUMS}; {what_then}"))
     others = many(len(done - set(wanted)), "run")
     say(out, f"{many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
-    for run_id in sorted(set(wanted + plan["streams"]) & failed):
-        record = read_failure(folder / "failed" / f"{run_id}.json")
-        line = one_line(f"failed: {record['player']} on {record['environment']}: {record['error']}")
-        say(out, escape(line))
+    for each in failures:
+        say(out, escape(one_line(f"failed: {each.player} on {each.environment}: {each.error}")))
     return 0 if n_done == len(wanted) and not n_failed else 1
 
 

@@ -12,16 +12,15 @@ from banditlab.comparators import Comparator, comparators_along
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, checked_blocks
 from banditlab.problem import Problem
-from banditlab.results.reading import read_comparator
 from banditlab.results.schema import Rows
-from banditlab.results.store import Store, read_weights
+from banditlab.results.store import Store
 
 Pair = tuple[int, float]
 Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs a stream's files hold; damaged files hold none and are set aside."""
+    """Return the (round, norm bound) pairs a stream's files hold; damaged files hold none."""
     return set(_stored(store, stream_id)[1])
 
 
@@ -61,18 +60,12 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's rows and weights; if one of its two files is gone or damaged, both go and are made anew."""
-    rows_file, weights_file = store.comparator_files(stream_id)
-    table, weights = read_comparator(rows_file), read_weights(weights_file, stream_id)
-    rows: Rows = {} if table is None else table.to_pydict()
+    """Return a stream's rows and weights; both empty where one lacks what the other has."""
+    rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
-    if pairs and all(weight_name(*pair) in weights for pair in pairs):
-        return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
-    for file, whole in ((rows_file, table is not None), (weights_file, bool(weights))):
-        if not whole:
-            store.set_aside(file, "the stream's comparators are made anew")
-        file.unlink(missing_ok=True)
-    return {}, {}
+    if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at once
+        return {}, {}
+    return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
 
 
 def _append(rows: Rows, run: Run, rounds: int, found: Comparator) -> None:

@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import play
 from banditlab.engine.work import Task, execute
-from banditlab.results.reading import read_comparator
 from banditlab.results.store import Store
 
 FEW_ROUNDS = 64
@@ -67,15 +66,13 @@ def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
             begin, began = time.process_time(), time.perf_counter()
             execute(Task(folder, (), (part,), tuple(balls), comparators=True))
             seconds, slowed = time.process_time() - begin, time.perf_counter() - began
-            table = read_comparator(Store(folder).comparator_files(part.stream_id)[0])
+            rows, _ = Store(folder).comparators(part.stream_id)
         later = [at for at in run.checkpoints if at > upto]
-        if table is None or not later:  # what failed fails in the sweep, where it is recorded
+        if not rows or not later:  # what failed fails in the sweep, where it is recorded
             return seconds
         if seconds < 2 * LONG_ENOUGH:
             upto = next((at for at in later if at >= 2 * upto), later[-1])
             continue
-        solves = [
-            (at, s * seconds / slowed) for at, s in zip(*map(table.to_pydict().get, ("round", "seconds")), strict=True)
-        ]
+        solves = [(at, s * seconds / slowed) for at, s in zip(rows["round"], rows["seconds"], strict=True)]
         solved, last = sum(s for _, s in solves), sum(s for at, s in solves if at == upto)
         return solved + sum(last * at / upto for at in later) + max(0.0, seconds - solved) * run.rounds / upto

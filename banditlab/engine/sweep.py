@@ -60,7 +60,7 @@ class Result:
     kept: Path | None = None
     """Where the report went that the folder held of another spec, None where it held none."""
     notices: list[str] = field(default_factory=list)
-    """A line for each damaged file that was found: where it is kept, and what became of its content."""
+    """A line for each damaged file that was found: where it is kept, and what becomes of its content."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ class Sweep:
         begin = time.perf_counter()
         plan = self.plan if shard is None else self.plan.part(*shard)
         store = Store(folder)
-        kept = store.write_plan(spec_to_toml(self.spec, facts()), plan.record())
         finished, redone = store.done()
+        kept = store.write_plan(spec_to_toml(self.spec, facts()), plan.record())
         missing = [run for run in plan.runs if run.run_id not in finished]
         streams = self._streams_to_compare(plan, store, {run.run_id for run in missing})
         progress = Progress(len(missing), len(streams))

@@ -1,11 +1,12 @@
-"""Parquet files that are whole or not there: written in one step, read with their checksums."""
+"""Files that are whole or not there: written in one step, checked against the manifest when read."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
-from banditlab.results.schema import COLUMNS, Rows, type_of
-from banditlab.results.seal import BLANK, KEY, is_whole, sealed
+from banditlab.results.schema import COLUMNS, SUMS, Rows, type_of
 from banditlab.results.system import keep_entry, make_readable
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
@@ -26,83 +26,92 @@ class NoRoomError(OSError):
     """A results folder has no room, or cannot be written any more: that is no run's fault, and all that follow meet it."""
 
 
-def read_if_whole(file: Path, columns: list[str] | None = None) -> pa.Table | None:
-    """Return a Parquet file's table, or None where there is no such file or it was cut in half or spoilt.
+def listing(name: str, data: bytes) -> bytes:
+    """Return the manifest's line for a file."""
+    return f"{hashlib.sha256(data).hexdigest()}  {name}".encode()
 
-    Raises
-    ------
-    UsageError
-        The file may not be read, or not now.
+
+class Files:
+    """The files of a results folder, each checked against the manifest whenever it is read.
+
+    Attributes
+    ----------
+    damaged
+        Names of the files that were read and do not match the manifest.
     """
-    data = bytes_of(file)
-    return None if data is None else parsed(file, data, columns)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: frozenset[bytes] = frozenset()
+        self.damaged: list[str] = []
+
+    def names(self, *patterns: str) -> list[str]:
+        """Return the names of the files that match, sorted for each pattern."""
+        return [f.relative_to(self.folder).as_posix() for each in patterns for f in sorted(self.folder.glob(each))]
+
+    def data(self, name: str) -> bytes | None:
+        """Return a file's bytes, None where there is no such file or it does not match the manifest.
+
+        Raises
+        ------
+        UsageError
+            The file may not be read, or not now.
+        """
+        data = bytes_of(self.folder / name)
+        if data is None or listing(name, data) in self.lines:
+            return data
+        self.lines = frozenset((bytes_of(self.folder / SUMS) or b"").split(b"\n"))  # lines may have come since
+        if listing(name, data) in self.lines:
+            return data
+        if name not in self.damaged and (self.folder / name).exists():  # else compacted meanwhile
+            self.damaged.append(name)
+        return None
+
+    def table(self, name: str, columns: list[str] | None = None) -> pa.Table | None:
+        """Return a Parquet file's table, None as `data` does."""
+        data = self.data(name)
+        return None if data is None else parsed(data, columns)
 
 
 def bytes_of(file: Path) -> bytes | None:
     """Return a file's bytes, None where there is no such file.
 
-    What is checked and what is parsed are these bytes: a file that is read twice may be two files.
-
     Raises
     ------
     UsageError
-        The file may not be read, or not now.
+        The operating system refuses the file: it may be whole, and must not be made anew.
     """
     try:
         return file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
-        refuse_unless_cut(file, error)
-        return None
+        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
 
 
-def parsed(file: Path, data: bytes, columns: list[str] | None = None) -> pa.Table | None:
-    """Return the table of a Parquet file's bytes, None where its seal says that they are damaged, or there is none."""
-    if not is_whole(data):
-        return None
-    try:
-        # Not read_table, which imports pandas (see `array_of`). By this thread alone: Arrow's own sometimes abort a process
-        # that ends soon after (apache/arrow#34314), when all is written.
-        with pq.ParquetFile(pa.BufferReader(data)) as opened:
-            return opened.read(columns=columns, use_threads=False)
-    except OSError as error:
-        refuse_unless_cut(file, error)
-        return None
-    except (
-        pa.ArrowException,
-        ValueError,
-        KeyError,
-        OverflowError,
-        MemoryError,
-    ):  # whatever a parser may say to damaged bytes
-        return None
-
-
-def refuse_unless_cut(file: Path, error: Exception) -> None:
-    """Raise a UsageError where the operating system refused a file: it may be whole, and must not be made anew."""
-    if (
-        isinstance(error, OSError)
-        and error.errno is not None
-        and not isinstance(error, FileNotFoundError | NotADirectoryError)
-    ):
-        raise UsageError(f"{file}: cannot be read ({os.strerror(error.errno)})") from None
-
-
-def write_parquet(file: Path, table: pa.Table) -> None:
-    """Write a table as a Parquet file with its seal."""
-    write_bytes(file, parquet_of(table))
+def parsed(data: bytes, columns: list[str] | None = None) -> pa.Table:
+    """Return the table of a Parquet file's bytes."""
+    # Not read_table, which imports pandas (see `array_of`). By this thread alone: Arrow's own sometimes abort a process
+    # that ends soon after (apache/arrow#34314), when all is written.
+    with pq.ParquetFile(pa.BufferReader(data)) as opened:
+        return opened.read(columns=columns, use_threads=False)
 
 
 def parquet_of(table: pa.Table) -> bytes:
-    """Return the bytes of a Parquet file that holds the table and a seal."""
+    """Return the bytes of a Parquet file that holds the table."""
     sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.schema, write_page_checksum=True) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({KEY: BLANK})
-    return sealed(sink.getvalue().to_pybytes())
+    pq.write_table(table, sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
-def write_bytes(file: Path, data: bytes) -> None:
-    """Write a file that is either whole or not there: temporary name, fsync, os.replace, fsync of the folder.
+def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None = None) -> None:
+    """Write a file that is either whole or not there: temporary name, fsync, rename, fsync of the folder.
+
+    Parameters
+    ----------
+    put
+        What gives the temporary file its name; default: `os.replace`.
 
     Raises
     ------
@@ -110,14 +119,14 @@ def write_bytes(file: Path, data: bytes) -> None:
         There is no room for it.
     """
     try:
-        _write_bytes(file, data)
+        _write_bytes(file, data, put or os.replace)
     except OSError as error:
         if error.errno in NO_ROOM:
             raise NoRoomError(error.errno, error.strerror) from error
         raise
 
 
-def _write_bytes(file: Path, data: bytes) -> None:
+def _write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
@@ -126,7 +135,7 @@ def _write_bytes(file: Path, data: bytes) -> None:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        os.replace(name, file)
+        put(name, file)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -166,13 +175,20 @@ def stacked(parts: Iterable[Rows]) -> pa.Table:
 
 def merged(tables: Iterable[pa.Table], key: list[str]) -> pa.Table:
     """Return the rows of all runs, each run's of the first table that holds it, sorted by `key`."""
+    return concatenate(each_once(tables)).sort_by([(name, "ascending") for name in key])
+
+
+def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None) -> list[pa.Table]:
+    """Return tables with the rows of all (wanted) runs, each run's of the first table that holds it."""
     known: set[str] = set()
     kept = []
     for table in tables:
         fresh = set(table["run_id"].unique().to_pylist()) - known
+        fresh &= fresh if wanted is None else set(wanted)
         known |= fresh
-        kept.append(table.filter(pc.is_in(table["run_id"], array_of(sorted(fresh), pa.string()))))
-    return concatenate(kept).sort_by([(name, "ascending") for name in key])
+        if fresh:
+            kept.append(table.filter(pc.is_in(table["run_id"], array_of(sorted(fresh), pa.string()))))
+    return kept
 
 
 def concatenate(tables: list[pa.Table]) -> pa.Table:

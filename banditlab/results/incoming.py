@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from banditlab.results.files import array_of, parsed, write_bytes, write_parquet
+from banditlab.results.files import array_of, listing, parsed
 from banditlab.results.reading import runs_of
-from banditlab.results.schema import RUNS
-from banditlab.results.seal import is_whole
-from banditlab.results.store import STREAM, Store
+from banditlab.results.schema import SUMS
+from banditlab.results.store import Store
 
 
 class DamagedError(Exception):
-    """A file is not what its own checksum or its name says."""
+    """A file is not what its folder's manifest says."""
 
 
 def take(store: Store, files: Mapping[str, bytes], wanted: set[str]) -> set[str]:
@@ -25,59 +24,38 @@ def take(store: Store, files: Mapping[str, bytes], wanted: set[str]) -> set[str]
     Parameters
     ----------
     files
-        Contents by their names in a results folder: shards, comparators (.npz and .parquet) and records of failures.
+        Contents by their names in a results folder: shards, comparators (.npz and .parquet), records of failures, and the
+        manifest that lists them.
     wanted
         Ids; rows of other runs are left out, so that none is written twice.
 
     Raises
     ------
     DamagedError
-        A file is damaged, or not what its name says; nothing of it is written.
+        A file does not match the manifest; nothing is written.
     """
+    lines = files.get(SUMS, b"").split(b"\n")
+    for name, data in files.items():
+        if name != SUMS and listing(name, data) not in lines:
+            raise DamagedError(name)
     done: set[str] = set()
     for name, data in files.items():
-        if not is_whole(data):
-            raise DamagedError(name)
-        if name.startswith("shards/"):
-            done |= _take_shard(store, name, data, wanted - done)
-    for name, data in files.items():
         id_ = Path(name).stem
-        if name.startswith("comparators/") and name.endswith(".parquet") and id_ in wanted:
-            _take_comparators(store, id_, data, files.get(f"comparators/{id_}.npz", b""))
-            done.add(id_)
+        if name.startswith("shards/"):
+            done |= take_rows(store, parsed(data), runs_of(data), wanted - done)
         elif name.startswith("failed/") and id_ in wanted:
-            if json.loads(data).get("run_id") != id_:
-                raise DamagedError(name)
-            write_bytes(store.folder / "failed" / f"{id_}.json", data)
+            store.write(f"failed/{id_}.json", data)
+    for id_ in wanted:
+        contents = [files[name] for name in store.comparator_files(id_) if name in files]
+        if len(contents) == 2:
+            store.write_comparator_files(id_, contents)
+            done.add(id_)
     return done
 
 
-def _take_shard(store: Store, name: str, data: bytes, wanted: set[str]) -> set[str]:
-    texts = runs_of(Path(name), data)
-    if texts is None:
-        raise DamagedError(name)
+def take_rows(store: Store, rows: pa.Table, texts: Mapping[str, str], wanted: set[str]) -> set[str]:
+    """Write the rows of the wanted runs, whose descriptions are given by id, and return their ids."""
     mine = {id_: text for id_, text in texts.items() if id_ in wanted}
-    if not mine:
-        return set()
-    if len(mine) == len(texts):
-        write_bytes(store.shard(*texts), data)
-    else:
-        table = parsed(Path(name), data)
-        if table is None:
-            raise DamagedError(name)
-        rows = table.filter(pc.is_in(table["run_id"], array_of(sorted(mine), table.schema.field("run_id").type)))
-        write_parquet(store.shard(*mine), rows.replace_schema_metadata({RUNS: json.dumps(mine)}))
-    store.forgive(mine)
+    if mine:
+        store.write_shard(rows.filter(pc.is_in(rows["run_id"], array_of(sorted(mine), pa.string()))), mine)
     return set(mine)
-
-
-def _take_comparators(store: Store, stream_id: str, rows: bytes, weights: bytes) -> None:
-    table, file = store.comparator_files(stream_id)
-    found = parsed(table, rows, ["stream_id"])
-    if found is None or set(found["stream_id"].unique().to_pylist()) != {stream_id}:
-        raise DamagedError(table.name)
-    if not is_whole(weights) or f"{STREAM}{stream_id} ".encode() not in weights:
-        raise DamagedError(file.name)
-    write_bytes(file, weights)
-    write_bytes(table, rows)
-    (store.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from banditlab.errors import UsageError
-from banditlab.results.files import array_of, bytes_of, read_if_whole, write_parquet
-from banditlab.results.incoming import DamagedError, take
+from banditlab.results.files import Files, parsed
+from banditlab.results.incoming import take_rows
 from banditlab.results.reading import (
-    compacted,
-    compacted_ids,
     damaged_files,
-    read_failure,
+    failure_records,
+    finished_runs,
     read_plan,
     read_runs,
     read_spec,
     shards,
 )
-from banditlab.results.schema import RUNS
 from banditlab.results.store import Store
 
 
@@ -63,9 +57,8 @@ def merge(parts: Sequence[Path], out: Path) -> Merged:
     of = plans[first]["shard"]["of"]
     store = Store(out)
     store.done()  # what is damaged in it is set aside
-    spec = (first / "spec.toml").read_bytes()
     whole = _whole(out, plans)
-    store.write_plan(_without_seal(spec), whole)
+    store.write_plan((first / "spec.toml").read_text("utf-8"), whole)
     unfinished, damaged = {}, []
     for folder, plan in plans.items():
         damaged += [f"{folder}/{name}" for name in damaged_files(folder)]
@@ -73,7 +66,7 @@ def merge(parts: Sequence[Path], out: Path) -> Merged:
         if lacking:
             unfinished[str(folder)] = lacking
     store.compact()
-    there = compacted_ids(store.folder)
+    there = finished_runs(store.folder)
     failed = store.failed() & {*whole["runs"], *whole["streams"]}
     missing = [] if "shard" not in whole else sorted(set(range(1, of + 1)) - set(whole["shard"]["merged"]))
     held = sum(run_id in there for run_id in whole["runs"])
@@ -145,54 +138,31 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
 
 def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:
     """Write what a part holds and the store does not; return how many of its runs the store lacks then."""
-    there = {run_id for texts in shards(store.folder).values() for run_id in texts or ()}
-    there |= compacted_ids(store.folder)
-    wanted = set(plan["runs"]) - there
+    wanted = set(plan["runs"]) - finished_runs(store.folder)
     rows = read_runs(folder, wanted).table
     if rows is not None:
-        texts = _descriptions(folder, wanted)
-        mine = sorted(set(rows["run_id"].unique().to_pylist()) & texts.keys())
-        rows = rows.filter(pc.is_in(rows["run_id"], array_of(mine, pa.string())))
-        if mine:
-            described = {RUNS: json.dumps({run_id: texts[run_id] for run_id in mine})}
-            write_parquet(store.shard(*mine), rows.replace_schema_metadata(described))
-            wanted -= set(mine)
-            store.forgive(mine)
+        wanted -= take_rows(store, rows, _descriptions(folder), set(rows["run_id"].unique().to_pylist()))
     _bring_comparators(store, folder, set(plan["streams"]))
-    for file in folder.glob("failed/*.json"):
-        if file.stem in wanted or (file.stem in plan["streams"] and not store.comparator_files(file.stem)[0].exists()):
-            record = read_failure(file)
-            store.write_failure(file.stem, record)
+    for record in failure_records(Files(folder), wanted | set(plan["streams"])):
+        id_ = record["run_id"]
+        if id_ in wanted or not store.comparators(id_)[0]:
+            store.write_failure(id_, record)
     return len(wanted)
 
 
 def _bring_comparators(store: Store, folder: Path, streams: set[str]) -> None:
-    for rows in sorted((folder / "comparators").glob("*.parquet")):
-        data, weights = bytes_of(rows), bytes_of(rows.with_suffix(".npz"))
-        mine = store.comparator_files(rows.stem)[0]
-        if rows.stem not in streams or data is None or weights is None or bytes_of(mine) == data:
-            continue
-        before, now = read_if_whole(mine), read_if_whole(rows)
-        if before is not None and now is not None and len(before) >= len(now):
-            continue
-        try:
-            take(store, {f"comparators/{rows.name}": data, f"comparators/{rows.stem}.npz": weights}, {rows.stem})
-        except DamagedError:  # `run` on the merged folder computes it anew
-            continue
+    files = Files(folder)
+    for id_ in sorted(streams):
+        contents = [data for name in store.comparator_files(id_) if (data := files.data(name)) is not None]
+        mine = store.comparators(id_)[0].get("round", [])
+        if len(contents) == 2 and len(mine) < len(parsed(contents[1])):  # else `run` computes what is missing
+            store.write_comparator_files(id_, contents)
 
 
-def _descriptions(folder: Path, wanted: set[str]) -> dict[str, str]:
-    """Return what the wanted runs are, as the part's files say."""
-    table, _ = compacted(folder, "descriptions.parquet")
-    found = (
-        {} if table is None else dict(zip(table["run_id"].to_pylist(), table["description"].to_pylist(), strict=True))
-    )
-    for texts in shards(folder).values():
-        found |= texts or {}
-    return {run_id: text for run_id, text in found.items() if run_id in wanted}
-
-
-def _without_seal(spec: bytes) -> str:
-    """Return a spec's text without the line that bears its seal: it gets another."""
-    lines = spec.decode().rstrip().split("\n")
-    return "\n".join(lines[:-1] if lines[-1].startswith("# banditlab.seal") else lines).rstrip()
+def _descriptions(folder: Path) -> dict[str, str]:
+    """Return the descriptions of a part's runs, by id."""
+    files, found = Files(folder), dict[str, str]()
+    for texts in shards(files).values():
+        found |= texts
+    table = files.table("descriptions.parquet")
+    return found if table is None else found | dict(zip(*(table[n].to_pylist() for n in ("run_id", "description"))))

@@ -3,16 +3,17 @@
 spec.toml                                    resolved, with versions and the store format number
 runs.json                                    the current spec's run ids, stream ids and skipped pairs
 shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
-comparators/<stream_id>.parquet, .npz
+comparators/<stream_id>.parquet, .npz        losses at checkpoints, and the weights W
 failed/<run_id>.json                         traceback; tried again on the next call
-results.parquet, comparators.parquet, descriptions.parquet    compacted, under a lock
-copies/                                      the same bytes once more of results.parquet and descriptions.parquet
-damaged/                                     what could not be read, set aside under its name and its content's hash
+results.parquet, descriptions.parquet        the runs of the shards, which go when these are written
+comparators.parquet                          the rows of all streams, for other programs
+SHA256SUMS                                   the manifest: SHA-256 and name of every file above, a line each
+<name>.damaged                               a file that did not match the manifest, set aside by the next sweep
 report.html, figures/, tables/               of the current spec
-earlier/<hash>/                              a report of an earlier spec, with that spec: reports are never replaced unseen
+earlier/<hash>/                              a report of an earlier spec, with that spec
 
-Every file is written under a temporary name, fsynced, put in place by os.replace, and bears its own checksum (`seal`),
-which is verified whenever it is read.
+A file counts only if the manifest lists the SHA-256 of its bytes. Every file is written under a temporary name and fsynced,
+listed in the manifest, which is fsynced, and then renamed: whatever is there under its name is whole and listed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 FORMAT = 1
-COPIES, ASIDE = "copies", "damaged"
+SUMS = "SHA256SUMS"
+SHARDS = "shards/*/*.parquet"
+LISTED = (
+    "spec.toml",
+    "runs.json",
+    "results.parquet",
+    "descriptions.parquet",
+    "comparators.parquet",
+    SHARDS,
+    "comparators/*.npz",
+    "comparators/*.parquet",
+    "failed/*.json",
+)
+"""Patterns of the files that the manifest lists."""
 COMPARATOR = "comparator"  # the player in the record of a failure that is of a stream's comparators, and of no run
 COUNTED = (
     "mistakes_variance",

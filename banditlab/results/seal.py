@@ -1,15 +1,9 @@
-"""A file's own checksum inside it: SHA-256 over all its bytes, the checksum's own digits taken as zeros.
-
-Parquet has it in its footer, JSON under a key, TOML in a comment, npz in the archive's comment, so that every file stays
-what it is for any other program.
-"""
+"""A checksum inside one file of a policy: SHA-256 over all its bytes, the checksum's own digits taken as zeros."""
 
 from __future__ import annotations
 
 import hashlib
 
-KEY = "banditlab.seal"
-"""Names the seal in a file that has it."""
 MARK = "banditlab.sha256:"
 BLANK = MARK + 64 * "0"
 """What a writer puts where the seal is to stand."""

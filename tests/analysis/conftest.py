@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from banditlab.results.files import write_parquet
-from tests.results.by_hand import sealed_json, sealed_toml
+from banditlab.results.files import parquet_of
+from tests.results.by_hand import put
 
 SPEC = """name = "{name}"
 rounds = {rounds}
@@ -145,23 +145,24 @@ class Folder:
             name="toy", rounds=self.rounds, repetitions=self.repetitions, checkpoints=self.checkpoints,
             norm_bounds=[float(b) for b in self.norm_bounds], blocks=self.blocks, format=format,
         )  # fmt: skip
-        (self.out / "spec.toml").write_bytes(sealed_toml(spec))
+        put(self.out, "spec.toml", spec)
         record = {"runs": ids if plan is None else plan, "skipped": self.skipped, "streams": self.streams}
         record |= {"data": self.data, "groups": self.groups}
-        (self.out / "runs.json").write_bytes(sealed_json(record))
+        put(self.out, "runs.json", record)
         compact, single = ids[: len(ids) - shards], ids[len(ids) - shards :]
         if compact:
-            write_frame(self.out / "results.parquet", pd.DataFrame([row for i in compact for row in self.rows[i]]))
+            put_frame(self.out, "results.parquet", pd.DataFrame([row for i in compact for row in self.rows[i]]))
         for i in single:
-            write_frame(self.out / "shards" / i[:2] / f"{i}.parquet", pd.DataFrame(self.rows[i]))
+            put_frame(self.out, f"shards/{i[:2]}/{i}.parquet", pd.DataFrame(self.rows[i]))
         if self.comparators:
-            write_frame(self.out / "comparators.parquet", pd.DataFrame(self.comparators))
+            for stream, rows in pd.DataFrame(self.comparators).groupby("stream_id"):
+                put_frame(self.out, f"comparators/{stream}.parquet", rows)
         return self.out
 
 
-def write_frame(file: Path, frame: pd.DataFrame) -> None:
-    """Write a table of the folder, with its seal."""
-    write_parquet(file, pa.Table.from_pandas(frame, preserve_index=False))
+def put_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
+    """Write a table of a results folder and list it."""
+    put(folder, name, parquet_of(pa.Table.from_pandas(frame, preserve_index=False)))
 
 
 def hash_text(text: str) -> int:

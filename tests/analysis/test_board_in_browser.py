@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from banditlab.analysis.board import write_board
-from tests.analysis.conftest import write_frame
+from tests.analysis.conftest import put_frame
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -90,7 +90,7 @@ def test_a_hundred_thousand_runs(browser, folder_type, tmp_path):
         frame["expected_mistakes"] = frame["first_sight_expected_mistakes"] = wrong
         parts.append(frame)
     folder.write(plan=ids)
-    write_frame(folder.out / "results.parquet", pd.concat(parts))
+    put_frame(folder.out, "results.parquet", pd.concat(parts))
     page = write_board([folder.out], tmp_path / "board.html")
     assert page.stat().st_size < 20e6
     begin = time.perf_counter()

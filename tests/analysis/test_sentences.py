@@ -225,7 +225,6 @@ def results(**keys: Any) -> Any:
         "unreadable": [],
         "runs": runs,
         "last_round": 1000,
-        "spared": [],
         "data": {},
     }
     return SimpleNamespace(**there | keys)
@@ -245,10 +244,6 @@ def test_what_is_missing_failed_or_unreadable() -> None:
     for files, names in ((list("abcde"), "a, b, c, d and e"), (list("abcdef"), "a, b, c, d, e and others")):
         [said] = sentences.state(results(unreadable=files))
         assert said == f"{len(files)} files could not be read, and what stood there alone counts as missing: {names}."
-    assert sentences._spared(results()) == []
-    assert sentences._spared(results(spared=["x", "y"])) == [
-        "Damaged, at no loss, as what stood there is elsewhere, too: x, y."
-    ]
 
 
 def test_runs_without_a_number_have_no_rank() -> None:

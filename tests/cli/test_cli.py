@@ -28,7 +28,7 @@ from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
 from banditlab.engine.progress import TABLES_SECONDS, Kind
 from banditlab.registry import registry
-from tests.results.by_hand import sealed_json, sealed_toml
+from tests.results.by_hand import put
 
 SPEC = """
 name = "tiny"
@@ -135,16 +135,16 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     shutil.copytree(here / "results" / "tiny", here / "old")
     plan = json.loads((here / "old" / "runs.json").read_text())
     plan["runs"].append("0" * 24)
-    (here / "old" / "runs.json").write_bytes(sealed_json(plan))
+    put(here / "old", "runs.json", plan)
     code, text = banditlab("status", "old")
     assert (code, "6 of 7 runs done" in text) == (1, True)
 
 
 def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
-    file = here / "results" / "tiny" / "runs.json"
-    plan = json.loads(file.read_text())
-    file.write_bytes(sealed_json(plan | {"runs": [*plan["runs"], "0" * 24]}))
+    folder = here / "results" / "tiny"
+    plan = json.loads((folder / "runs.json").read_text())
+    put(folder, "runs.json", plan | {"runs": [*plan["runs"], "0" * 24]})
     code, text = banditlab("report", "results/tiny")
     assert code == 0
     assert "warning: Unfinished: 1 run of 7 is missing; the same command continues.\n" in text
@@ -320,11 +320,9 @@ def test_an_unwritable_folder(refused, here):
 
 
 def test_a_folder_of_another_format(refused, here):
-    (here / "old").mkdir()
-    spec = sealed_toml("[store]\nformat = 0\n")
-    (here / "old" / "spec.toml").write_bytes(spec)
+    spec = put(here / "old", "spec.toml", "[store]\nformat = 0\n")
     assert "format 0" in refused("run", "tiny.toml", "-o", "old")
-    assert (here / "old" / "spec.toml").read_bytes() == spec
+    assert spec.read_text() == "[store]\nformat = 0\n"
 
 
 # --------------------------------------------------------------------------------------------------------------- compare

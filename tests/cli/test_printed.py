@@ -25,6 +25,7 @@ from banditlab.cli.table_view import fault_lines, note_lines
 from banditlab.comparison import FaultyTableError, Note
 from banditlab.engine.executors.executor import State
 from banditlab.errors import UsageError
+from banditlab.results.reading import Failure
 
 
 def terminal(width: int = 80, **keys: Any) -> tuple[rich.console.Console, io.StringIO]:
@@ -221,22 +222,18 @@ def test_a_dry_run_says_what_is_left(several: bool, begun: bool, capsys: Any, tm
 def test_the_status_of_a_folder(
     wanted: list[str], broken: list[str], code: int, said: str, capsys: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    (tmp_path / "failed").mkdir()
-    (tmp_path / "runs.json").touch()
-    for name in broken:
-        (tmp_path / "failed" / f"{name}.json").touch()
+    failures = [Failure(name, "e", name, 1, "no\nluck") for name in broken]
     plan = {"runs": wanted, "streams": ["s"], "skipped": [1]}
-    record = {"player": "p", "environment": "e", "error": "no\nluck"}
     monkeypatch.setattr(console, "read_plan", lambda folder: plan)
     monkeypatch.setattr(console, "damaged_files", lambda folder: ["shards/x"])
     monkeypatch.setattr(console, "finished_runs", lambda folder: {"a", "b", "z"})
-    monkeypatch.setattr(console, "read_failure", lambda file: record | {"player": file.stem})
+    monkeypatch.setattr(console, "read_failures", lambda folder, ids: [f for f in failures if f.run_id in ids])
     monkeypatch.setenv("COLUMNS", "200")
     assert console.print_status(tmp_path) == code
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         f"{tmp_path}: {said}",
-        "damaged: shards/x; `banditlab run` sets it aside, and does again what it alone held",
+        "damaged: shards/x does not match SHA256SUMS; `banditlab run` sets it aside and does again what it alone held",
         "1 pair skipped, 1 run of other specs in the folder",
     ]
     assert lines[3:] == [f"failed: {name} on e: no luck" for name in broken if name != "of another"]
@@ -448,7 +445,6 @@ def test_numbers_have_no_colours_and_names_no_smileys(
         monkeypatch.setattr("banditlab.results.merge.merge", lambda parts, folder: SimpleNamespace(**merged))
         console.print_merge([], tmp_path)
     elif what == "status":
-        (tmp_path / "runs.json").touch()
         plan = {"runs": ["a"], "streams": [], "skipped": []}
         monkeypatch.setattr(console, "read_plan", lambda folder: plan)
         monkeypatch.setattr(console, "damaged_files", lambda folder: [name])

@@ -19,7 +19,7 @@ import pytest
 
 from banditlab.engine import Sweep
 from banditlab.engine.executors import cluster as cluster_module
-from banditlab.engine.executors import freight
+from banditlab.engine.executors import freight, remote
 from banditlab.engine.executors.cluster import Cluster, differences
 from banditlab.engine.work import Task, execute, facts
 from banditlab.errors import ClusterError, UsageError
@@ -372,28 +372,32 @@ def test_rows_are_taken_once_and_whole(small: Any, tmp_path: Path) -> None:
     made = Store(tmp_path / "made")
     runs = sweep.plan.runs[:3]
     execute(Task(str(made.folder), (), tuple(runs), ()))
-    [file] = made.folder.glob("shards/*/*.parquet")
-    name, data = file.relative_to(made.folder).as_posix(), file.read_bytes()
+    files = sent(made.folder)
+    [name] = set(files) - {"SHA256SUMS"}
     ids = [run.run_id for run in runs]
     out = Store(tmp_path / "out")
-    flipped = bytearray(data)
-    flipped[len(data) // 2] ^= 1
+    flipped = bytearray(files[name])
+    flipped[len(flipped) // 2] ^= 1
     with pytest.raises(DamagedError):
-        take(out, {name: bytes(flipped)}, set(ids))
-    assert take(out, {name: data}, {"of nobody"}) == set()
-    assert take(out, {name: data}, {ids[0]}) == {ids[0]}
-    assert take(out, {name: data}, set(ids[1:])) == set(ids[1:])
+        take(out, files | {name: bytes(flipped)}, set(ids))
+    assert take(out, files, {"of nobody"}) == set()
+    assert take(out, files, {ids[0]}) == {ids[0]}
+    assert take(out, files, set(ids[1:])) == set(ids[1:])
     out.compact()
     rows = pd.read_parquet(tmp_path / "out" / "results.parquet").drop(columns="seconds")
     whole = pd.read_parquet(tmp_path / "whole" / "results.parquet").drop(columns="seconds")
     mine = whole[whole.run_id.isin(ids)].reset_index(drop=True)
     pd.testing.assert_frame_equal(rows, mine[list(rows)], check_exact=True)
     stream = runs[0].stream_id
-    folder = tmp_path / "whole" / "comparators"
-    pair = {f"comparators/{stream}.{kind}": (folder / f"{stream}.{kind}").read_bytes() for kind in ("parquet", "npz")}
-    assert take(out, pair, {stream}) == {stream}
+    files = sent(tmp_path / "whole")
+    assert take(out, files, {stream}) == {stream}
     with pytest.raises(DamagedError):
-        take(out, {"comparators/other.parquet": pair[f"comparators/{stream}.parquet"]}, {"other"})
+        take(out, files | {"comparators/other.parquet": files[f"comparators/{stream}.parquet"]}, {"other"})
+
+
+def sent(folder: Path) -> dict[str, bytes]:
+    """Return the files that a worker sends that has played in a folder."""
+    return dict(remote._files(folder))
 
 
 class Future:
@@ -433,8 +437,8 @@ def idle(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[C
 def reply(task: Task, folder: Path, **more: Any) -> dict[str, Any]:
     """Return what a worker sends that has done a task."""
     outcomes = execute(replace(task, folder=str(folder)))
-    files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.glob("shards/*/*.parquet")}
-    return {"worker": "tcp://w", "outcomes": [astuple(each) for each in outcomes], "files": files, "refused": ""} | more
+    told = [astuple(each) for each in outcomes]
+    return {"worker": "tcp://w", "outcomes": told, "files": sent(folder), "refused": ""} | more
 
 
 def test_a_task_that_comes_back_twice_is_told_of_once(idle: tuple[Cluster, Task], tmp_path: Path) -> None:

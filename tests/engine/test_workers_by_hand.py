@@ -523,10 +523,10 @@ def test_a_full_disk_is_no_runs_fault(small: Any, tmp_path: Any, monkeypatch: py
     """What says that a run failed is short, and may still fit where its rows do not."""
     write = files._write_bytes
 
-    def full(file: Any, data: bytes) -> None:
+    def full(file: Any, *given: Any) -> None:
         if file.suffix == ".parquet":
             raise OSError(28, "No space left on device")
-        write(file, data)
+        write(file, *given)
 
     monkeypatch.setattr(files, "_write_bytes", full)
     for keys in ({"norm_bounds": []}, {}):

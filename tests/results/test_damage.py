@@ -1,9 +1,8 @@
-"""One damaged file costs no run that stands elsewhere, is never taken for whole, never written over, and is named."""
+"""A damaged file is named, gives no wrong number, and costs what it alone held, which is made anew."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import stat
@@ -14,17 +13,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from banditlab.engine import Sweep
 from banditlab.errors import UsageError
 from banditlab.results import reading
-from banditlab.results.files import parquet_of, table_of, write_bytes
-from banditlab.results.schema import Finished
-from banditlab.results.seal import BLANK, KEY, is_whole, sealed
-from banditlab.results.store import Store, read_weights, weights_file
-from tests.results.by_hand import sealed_json
+from banditlab.results.files import Files, write_bytes
+from banditlab.results.schema import SUMS, Finished
+from banditlab.results.store import Store
+from tests.results.by_hand import flipped, put
 
 IDS = ["aa", "bb", "cc"]
 SPEC = 'name = "small"\n\n[store]\nformat = 1\n'
 PLAN: dict[str, Any] = {"runs": [*IDS, "dd", "ee"], "streams": ["ss"], "skipped": [], "data": {}, "groups": {}}
+ROWS: dict[str, list[Any]] = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0], "loss_nats": [0.5]}
 
 
 def finished(run_id: str) -> Finished:
@@ -38,160 +38,266 @@ def folder(tmp_path: Path) -> Path:
     store = Store(tmp_path / "out")
     store.write_plan(SPEC, PLAN)
     store.write_runs([finished(run_id) for run_id in IDS])
+    store.write_comparators("ss", ROWS, {"W_2_1.0": np.eye(2)})
     store.compact()
     store.write_runs([finished("dd")])
     store.write_failure("ee", {"error": "ValueError: no", "environment": "e", "player": "p", "repetition": 1})
-    rows: dict[str, list[Any]] = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0], "loss_nats": [0.5]}
-    store.write_comparators("ss", rows, {"W_2_1.0": np.eye(2)})
     return tmp_path / "out"
 
 
 def mistakes(folder: Path) -> dict[str, int]:
     """Return the last count of every run that is read."""
     table = reading.read_runs(folder, [*IDS, "dd"]).table
-    frame = pd.DataFrame() if table is None else table.to_pandas()
+    frame = pd.DataFrame({"run_id": [], "mistakes": []}) if table is None else table.to_pandas()
     return dict(zip(frame["run_id"], frame["mistakes"]))
 
 
 WHOLE = {run_id: ord(run_id[0]) for run_id in [*IDS, "dd"]}
+COSTS = {"results.parquet": {*IDS}, "shards/dd/dd.parquet": {"dd"}}
+"""The runs that a file holds alone."""
 
 
-def flipped(data: bytes, at: int, bit: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
+def held(folder: Path) -> tuple[Any, ...]:
+    """Return what a folder's files say of it, None for a spec or plan that is refused in one line."""
+    found: list[Any] = [mistakes(folder)]
+    table = reading.read_comparators(folder, ["ss"]).table
+    found.append(None if table is None else table.to_pydict())
+    found.append([failure.error for failure in reading.read_failures(folder, ["ee"])])
+    found.append({name: W.tolist() for name, W in Store(folder).comparators("ss")[1].items()})
+    for name, read in (("spec.toml", reading.read_spec), ("runs.json", reading.read_plan)):
+        if name in reading.damaged_files(folder):
+            with pytest.raises(UsageError, match=f"{name}: damaged"):
+                read(folder)
+            found.append(None)
+        else:
+            found.append(read(folder))
+    return tuple(found)
 
 
-def test_every_flipped_bit_breaks_a_seal() -> None:
-    data = sealed(json.dumps({"a": 1, KEY: BLANK}).encode())
-    assert is_whole(data) is True
-    assert not any(is_whole(flipped(data, at, bit)) for at in range(len(data)) for bit in range(8))
-    assert is_whole(b'{"a": 1}') is False
-    assert is_whole(data.replace(KEY.encode(), b"k")) is False
+def test_every_file_of_a_folder_is_in_its_manifest(folder: Path) -> None:
+    assert reading.damaged_files(folder) == []
+    outside = {SUMS, ".lock"}
+    for name in Files(folder).names("*", "*/*", "*/*/*"):
+        if (folder / name).is_file() and name not in outside:
+            whole = (folder / name).read_bytes()
+            (folder / name).write_bytes(whole + b"\0")
+            assert reading.damaged_files(folder) == [name]
+            (folder / name).write_bytes(whole)
 
 
-@pytest.mark.parametrize("name", ["results.parquet", "copies/results.parquet"])
-def test_a_flipped_bit_anywhere_changes_no_number(folder: Path, name: str) -> None:
-    file = folder / name
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("spec.toml", 4),
+        ("runs.json", 5),
+        ("results.parquet", 0),
+        ("shards/dd/dd.parquet", 0),
+        ("comparators/ss.npz", 3),
+        ("comparators/ss.parquet", 1),
+        ("failed/ee.json", 2),
+    ],
+)
+def test_a_flipped_bit_anywhere_is_named_and_changes_nothing_else(folder: Path, name: str, place: int) -> None:
+    truth, file = held(folder), folder / name
     data = file.read_bytes()
-    for at in range(0, len(data), 29):
+    for at in range(0, len(data), 13):
         file.write_bytes(flipped(data, at, at % 8))
-        assert mistakes(folder) == WHOLE
-        assert reading.finished_runs(folder) == {*IDS, "dd"}
-    found = reading.read_runs(folder, [*IDS, "dd"])
-    assert (found.lost, found.spared) == ([], ["results.parquet"] if name == "results.parquet" else [])
+        assert reading.damaged_files(folder) == [name]
+        found = held(folder)
+        if name in COSTS:
+            assert found[0] == {run_id: n for run_id, n in WHOLE.items() if run_id not in COSTS[name]}
+            assert reading.finished_runs(folder) == set(WHOLE) - COSTS[name]
+            assert reading.read_runs(folder, IDS).damaged == [name]
+        elif place == 2:
+            assert found[2] == ["failed/ee.json is damaged: why the run failed is lost, it is tried again"]
+        else:
+            assert found[place] in (None, {})
+        same = [i for i in range(6) if i != place and not (place == 1 and i == 3)]  # W counts beside its rows only
+        assert [found[i] for i in same] == [truth[i] for i in same]
+    for i in range(0, len(data), 97):  # cut, or another file's content
+        file.write_bytes(data[:i])
+        assert reading.damaged_files(folder) == [name]
+    file.write_bytes((folder / ("runs.json" if name == "spec.toml" else "spec.toml")).read_bytes())
+    assert reading.damaged_files(folder) == [name]
 
 
-@pytest.mark.parametrize("name", ["results.parquet", "descriptions.parquet"])
-def test_a_damaged_file_is_set_aside_and_made_anew_from_its_copy(folder: Path, name: str) -> None:
-    file, copy = folder / name, folder / "copies" / name
-    whole = file.read_bytes()
-    for broken in (file, copy):
-        broken.write_bytes(whole[:-9])
-        store = Store(folder)
-        assert store.done() == ({*IDS, "dd"}, [])
-        assert [path.read_bytes() for path in (folder / "damaged").iterdir()] == [whole[:-9]]
-        assert len(store.notices) == 1
-        assert f"{broken.relative_to(folder)} is damaged and kept as damaged/" in store.notices[0]
-        assert file.read_bytes() == copy.read_bytes() == whole
-        shutil.rmtree(folder / "damaged")
-    file.unlink()
-    store = Store(folder)
-    store.done()
-    assert store.notices == [f"{name} was gone and is made anew from copies/{name}"]
+def test_every_flipped_bit_of_the_manifest_names_what_is_not_believed(folder: Path) -> None:
+    """It makes no file whole that is not; a file whose line is lost is made anew."""
+    manifest, names = folder / SUMS, Files(folder).names(*reading.LISTED)
+    data = manifest.read_bytes()
+    for at in range(len(data)):
+        manifest.write_bytes(flipped(data, at, at % 8))
+        damaged = reading.damaged_files(folder)
+        assert len(damaged) <= 2  # two where a line's end is lost
+        assert set(damaged) <= set(names)
+        gone = {run_id for name in damaged for run_id in COSTS.get(name, set())}
+        assert mistakes(folder) == {run_id: n for run_id, n in WHOLE.items() if run_id not in gone}
 
 
-def test_what_is_damaged_twice_is_lost_by_name_and_not_written_over(folder: Path) -> None:
-    for file in (folder / "results.parquet", folder / "copies" / "results.parquet"):
-        file.write_bytes(file.read_bytes()[:-1] + b"\0")
-    found = reading.read_runs(folder, [*IDS, "dd"])
-    assert found.lost == ["results.parquet", "copies/results.parquet"]
-    assert mistakes(folder) == {"dd": WHOLE["dd"]}
-    store = Store(folder)
-    store.compact()
-    assert mistakes(folder) == {"dd": WHOLE["dd"]}
-    assert len(list((folder / "damaged").iterdir())) == 2
-    assert "what they alone held is lost" in store.notices[0]
+def test_what_is_damaged_is_set_aside_and_done_again(folder: Path) -> None:
+    broken = {"shards/dd/dd.parquet": ["dd"], "results.parquet": [], "descriptions.parquet": [], "runs.json": []}
+    for name, firsts in broken.items():
+        copy = folder.with_name("copy")
+        shutil.copytree(folder, copy)
+        spoilt = flipped((copy / name).read_bytes(), 60, 3)
+        (copy / name).write_bytes(spoilt)
+        store = Store(copy)
+        assert store.done() == (set(WHOLE) - COSTS.get(name, set()), firsts)
+        assert not (copy / name).exists()
+        assert (copy / f"{name}.damaged").read_bytes() == spoilt
+        said = f"{name} does not match SHA256SUMS and is kept as {name}.damaged; what it alone held is made anew"
+        assert store.notices == [said]
+        assert reading.damaged_files(copy) == []
+        store.write_runs([finished(run_id) for run_id in WHOLE])
+        store.compact()
+        assert mistakes(copy) == WHOLE
+        shutil.rmtree(copy)
 
 
-def test_a_damaged_shard_is_set_aside(folder: Path) -> None:
-    [shard] = folder.glob("shards/*/*.parquet")
-    shard.write_bytes(flipped(shard.read_bytes(), 60, 3))
-    assert reading.read_runs(folder, [*IDS, "dd"]).lost == [shard.relative_to(folder).as_posix()]
-    store = Store(folder)
-    assert store.done() == (set(IDS), ["dd"])
-    assert not shard.exists()
-    assert len(store.notices) == 1
+def test_a_run_in_two_files_survives_one_of_them(folder: Path) -> None:
+    Store(folder).write_runs([finished("aa")])
+    shard = folder / "shards" / "aa" / "aa.parquet"
+    shard.write_bytes(shard.read_bytes()[:-9])
+    assert mistakes(folder) == WHOLE
+    assert Store(folder).done() == (set(WHOLE), [])
 
 
-@pytest.mark.parametrize("place", [5, -300, -20])
-def test_a_damaged_comparator_is_read_elsewhere_or_made_anew(folder: Path, place: int) -> None:
-    Store(folder).compact()
-    file = folder / "comparators" / "ss.parquet"
-    whole = file.read_bytes()
-    file.write_bytes(flipped(whole, place % len(whole), 2))
-    found = reading.read_comparators(folder, ["ss"])
-    assert found.table is not None
-    assert (found.table["loss_nats"].unique().to_pylist(), found.spared) == ([0.5], ["comparators/ss.parquet"])
-    store = Store(folder)
-    store.compact()
-    assert "comparators/ss.parquet is damaged" in store.notices[0]
-    assert reading.read_comparators(folder, ["ss"]).table is not None  # what compacting gathered before stays
+def test_a_stranger_among_the_shards_is_named(folder: Path) -> None:
+    shutil.copy(folder / "shards" / "dd" / "dd.parquet", folder / "shards" / "dd" / "zz.parquet")
+    assert reading.damaged_files(folder) == ["shards/dd/zz.parquet"]
+    assert mistakes(folder) == WHOLE
 
 
 def test_another_streams_comparators_are_not_this_ones(folder: Path) -> None:
-    file = folder / "comparators" / "tt.npz"
-    file.write_bytes((folder / "comparators" / "ss.npz").read_bytes())
-    shutil.copy(folder / "comparators" / "ss.parquet", folder / "comparators" / "tt.parquet")
-    assert list(read_weights(folder / "comparators" / "ss.npz", "ss")) == ["W_2_1.0"]
-    assert read_weights(file, "tt") == {}
-    assert reading.read_comparator(file.with_suffix(".parquet")) is None
-    data = weights_file("ss", {"W_2_1.0": np.eye(2)})
-    for at in range(0, len(data), 7):
-        file.with_name("ss.npz").write_bytes(flipped(data, at, 1))
-        assert read_weights(file.with_name("ss.npz"), "ss") == {}
-
-
-def test_compacting_drops_no_comparator_that_a_streams_file_lacks(folder: Path) -> None:
+    for kind in ("npz", "parquet"):
+        shutil.copy(folder / "comparators" / f"ss.{kind}", folder / "comparators" / f"tt.{kind}")
     store = Store(folder)
-    store.compact()
-    rows: dict[str, list[Any]] = {"stream_id": ["ss"], "round": [1], "norm_bound": [1.0], "loss_nats": [0.1]}
-    store.write_comparators("ss", rows, {"W_1_1.0": np.eye(2)})
-    store.compact()
-    table = reading.read_comparators(folder, ["ss"]).table
-    assert table is not None
-    assert set(zip(table["round"].to_pylist(), table["loss_nats"].to_pylist())) == {(1, 0.1), (2, 0.5)}
+    assert store.comparators("tt") == ({}, {})
+    assert (store.comparators("ss")[0], list(store.comparators("ss")[1])) == (ROWS, ["W_2_1.0"])
+    assert reading.read_comparators(folder, ["ss", "tt"]).damaged == ["comparators/tt.parquet"]
 
 
-def test_a_damaged_failure_says_so(folder: Path) -> None:
-    file = folder / "failed" / "ee.json"
-    data = file.read_bytes()
-    assert [f.error for f in reading.read_failures(folder, ["ee"])] == ["ValueError: no"]
-    unsealed = json.dumps({name: value for name, value in json.loads(data).items() if name != KEY}).encode()
-    spoilt = (flipped(data, 20, 0), b"", unsealed)
-    odd = [sealed(json.dumps([BLANK]).encode()), sealed(b"\xff" + BLANK.encode())]
-    odd += [sealed_json(record) for record in ({"run_id": "other"}, {"run_id": "ee", "error": "x", "repetition": []})]
-    for broken in (*spoilt, *odd):
-        file.write_bytes(broken)
-        [failure] = reading.read_failures(folder, ["ee"])
-        assert (failure.run_id, failure.repetition) == ("ee", -1)
-        assert "failed/ee.json is damaged" in failure.error
-        assert Store(folder).failures(["ee"])[0]["settings"] == {}
+def test_a_spec_that_is_not_ours_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    for other in ("{}", "[]"):
+        with pytest.raises(UsageError, match="choose another folder with -o"):
+            Store(tmp_path)
+        (tmp_path / "runs.json").write_text(other)  # nor is this
+    assert (tmp_path / "spec.toml").read_text() == SPEC
+    put(tmp_path, "runs.json", PLAN)
+    Store(tmp_path).write_plan(SPEC, PLAN)
+    assert reading.damaged_files(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["spec.toml", "runs.json"])
-def test_a_damaged_plan_or_spec_is_refused_in_one_line_and_written_anew(folder: Path, name: str) -> None:
-    file, read = folder / name, {"spec.toml": reading.read_spec, "runs.json": reading.read_plan}[name]
-    data = file.read_bytes()
+def test_a_folder_whose_manifest_is_gone_is_refused_and_kept(folder: Path) -> None:
+    (folder / SUMS).unlink()
+    with pytest.raises(UsageError, match="do not match SHA256SUMS"):
+        Store(folder)
+    assert (folder / "results.parquet").exists()
+
+
+def test_a_report_of_a_damaged_plan_is_moved(folder: Path) -> None:
     (folder / "report.html").write_text("of these runs")
-    for at in range(0, len(data), 11):
-        file.write_bytes(flipped(data, at, at % 8))
-        with pytest.raises(UsageError, match=rf"{name}: damaged"):
-            read(folder)
+    file = folder / "runs.json"
+    data = file.read_bytes()
+    file.write_bytes(flipped(data, 9, 2))
     store = Store(folder)
-    store.write_plan(SPEC, PLAN)
-    assert [notice.split(" is")[0] for notice in store.notices] == [name]
+    store.done()
+    kept = store.write_plan(SPEC, PLAN)
+    assert kept is not None
+    assert (kept / "report.html").read_text() == "of these runs"
     assert file.read_bytes() == data
-    assert reading.finished_runs(folder) == {*IDS, "dd"}
-    assert len(list(folder.rglob("report.html"))) == 1
+    assert Store(folder).write_plan(SPEC, PLAN) is None
+
+
+# ------------------------------------------------------------------------------------------------------- order of writing
+
+
+def test_a_crash_at_any_step_of_compacting_loses_and_doubles_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step that another process could see: a line of the manifest, a rename, a shard that goes."""
+    step, done = 0, False
+    while not done:
+        copy = folder.with_name(f"copy{step}")
+        shutil.copytree(folder, copy)
+        with monkeypatch.context() as patch:
+            steps = [step]
+            for owner, name in ((os, "replace"), (os, "fsync"), (Path, "unlink")):
+                patch.setattr(owner, name, stopping(getattr(owner, name), steps))
+            try:
+                Store(copy).compact()
+                done = True
+            except KeyboardInterrupt:
+                step += 1
+        assert reading.damaged_files(copy) == []
+        assert mistakes(copy) == WHOLE
+        assert Store(copy).done() == (set(WHOLE), [])
+        Store(copy).compact()
+        assert list(pd.read_parquet(copy / "results.parquet")["run_id"]) == sorted([*WHOLE] * 2)
+        assert list(pd.read_parquet(copy / "descriptions.parquet")["run_id"]) == sorted(WHOLE)
+        assert Files(copy).names("shards/*/*") == []
+    assert step > 10
+
+
+def stopping(call: Any, left: list[int]) -> Any:
+    """Return a function that is interrupted instead of called once it was called so many times."""
+
+    def counted(*given: Any, **more: Any) -> Any:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return call(*given, **more)
+
+    return counted
+
+
+def test_a_line_that_was_cut_short_spoils_no_other(folder: Path) -> None:
+    with open(folder / SUMS, "ab") as sums:
+        sums.write(b"\n0123456789abcdef")
+    Store(folder).write_runs([finished("ff")])
+    assert reading.damaged_files(folder) == []
+    assert reading.finished_runs(folder) == {*WHOLE, "ff"}
+
+
+def test_the_manifest_lists_what_is_there_only(folder: Path) -> None:
+    for _ in range(3):
+        Store(folder).write_runs([finished("ff")])
+        Store(folder).compact()
+    names = [line[66:].decode() for line in (folder / SUMS).read_bytes().split(b"\n")[1:]]
+    assert set(names) == set(Files(folder).names(*reading.LISTED))
+    assert not any(name.startswith("shards/") for name in names)
+
+
+def test_a_reader_that_looked_at_the_manifest_before_is_not_misled(folder: Path) -> None:
+    files = Files(folder)
+    assert files.data("results.parquet") is not None
+    store = Store(folder)
+    store.compact()
+    store.write_runs([finished("ff")])
+    assert files.data("results.parquet") is not None
+    assert files.data("shards/ff/ff.parquet") is not None
+    assert files.data("shards/dd/dd.parquet") is None  # compacted
+    assert files.damaged == []
+
+
+def test_a_file_that_goes_while_it_is_read_is_not_damaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compacting takes a shard and its line away after its bytes were read."""
+    files, read, store = Files(folder), Path.read_bytes, Store(folder)
+
+    def compacted_meanwhile(file: Path) -> bytes:
+        data = read(file)
+        if file.suffix == ".parquet":
+            monkeypatch.undo()
+            store.compact()
+        return data
+
+    monkeypatch.setattr(Path, "read_bytes", compacted_meanwhile)
+    assert files.data("shards/dd/dd.parquet") is None
+    assert files.damaged == []
+
+
+# ------------------------------------------------------------------------------------------------------------------ system
 
 
 def test_a_file_system_without_locks_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,16 +322,39 @@ def test_a_new_files_entry_is_written_through(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "fsync", noted)
     write_bytes(tmp_path / "new", b"there")
     assert kinds == ["file", "folder"]
+    Store(tmp_path / "out").write("spec.toml", b"x")
+    assert kinds[2:] == ["file", "file", "folder"]  # the file, the manifest, the names of both
 
 
-def test_what_is_not_read_back_keeps_its_shards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that lies: what was written is not there."""
-    monkeypatch.setattr("banditlab.results.store.write_bytes", lambda file, data: write_bytes(file, data[:-4]))
-    with pytest.raises(UsageError, match="not what is read back"):
-        Store(folder).compact()
-    assert len(list(folder.glob("shards/*/*.parquet"))) == 1
+KEYS: dict[str, Any] = {
+    "name": "small",
+    "rounds": 30,
+    "repetitions": 2,
+    "checkpoints": [10, 30],
+    "norm_bounds": [1.0],
+    "environment": [{"id": "banditlab/Logistic-v0", "n_features": 2, "n_classes": 2}],
+    "agent": [{"id": "banditron"}, {"id": "uniform"}],
+}
 
 
-def test_a_sealed_file_is_plain_parquet(tmp_path: Path) -> None:
-    (tmp_path / "table.parquet").write_bytes(parquet_of(table_of({"run_id": ["aa"], "round": [1]})))
-    assert pd.read_parquet(tmp_path / "table.parquet").to_dict("list") == {"run_id": ["aa"], "round": [1]}
+def numbers(folder: Path) -> list[pd.DataFrame]:
+    names = ("results.parquet", "comparators.parquet")
+    return [pd.read_parquet(folder / name).drop(columns="seconds") for name in names]
+
+
+def test_a_sweep_makes_what_was_damaged_anew(tmp_path: Path) -> None:
+    """Whatever file it is: the folder is as it would have been, and the notice names the file."""
+    Sweep(**KEYS).run(tmp_path / "whole")
+    truth = numbers(tmp_path / "whole")
+    for name in Files(tmp_path / "whole").names(*reading.LISTED):
+        shutil.copytree(tmp_path / "whole", tmp_path / "copy")
+        file = tmp_path / "copy" / name
+        data = file.read_bytes()
+        file.write_bytes(flipped(data, len(data) // 2, 4))
+        result = Sweep(**KEYS).run(tmp_path / "copy")
+        assert [notice.partition(" ")[0] for notice in result.notices] == [name]
+        assert (result.played, result.failures) == (4 if name == "results.parquet" else 0, [])
+        assert reading.damaged_files(tmp_path / "copy") == []
+        for found, right in zip(numbers(tmp_path / "copy"), truth, strict=True):
+            pd.testing.assert_frame_equal(found, right, check_exact=True)
+        shutil.rmtree(tmp_path / "copy")

@@ -8,25 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from banditlab.errors import UsageError
-from banditlab.results.incoming import take
 from banditlab.results.merge import _bring, _descriptions, _refuse_strangers, _whole
 from banditlab.results.reading import (
     Failure,
     Skip,
     check_format,
-    read_failure,
     read_failures,
     read_plan,
     read_runs,
 )
 from banditlab.results.schema import FORMAT, Finished
-from banditlab.results.seal import BLANK, sealed
 from banditlab.results.store import Store
-from tests.results.by_hand import sealed_json, sealed_toml
+from tests.results.by_hand import put
 
 RECORD: dict[str, Any] = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {"a": "1"}}
 
@@ -37,45 +33,38 @@ def finished(run_id: str, *rounds: int) -> Finished:
     return Finished(run_id, rows, {"is": run_id})
 
 
-def spec_of(number: int, *, seal: bool) -> bytes:
-    text = f'name = "s"\n\n[store]\nformat = {number}\n'
-    return sealed_toml(text) if seal else text.encode()
+def spec_of(number: int) -> str:
+    return f'name = "s"\n\n[store]\nformat = {number}\n'
 
 
-CUT, FLIPPED = b'name = "s', spec_of(FORMAT, seal=True).replace(b'"s"', b'"t"')
 PLAN: dict[str, Any] = {"runs": [], "streams": [], "skipped": [], "data": {}, "groups": {}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "in_plan", "whole"),
+    ("spec", "whole", "plan", "refused"),
     [
-        (None, None, True),
-        (spec_of(FORMAT, seal=True), None, True),
-        (spec_of(FORMAT, seal=False), FORMAT, False),
-        (spec_of(FORMAT, seal=False), None, None),
-        (sealed_toml('name = "s"'), None, None),
-        (sealed_toml("store = 1"), FORMAT, None),
-        (FLIPPED, FORMAT, False),
-        (CUT, FORMAT, False),
-        (b"store = 1", FORMAT, False),
-        (FLIPPED, FORMAT + 1, None),
-        (FLIPPED, None, None),
-        (CUT, None, None),
-        (spec_of(FORMAT + 1, seal=True), FORMAT, None),
-        (spec_of(FORMAT + 1, seal=True), None, None),
-        (spec_of(FORMAT + 1, seal=False), FORMAT, False),
+        ("", False, "none", ""),
+        (spec_of(FORMAT), True, "none", ""),
+        (spec_of(FORMAT), False, "whole", ""),
+        (spec_of(FORMAT), False, "damaged", "do not match SHA256SUMS"),
+        (spec_of(FORMAT), False, "none", "do not match SHA256SUMS"),
+        (spec_of(FORMAT + 1), True, "whole", f"this version reads and writes format {FORMAT}"),
+        ('name = "s"', True, "whole", f"format None, this version reads and writes format {FORMAT}"),
+        ("rounds = = 3", True, "whole", "not TOML"),
     ],
 )
-def test_a_folders_format(spec: Any, in_plan: Any, whole: Any, tmp_path: Path) -> None:
-    if spec is not None:
-        (tmp_path / "spec.toml").write_bytes(spec)
-    if in_plan is not None:
-        (tmp_path / "runs.json").write_bytes(sealed_json(PLAN | {"format": in_plan}))
-    if whole is None:
-        with pytest.raises(UsageError, match=f"this version reads and writes format {FORMAT}"):
+def test_a_folders_format(spec: str, whole: bool, plan: str, refused: str, tmp_path: Path) -> None:
+    if spec:
+        put(tmp_path, "spec.toml", spec if whole else "")
+        (tmp_path / "spec.toml").write_text(spec)
+    if plan != "none":
+        put(tmp_path, "runs.json", PLAN if plan == "whole" else "")
+        (tmp_path / "runs.json").write_text(json.dumps(PLAN))
+    if refused:
+        with pytest.raises(UsageError, match=refused):
             check_format(tmp_path)
     else:
-        assert check_format(tmp_path) is whole
+        check_format(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +79,7 @@ def test_a_folders_format(spec: Any, in_plan: Any, whole: Any, tmp_path: Path) -
     ],
 )
 def test_a_plan_lists_ids(plan: Any, fine: bool, tmp_path: Path) -> None:
-    (tmp_path / "runs.json").write_bytes(sealed_json(plan))
+    put(tmp_path, "runs.json", plan)
     if fine:
         found = read_plan(tmp_path)
         assert (found["runs"], found["streams"]) == (plan["runs"], plan["streams"])
@@ -100,8 +89,10 @@ def test_a_plan_lists_ids(plan: Any, fine: bool, tmp_path: Path) -> None:
             read_plan(tmp_path)
 
 
-def test_a_plan_is_a_table_with_a_seal(tmp_path: Path) -> None:
-    (tmp_path / "runs.json").write_bytes(sealed(json.dumps([["runs", 1], BLANK]).encode()))
+def test_a_plan_is_a_table_that_is_listed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not a results folder \(it has no runs\.json"):
+        read_plan(tmp_path)
+    put(tmp_path, "runs.json", [["runs", 1]])
     with pytest.raises(UsageError, match="not a plan of runs"):
         read_plan(tmp_path)
     (tmp_path / "runs.json").write_text(json.dumps(PLAN))
@@ -114,17 +105,14 @@ def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
     for run_id, player in (("aa", "p"), ("bb", "comparator"), ("cc", "p")):
         store.write_failure(run_id, RECORD | {"player": player})
     failed = tmp_path / "failed"
-    assert {name: read_failure(failed / "aa.json")[name] for name in RECORD} == RECORD
+    assert store.failures(["aa"]) == [RECORD | {"run_id": "aa"}]
     (failed / "dd.json").write_bytes((failed / "aa.json").read_bytes())  # another's
-    (failed / "ee.json").write_bytes((failed / "aa.json").read_bytes().replace(b'"no"', b'"on"'))
-    (failed / "ff.json").write_bytes(sealed_json({"run_id": "ff", "error": "no", "repetition": "one"}))
-    (failed / "gg.json").write_bytes(sealed_json({"run_id": "gg", "error": 5}))
-    (failed / "hh.json").write_text('{"run_id": "hh", "error": 5}')  # without a seal
-    for run_id in ("dd", "ee", "ff", "hh", "none"):
-        found = read_failure(failed / f"{run_id}.json")
+    (failed / "cc.json").write_bytes((failed / "cc.json").read_bytes().replace(b'"no"', b'"on"'))
+    for run_id in ("cc", "dd"):
+        [found] = store.failures([run_id])
         assert "is damaged: why the run failed is lost" in found["error"]
         assert (found["run_id"], found["player"], found["repetition"], found["settings"]) == (run_id, "?", -1, {})
-    assert read_failure(failed / "gg.json")["error"] == "5"
+    assert store.failures(["none"]) == []
     listed = read_failures(tmp_path, {"aa", "bb", "none"})
     assert listed == [Failure("aa", "e", "p", 1, "no"), Failure("bb", "e", "comparator", 1, "no")]
     assert [each.is_comparator for each in listed] == [False, True]
@@ -135,13 +123,7 @@ def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
 
 def test_what_another_process_took_away_meanwhile_is_missed_by_nobody(tmp_path: Path, monkeypatch: Any) -> None:
     store = Store(tmp_path / "out")
-    monkeypatch.setattr(Store, "failed", lambda self: {"aa", "bb"})
     store.write_runs([finished("aa")])
-    made = Store(tmp_path / "made")
-    made.write_runs([finished("bb")])
-    [shard] = made.folder.glob("shards/*/*.parquet")
-    assert take(store, {shard.relative_to(made.folder).as_posix(): shard.read_bytes()}, {"bb"}) == {"bb"}
-    assert _bring(Store(tmp_path / "third"), made.folder, {"runs": ["bb"], "streams": []}) == 0
     add = Store._add
 
     def added(self: Store, *given: Any) -> None:
@@ -151,29 +133,19 @@ def test_what_another_process_took_away_meanwhile_is_missed_by_nobody(tmp_path: 
 
     monkeypatch.setattr(Store, "_add", added)
     store.compact()
-    assert store.done() == ({"aa", "bb"}, [])
+    assert store.done() == ({"aa"}, [])
 
 
 def test_what_is_whole_is_not_written_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write_runs([finished("aa")])
-    rows = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}
-    store.write_comparators("ss", rows, {"W": np.eye(2)})
     store.compact()
-    files = [tmp_path / place / "results.parquet" for place in (".", "copies")]
-    before = [file.stat().st_ino for file in files]
+    file = tmp_path / "results.parquet"
+    before = file.stat().st_ino
     assert Store(tmp_path).done() == ({"aa"}, [])
-    assert [file.stat().st_ino for file in files] == before
     store.compact()
+    assert file.stat().st_ino == before
     assert store.notices == []
-    files[0].unlink()
-    store.done()
-    assert store.notices == ["results.parquet was gone and is made anew from copies/results.parquet"]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    files[1].unlink()
-    store.done()
-    assert len(store.notices) == 1  # a copy that is gone is no loss
-    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_damaged_shard_is_named_unless_its_run_is_elsewhere(tmp_path: Path) -> None:
@@ -202,13 +174,7 @@ def test_rows_are_each_runs_of_where_it_is_found_first(tmp_path: Path) -> None:
         {"run_id": "cc", "round": 1},
         {"run_id": "cc", "round": 2},
     ]
-    assert (found.lost, found.spared) == ([], [])
-    [shard] = tmp_path.glob("shards/*/*.parquet")
-    shard.write_bytes(shard.read_bytes()[:-9])
-    name = shard.relative_to(tmp_path).as_posix()
-    assert read_runs(tmp_path, ["aa"])[1:] == ([], [name])
-    assert read_runs(tmp_path, ["aa", "cc"])[1:] == ([name], [])
-    assert read_runs(tmp_path, ["dd"]).table is None
+    assert read_runs(tmp_path, ["dd"]) == (None, [])
 
 
 # ------------------------------------------------------------------------------------------------------------------- parts
@@ -228,12 +194,12 @@ def test_a_record_of_parts_is_in_the_whole_plans_order(tmp_path: Path) -> None:
     groups = {"p1": "theory", "p3": "theory"}
     kept = {"skipped": ["k"], "data": {}}
     assert found == {"runs": ["d", "b", "a"], "streams": ["s1", "s3"], "shard": shard, "groups": groups} | kept
-    (tmp_path / "runs.json").write_bytes(sealed_json(found | {"skipped": []}))
+    put(tmp_path, "runs.json", found | {"skipped": []})
     whole = _whole(tmp_path, {Path("2"): two})
     groups["p2"] = "theory"
     every = {"runs": ["d", "c", "b", "a"], "streams": ["s1", "s2", "s3"], "plan": "whole", "groups": groups}
     assert whole == every | kept
-    (tmp_path / "runs.json").write_bytes(sealed_json(whole | {"skipped": [], "more": 1}))
+    put(tmp_path, "runs.json", whole | {"skipped": [], "more": 1})
     assert _whole(tmp_path, {Path("2"): two}) == every | kept | {"skipped": []}
 
 
@@ -258,7 +224,7 @@ def test_who_is_no_part_of_it_is_refused(tmp_path: Path) -> None:
         ({"shard": {"merged": [1], "plan": "x"}}, "holds another sweep"),
         (two | {"skipped": []}, "is a part itself"),
     ):
-        (tmp_path / "out" / "runs.json").write_bytes(sealed_json(PLAN | held))
+        put(tmp_path / "out", "runs.json", PLAN | held)
         if message:
             with pytest.raises(UsageError, match=message):
                 _refuse_strangers(plans, tmp_path / "out")
@@ -278,7 +244,7 @@ def test_a_part_brings_what_the_whole_lacks(tmp_path: Path) -> None:
         out.write_failure(run_id, RECORD)
     rows = {"stream_id": ["tt"], "round": [2], "norm_bound": [1.0]}
     out.write_comparators("tt", rows, {"W": np.eye(2)})
-    assert _descriptions(made.folder, {"aa", "cc", "zz"}) == {"aa": '{"is": "aa"}', "cc": '{"is": "cc"}'}
+    assert _descriptions(made.folder) == {run_id: f'{{"is": "{run_id}"}}' for run_id in ("aa", "bb", "cc")}
     plan = {"runs": ["aa", "bb", "cc", "dd"], "streams": ["ss", "tt"]}
     assert _bring(out, made.folder, plan) == 1  # dd, which failed
     table = read_runs(out.folder, plan["runs"]).table
@@ -293,12 +259,12 @@ def test_a_part_brings_what_the_whole_lacks(tmp_path: Path) -> None:
     for written, held in ((more, 2), (rows | {"stream_id": ["ss"]}, 2), (more | {"round": [2, 8]}, 2)):
         made.write_comparators("ss", written, {"W": np.eye(2)})
         _bring(out, made.folder, {"runs": [], "streams": ["ss"]})
-        kept = pq.read_table(out.comparator_files("ss")[0])
-        assert (len(kept), kept["round"].to_pylist()) == (held, [2, 4])  # who has as many keeps his own
+        rounds = out.comparators("ss")[0]["round"]
+        assert (len(rounds), rounds) == (held, [2, 4])  # who has as many keeps his own
     _bring(out, made.folder, {"runs": [], "streams": []})
     made.write_comparators("vv", rows | {"stream_id": ["vv"]}, {"W": np.eye(2)})
     _bring(out, made.folder, {"runs": [], "streams": ["ss"]})
-    assert not out.comparator_files("vv")[0].exists()
-    made.comparator_files("vv")[1].write_bytes(b"no")
+    assert out.comparators("vv") == ({}, {})
+    (made.folder / "comparators" / "vv.npz").write_bytes(b"no")
     _bring(out, made.folder, {"runs": [], "streams": ["vv"]})  # its other file is damaged: `run` makes it anew
-    assert not out.comparator_files("vv")[0].exists()
+    assert out.comparators("vv") == ({}, {})

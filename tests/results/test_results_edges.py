@@ -16,29 +16,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.errors import UsageError
-from banditlab.results import reading
 from banditlab.results.files import (
     NoRoomError,
     array_of,
     bytes_of,
     concatenate,
+    each_once,
+    listing,
     merged,
     parquet_of,
     parsed,
-    read_if_whole,
-    refuse_unless_cut,
     stacked,
     table_of,
     write_bytes,
-    write_parquet,
 )
 from banditlab.results.incoming import DamagedError, take
-from banditlab.results.merge import _without_seal
-from banditlab.results.reading import read_runs, read_spec
-from banditlab.results.schema import Finished, type_of
-from banditlab.results.seal import BLANK, KEY, MARK, is_whole, sealed
-from banditlab.results.store import Store, _sealed_json, read_weights, weights_file
-from tests.results.by_hand import sealed_toml
+from banditlab.results.reading import read_runs
+from banditlab.results.schema import SUMS, Finished, type_of
+from banditlab.results.seal import BLANK, MARK, is_whole, sealed
+from banditlab.results.store import Store, shard_name
+from tests.results.by_hand import flipped
 
 # ----------------------------------------------------------------------------------------------------------------- columns
 
@@ -110,6 +107,11 @@ def test_a_run_is_its_first_tables_and_all_are_sorted() -> None:
         "mistakes": [3, 2, 1, 4],
     }
     assert concatenate([one]).to_pydict() == one.to_pydict()
+    assert [table["run_id"].to_pylist() for table in each_once([one, two, three], {"a", "b", "z"})] == [
+        ["b", "b"],
+        ["a"],
+    ]
+    assert each_once([one, two], {"z"}) == []
 
 
 # ------------------------------------------------------------------------------------------------------------------- files
@@ -118,39 +120,11 @@ def test_a_run_is_its_first_tables_and_all_are_sorted() -> None:
 TABLE = table_of({"run_id": [f"r{i}" for i in range(50)], "round": list(range(50))})
 
 
-def test_columns_are_read_of_a_file_with_its_seal(tmp_path: Path) -> None:
-    file = tmp_path / "t.parquet"
-    assert read_if_whole(file) is bytes_of(file) is None
-    file.write_bytes(parquet_of(TABLE))
-    assert is_whole(file.read_bytes()) is True
-    assert read_if_whole(file).to_pydict() == TABLE.to_pydict()  # type: ignore[union-attr]
-    assert read_if_whole(file, ["round"]).to_pydict() == {"round": list(range(50))}  # type: ignore[union-attr]
-    assert parsed(file, file.read_bytes()[:-5]) is None
-
-
-def test_a_file_without_a_seal_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / "t.parquet"
-    pq.write_table(TABLE, file)
-    assert is_whole(file.read_bytes()) is False
-    assert read_if_whole(file) is None
-    assert parsed(file, sealed(b"no Parquet, " + BLANK.encode())) is None
-
-
-def test_pages_of_a_sealed_file_have_checksums_for_other_programs() -> None:
+def test_a_table_is_read_from_its_bytes() -> None:
     data = parquet_of(TABLE)
-    with pq.ParquetFile(pa.BufferReader(data)) as opened:
-        column = opened.metadata.row_group(0).column(1)
-    seen = []
-    for at in range(
-        column.dictionary_page_offset or column.data_page_offset, column.data_page_offset + column.total_compressed_size
-    ):
-        spoilt = data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
-        try:
-            with pq.ParquetFile(pa.BufferReader(spoilt), page_checksum_verification=True) as opened:
-                opened.read()
-        except (OSError, pa.ArrowException) as error:
-            seen.append(str(error))
-    assert any("CRC" in text or "checksum" in text for text in seen)
+    assert parsed(data).to_pydict() == TABLE.to_pydict()
+    assert parsed(data, ["round"]).to_pydict() == {"round": list(range(50))}
+    assert listing("a/b", b"abc").decode() == f"{hashlib.sha256(b'abc').hexdigest()}  a/b"  # as sha256sum writes it
 
 
 @pytest.mark.parametrize(
@@ -160,16 +134,18 @@ def test_pages_of_a_sealed_file_have_checksums_for_other_programs() -> None:
         (OSError(errno.EIO, "no"), True),
         (FileNotFoundError(errno.ENOENT, "no"), False),
         (NotADirectoryError(errno.ENOTDIR, "no"), False),
-        (OSError("a parser's"), False),
-        (ValueError("no"), False),
     ],
 )
-def test_what_the_system_refuses_may_be_whole(error: Exception, refused: bool) -> None:
+def test_what_the_system_refuses_may_be_whole(error: Exception, refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(_: Path) -> bytes:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", raises)
     if refused:
-        with pytest.raises(UsageError, match="f: cannot be read"):
-            refuse_unless_cut(Path("f"), error)
+        with pytest.raises(UsageError, match=r"f: cannot be read \(no\)"):
+            bytes_of(Path("f"))
     else:
-        refuse_unless_cut(Path("f"), error)
+        assert bytes_of(Path("f")) is None
 
 
 def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +158,8 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, m
         os.unlink(name)
         raise OSError("no room")
 
+    with pytest.raises(OSError, match="no room"):
+        write_bytes(file, b"three", refused)
     monkeypatch.setattr(os, "replace", refused)
     with pytest.raises(OSError, match="no room"):
         write_bytes(file, b"three")
@@ -195,21 +173,10 @@ def test_a_seal_is_the_hash_of_the_file_with_zeros_in_its_place() -> None:
     expected = data.replace(b"0" * 64, hashlib.sha256(data).hexdigest().encode())
     assert sealed(data) == expected
     assert is_whole(expected) is True
-    assert [is_whole(unsealed) for unsealed in (MARK.encode(), b"", KEY.encode())] == [False, False, False]
+    assert [is_whole(unsealed) for unsealed in (MARK.encode(), b"")] == [False, False]
+    assert not any(is_whole(flipped(expected, at, bit)) for at in range(len(expected)) for bit in range(8))
     assert sealed(BLANK.encode()).startswith(MARK.encode())  # at the very beginning
     assert is_whole(sealed(BLANK.encode())) is True
-
-
-@pytest.mark.parametrize(
-    ("spec", "text"),
-    [
-        ("a = 1\n\n# banditlab.seal = x\n", "a = 1"),
-        ("a = 1\nb = 2\n", "a = 1\nb = 2"),
-        ("# banditlab.seal = x\na = 1\nb = 2", "# banditlab.seal = x\na = 1\nb = 2"),
-    ],
-)
-def test_a_spec_without_its_seal(spec: str, text: str) -> None:
-    assert _without_seal(spec.encode()) == text
 
 
 # ------------------------------------------------------------------------------------------------------------------- store
@@ -222,23 +189,21 @@ def finished(run_id: str) -> Finished:
 
 def test_where_and_how_runs_are_stored(tmp_path: Path) -> None:
     store = Store(tmp_path / "deep" / "out")
-    assert store.shard("abcdef") == store.folder / "shards" / "ab" / "abcdef.parquet"
-    assert store.shard("abcdef", "g").name.startswith("abcdef-")
-    assert store.shard("abcdef", "g") != store.shard("abcdef", "h")
-    assert [each.name for each in store.comparator_files("s")] == ["s.parquet", "s.npz"]
+    assert shard_name("abcdef") == "shards/ab/abcdef.parquet"
+    assert shard_name("abcdef", "g").startswith("shards/ab/abcdef-")
+    assert shard_name("abcdef", "g") != shard_name("abcdef", "h")
     store.write_runs([finished("aa"), finished("bb")])
     [shard] = store.folder.glob("shards/*/*.parquet")
     held = json.loads(pq.read_metadata(shard).metadata[b"banditlab.runs"])
     assert held == {name: f'{{"a": 1, "z": "{name}"}}' for name in ("aa", "bb")}
-    assert json.loads(_sealed_json({"a": 1}, 2))["a"] == 1
-    data = weights_file("s", {"W": np.eye(2)})
-    (tmp_path / "s.npz").write_bytes(data)
-    assert read_weights(tmp_path / "s.npz", "s")["W"].tolist() == np.eye(2).tolist()
-    np.savez(tmp_path / "unsealed.npz", W=np.eye(2))
-    assert read_weights(tmp_path / "unsealed.npz", "s") == {}
-    (tmp_path / "objects.npz").write_bytes(weights_file("s", {"W": np.array([{}], dtype=object)}))
-    assert read_weights(tmp_path / "objects.npz", "s") == {}
-    assert read_weights(tmp_path / "none.npz", "s") == {}
+    rows: dict[str, list[Any]] = {"stream_id": ["s"], "round": [2], "norm_bound": [1.0]}
+    store.write_comparators("s", rows, {"W": np.eye(2)})
+    found, weights = store.comparators("s")
+    assert (found, weights["W"].tolist()) == (rows, np.eye(2).tolist())
+    with np.load(store.folder / "comparators" / "s.npz") as arrays:  # as notebooks do
+        assert arrays["W"].tolist() == np.eye(2).tolist()
+    (store.folder / "comparators" / "s.parquet").unlink()
+    assert store.comparators("s") == ({}, {})
 
 
 def test_what_has_come_is_no_failure_any_more(tmp_path: Path) -> None:
@@ -296,21 +261,19 @@ def test_a_file_there_is_no_room_for(number: int, full: bool, tmp_path: Path, mo
 
 
 def test_what_is_compacted_while_it_is_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, look = Store(tmp_path), reading.compacted
+    store, glob = Store(tmp_path), Path.glob
     store.write_runs([finished("aa")])
-    compacts = [True]
 
-    def compacted(folder: Path, name: str, columns: list[str] | None = None) -> Any:
-        found = look(folder, name, columns)
-        if compacts:
-            compacts.clear()
-            store.compact()
+    def compacted_meanwhile(folder: Path, pattern: str) -> Any:
+        found = list(glob(folder, pattern))
+        monkeypatch.undo()
+        store.compact()
         return found
 
-    monkeypatch.setattr(reading, "compacted", compacted)
+    monkeypatch.setattr(Path, "glob", compacted_meanwhile)
     found = read_runs(tmp_path, ["aa", "bb"])
     assert found.table is not None
-    assert found.table["run_id"].to_pylist() == ["aa", "aa"]
+    assert (found.table["run_id"].to_pylist(), found.damaged) == (["aa", "aa"], [])
 
 
 def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
@@ -320,11 +283,7 @@ def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
     made.write_comparators("ss", rows, {"W": np.eye(2)})
     for run_id in ("ff", "gg"):
         made.write_failure(run_id, {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
-    files = {
-        file.relative_to(made.folder).as_posix(): file.read_bytes()
-        for pattern in ("shards/*/*", "comparators/*", "failed/*")
-        for file in made.folder.glob(pattern)
-    }
+    files = {name: (made.folder / name).read_bytes() for name in made.files.names(SUMS, "shards/*/*", "*/*.*")}
     out.write_failure("aa", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
     out.write_failure("hh", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
     assert take(out, files, {"nobody"}) == set()
@@ -335,44 +294,22 @@ def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
     table = read_runs(out.folder, ["aa", "bb"]).table
     assert table is not None
     assert sorted(set(table["run_id"].to_pylist())) == ["aa", "bb"]
-    assert list(read_weights(out.comparator_files("ss")[1], "ss")) == ["W"]
-    comparators = {name: files[name] for name in files if name.startswith("comparators/")}
-    unsealed = json.dumps({"run_id": "ff"}).encode()
-    for spoilt, wanted in (
-        ({"failed/ff.json": unsealed}, "ff"),
-        ({"failed/gg.json": files["failed/ff.json"]}, "gg"),
-        ({"comparators/ss.parquet": comparators["comparators/ss.parquet"]}, "ss"),  # without the other file
-        (comparators | {"comparators/ss.npz": weights_file("tt", {"W": np.eye(2)})}, "ss"),
-        ({"shards/aa/x.parquet": parquet_of(TABLE)}, "r1"),  # no shard: it does not say what its runs are
-    ):
-        with pytest.raises(DamagedError):
-            take(Store(tmp_path / "other"), spoilt, {wanted})
-    assert not (tmp_path / "other" / "failed" / "gg.json").exists()
-
-
-def test_a_part_of_a_table_is_written_with_its_seal(tmp_path: Path) -> None:
-    write_parquet(tmp_path / "t.parquet", TABLE)
-    assert is_whole((tmp_path / "t.parquet").read_bytes()) is True
-
-
-def test_a_folder_is_of_this_format_or_refused(tmp_path: Path) -> None:
-    spec = tmp_path / "spec.toml"
-    spec.write_bytes(sealed_toml('name = "s"\n\n[store]\nformat = 1\n'))
-    assert read_spec(tmp_path)["name"] == "s"
-    for data, said in (
-        (sealed_toml('name = "s"\n\n[store]\nformat = 2\n'), "store format 2, this version reads format 1 only"),
-        (sealed_toml('name = "s"'), r"spec\.toml: damaged"),
-        (b'name = "s"\n\n[store]\nformat = 1\n', r"spec\.toml: damaged"),
-    ):
-        spec.write_bytes(data)
-        with pytest.raises(UsageError, match=said):
-            read_spec(tmp_path)
+    assert list(out.comparators("ss")[1]) == ["W"]
+    for name, data in files.items():
+        if name == SUMS:
+            continue
+        other = Store(tmp_path / "other")
+        for spoilt in (files | {name: flipped(data, len(data) // 2, 3)}, {name: data}, files | {"failed/x.json": data}):
+            with pytest.raises(DamagedError):
+                take(other, spoilt, {"aa", "ss", "ff", "x"})
+        assert other.files.names("shards/*/*", "comparators/*", "failed/*") == []
+    half = {name: data for name, data in files.items() if not name.endswith(".npz")}
+    assert take(Store(tmp_path / "other"), half, {"ss"}) == set()
 
 
 def test_what_is_finished_is_what_has_results(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write_runs([finished("aa"), finished("bb")])
     store.compact()
-    for file in (tmp_path / "descriptions.parquet", tmp_path / "copies" / "descriptions.parquet"):
-        file.unlink()
+    (tmp_path / "descriptions.parquet").unlink()
     assert Store(tmp_path).done() == ({"aa", "bb"}, [])

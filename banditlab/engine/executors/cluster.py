@@ -34,7 +34,6 @@ from banditlab.engine.plan import Run
 from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.errors import ClusterError
 from banditlab.results.incoming import DamagedError, take
-from banditlab.results.reading import read_comparator
 from banditlab.results.store import Store
 
 TICK = 0.5
@@ -365,9 +364,9 @@ class Cluster(Executor):
         files: dict[str, bytes] = {}
         for run in task.runs:
             if (task.comparators or run.adaptive) and not task.warming:
-                rows, weights = self.store.comparator_files(run.stream_id)
-                if read_comparator(rows) is not None and weights.exists():
-                    files |= {f"comparators/{file.name}": file.read_bytes() for file in (rows, weights)}
+                names = self.store.comparator_files(run.stream_id)
+                found = {name: data for name in names if (data := self.store.files.data(name)) is not None}
+                files |= found if len(found) == len(names) else {}
         return files
 
     def _provide(self, workers: list[str], parts: dict[str, Any]) -> None:
@@ -436,7 +435,7 @@ class Cluster(Executor):
             return
         said = {outcome.id: outcome for each in reply["outcomes"] if (outcome := Outcome(*each)).id in runs}
         if task.comparators:  # those that lacked nothing: another process was quicker
-            stored |= {id_ for id_ in said if read_comparator(self.store.comparator_files(id_)[0]) is not None}
+            stored |= {id_ for id_ in said if self.store.comparators(id_)[0]}
         done = [each for id_, each in said.items() if task.warming or each.failure or id_ in stored]
         if not task.comparators:  # a run that was stored in the last moment
             done += [Outcome(id_, runs[id_].rounds, 0.0) for id_ in stored - said.keys()]

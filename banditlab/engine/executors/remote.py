@@ -19,7 +19,7 @@ from banditlab.engine.executors.freight import Parcel, Parts
 from banditlab.engine.plan import Run
 from banditlab.engine.work import Outcome, Task, facts
 from banditlab.errors import UsageError
-from banditlab.results.files import write_bytes
+from banditlab.results.schema import SHARDS, SUMS
 from banditlab.results.store import Store
 
 FOLDER = "banditlab"
@@ -83,7 +83,7 @@ def _play(parcel: Parcel, home: Path, folder: Path, stopped: Any) -> dict[str, A
     os.environ.pop(TRIM, None)  # this process has read it; those that play have not been started
     store = Store(folder)
     for name, content in parcel["files"].items():  # comparators that are there already
-        write_bytes(folder / name, content)
+        store.write(name, content)
     labs = tuple(freight.laid_out(home, layout) for layout in parcel["labs"])
     runs = tuple(_located(run, paths, home) for run, paths in zip(task.runs, parcel["paths"], strict=True))
     task = replace(task, folder=str(store.folder), labs=labs, runs=runs)
@@ -114,6 +114,6 @@ def _located(run: Run, paths: dict[str, str], home: Path) -> Run:
 
 
 def _files(folder: Path) -> Any:
-    for pattern in ("shards/*/*.parquet", "comparators/*.npz", "comparators/*.parquet", "failed/*.json"):
+    for pattern in (SUMS, SHARDS, "comparators/*.npz", "comparators/*.parquet", "failed/*.json"):
         for file in sorted(folder.glob(pattern)):
             yield file.relative_to(folder).as_posix(), file.read_bytes()

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from banditlab.engine.executors import cluster as cluster_module
 from banditlab.engine.executors import freight
 from banditlab.engine.executors.cluster import _is_silence
 from banditlab.engine.work import Task, facts
@@ -121,22 +120,20 @@ def test_a_parcel_says_what_it_needs_and_files_are_sent_once(
 
 
 def test_comparators_that_are_there_travel_with_who_adds_to_them(
-    started: Any, tasks: list[Task], tmp_path: Path, monkeypatch: Any
+    started: Any, tasks: list[Task], monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(cluster_module, "read_comparator", lambda file: file.read_bytes() if file.exists() else None)
     made, [run] = started(a=1), tasks[0].runs
-    rows, weights = made.store.comparator_files(run.stream_id)
-    rows.parent.mkdir(parents=True, exist_ok=True)
-    both = {f"comparators/{rows.name}": b"rows", f"comparators/{weights.name}": b"W"}
+    both = {f"comparators/{run.stream_id}.npz": b"W", f"comparators/{run.stream_id}.parquet": b"rows"}
     adaptive = replace(tasks[0], runs=(replace(run, adaptive=True),))
     monkeypatch.setattr(type(run), "stream_id", run.stream_id)
     asked = [replace(tasks[0], comparators=True), adaptive, tasks[0], replace(tasks[0], comparators=True, warming=True)]
-    rows.write_bytes(b"rows")
-    assert made._comparators(asked[0]) == {}
-    weights.write_bytes(b"W")
+    for name, data in both.items():
+        assert made._comparators(asked[0]) == {}
+        made.store.write(name, data)
     assert [made._comparators(task) for task in asked] == [both, both, {}, {}]
-    rows.unlink()
-    assert made._comparators(asked[0]) == {}
+    for name in both:
+        (made.store.folder / name).write_bytes(b"damaged")
+        assert made._comparators(asked[0]) == {}
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,34 @@ _FIXED = (1980, 1, 1, 0, 0, 0)
 """The time of every member: the same policy is the same bytes."""
 
 
-class Head(BaseModel):
-    """What stands in `policy.json`."""
+class Plain(BaseModel):
+    """Plain data whose types are as said, with no infinite number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Training(Plain):
+    """How a policy was trained."""
+
+    file: str
+    content: str
+    """The data's digest."""
+    label: str
+    rows: int = Field(ge=1)
+    agent: str
+    settings: dict[str, Any]
+    seed: int = Field(ge=0)
+    mistakes: int = Field(ge=0)
+    expected_mistakes: float = Field(ge=0.0)
+    constant_mistakes: int = Field(ge=0)
+    classes: int = Field(ge=2)
+    at: str
+    versions: dict[str, str | int]
+    machine: str
+
+
+class Head(Plain):
+    """What stands in `policy.json`."""
 
     format: Literal[1] = FORMAT
     uid: str = Field(pattern=r"^[0-9a-f]{32}$")
@@ -52,7 +76,7 @@ class Head(BaseModel):
     answered: int = Field(ge=0)
     right: int = Field(ge=0)
     rng: Any
-    trained: dict[str, Any]
+    trained: Training
 
     @field_validator("classes")
     @classmethod
@@ -186,7 +210,9 @@ def _opened(data: bytes, source: str, build: Callable[[dict[str, bytes]], Found]
 def _head(data: bytes) -> Head:
     if len(data) > MOST_HEAD:
         raise ValueError(f"{HEAD} has {len(data)} bytes")
-    return Head.model_validate_json(data)
+    head = Head.model_validate_json(data)
+    json.dumps(head.model_dump(), allow_nan=False)  # for settings and generators, whose members have no declared type
+    return head
 
 
 def _built(members: dict[str, bytes]) -> Parts:
@@ -211,7 +237,7 @@ def _built(members: dict[str, bytes]) -> Parts:
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
     pending = {name: core.admitted(record) for name, record in _pending(members[OPEN], d).items()}
-    return Parts(head.uid, encoder, core, head.trained, pending)
+    return Parts(head.uid, encoder, core, head.trained.model_dump(), pending)
 
 
 def _pending(data: bytes, d: int) -> dict[str, Record]:

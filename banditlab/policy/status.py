@@ -220,7 +220,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     return LogStatus(
         source=reader.source,
         agent=head.agent,
-        trained=head.trained,
+        trained=head.trained.model_dump(),
         decisions=int(n),
         feedback=len(answers),
         since=math.nan if since is None else float(since),

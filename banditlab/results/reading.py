@@ -90,7 +90,7 @@ def read_spec(folder: Path) -> dict[str, Any]:
     if found != FORMAT:
         raise UsageError(
             f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
-            "choose another folder with -o"
+            "a new sweep needs another folder (-o)"
         )
     return spec
 

@@ -266,7 +266,7 @@ def test_spec_is_not_toml(new_folder):
 def test_another_store_format(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
-    with pytest.raises(UsageError, match="store format 2, this version reads format 1 only"):
+    with pytest.raises(UsageError, match="store format 2, this version reads and writes format 1"):
         load(folder.write(format=2))
 
 

@@ -23,7 +23,7 @@ TRUTH = flips.Truth(RUNS, COMPARATORS, {"cc": "ValueError: no"}, {"shards/bb/bb.
 
 def read(**changes: Any) -> Any:
     failures = [Failure("cc", "e", "p", 0, "ValueError: no")]
-    whole = {"runs": RUNS, "comparators": COMPARATORS, "failures": failures, "unreadable": [], "spared": []}
+    whole = {"runs": RUNS, "comparators": COMPARATORS, "failures": failures, "damaged": []}
     return SimpleNamespace(**whole | changes)
 
 
@@ -53,11 +53,13 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     ("changes", "name", "verdict"),
     [
         ({}, "results.parquet", "right"),
-        ({"spared": ["results.parquet"]}, "results.parquet", "named"),
+        ({"damaged": ["results.parquet"]}, "results.parquet", "named"),
+        ({"damaged": ["results.parquet"]}, "spec.toml", "lost"),
+        ({"damaged": ["results.parquet"]}, "SHA256SUMS", "named"),
         ({"runs": RUNS.assign(mistakes=[0, 1, 1, 2])}, "results.parquet", "wrong"),
         ({"runs": RUNS[:3]}, "results.parquet", "wrong"),
-        ({"runs": RUNS[:2], "unreadable": ["results.parquet"]}, "results.parquet", "lost"),
-        ({"runs": RUNS[:2], "unreadable": ["shards/bb/bb.parquet"]}, "shards/bb/bb.parquet", "named"),
+        ({"runs": RUNS[:2], "damaged": ["results.parquet"]}, "results.parquet", "lost"),
+        ({"runs": RUNS[:2], "damaged": ["shards/bb/bb.parquet"]}, "shards/bb/bb.parquet", "named"),
         ({"runs": RUNS[:2]}, "shards/bb/bb.parquet", "lost"),
         ({"comparators": COMPARATORS.assign(loss_nats=0.25)}, "comparators.parquet", "wrong"),
         ({"failures": []}, "failed/cc.json", "lost"),

@@ -404,6 +404,10 @@ def head(**changes: Any) -> Any:
     return lambda data: json.dumps({**json.loads(data), **changes}).encode()
 
 
+def trained(**changes: Any) -> Any:
+    return lambda data: head(trained=json.loads(data)["trained"] | changes)(data)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -422,6 +426,15 @@ def head(**changes: Any) -> Any:
         {"head": head(rng={"value": 1})},
         {"head": head(more=1)},
         {"head": head(format=2)},
+        {"head": trained(seed=float("inf"))},
+        {"head": trained(expected_mistakes=float("nan"))},
+        {"head": trained(settings={"gamma": [float("inf")]})},
+        {"head": lambda data: trained(expected_mistakes=77.5)(data).replace(b"77.5", b"1e999")},
+        {"head": trained(rows=0)},
+        {"head": trained(mistakes=-1)},
+        {"head": trained(constant_mistakes="many")},
+        {"head": trained(more=1)},
+        {"head": head(trained={})},
         {"agent": b""},
         {"agent": lambda data: data[:-7]},
         {"encoder": b"{}"},
@@ -430,7 +443,7 @@ def head(**changes: Any) -> Any:
         {"open": None},
         {"evil.py": b"import os"},
     ],
-    ids=[f"crafted-{number}" for number in range(22)],
+    ids=[f"crafted-{number}" for number in range(31)],
 )
 def test_a_crafted_file_is_one_line(policy_file: Path, tmp_path: Path, changes: Any) -> None:
     bad = tmp_path / "bad.policy"

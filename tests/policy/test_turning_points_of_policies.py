@@ -105,14 +105,17 @@ def test_a_file_says_nothing_of_the_hour_and_its_head_has_16_mib_at_most(policy_
     with zipfile.ZipFile(policy_file) as file:
         assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     parts = container.read(policy_file)
-    with zipfile.ZipFile(io.BytesIO(container.packed(parts._replace(trained={"t": ""})))) as file:
+
+    def packed(**told: Any) -> bytes:
+        return container.packed(parts._replace(trained=parts.trained | told))
+
+    with zipfile.ZipFile(io.BytesIO(packed(file=""))) as file:
         rest = 2**24 - len(file.read(container.HEAD))
-    largest = container.packed(parts._replace(trained={"t": "x" * rest}))
-    assert len(container.unpacked(largest, "t").trained["t"]) == rest
+    assert len(container.unpacked(packed(file="x" * rest), "t").trained["file"]) == rest
     with pytest.raises(UsageError, match="take 16,777,217 bytes"):
-        container.packed(parts._replace(trained={"t": "x" * (rest + 1)}))
+        packed(file="x" * (rest + 1))
     with pytest.raises(ValueError, match="JSON"):
-        container.packed(parts._replace(trained={"t": math.nan}))
+        packed(expected_mistakes=math.nan)
 
 
 def test_two_classes_are_enough_for_a_policy(tmp_path: Path) -> None:

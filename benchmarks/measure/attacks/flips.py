@@ -14,13 +14,14 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from banditlab.analysis import load
 from banditlab.engine import Sweep
 from banditlab.errors import UsageError
+from banditlab.results.files import Files
 from banditlab.results.reading import (
     Failure,
+    damaged_files,
     finished_runs,
     read_comparators,
     read_failures,
@@ -29,14 +30,16 @@ from banditlab.results.reading import (
     read_spec,
     shards,
 )
+from banditlab.results.schema import SUMS
 from banditlab.results.store import Store
 from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Damaged files"
-WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures. One file is
-damaged: a bit flipped (17 times in 20), a byte replaced, cut short, or replaced by a sibling, whole, that belongs elsewhere.
-The folder is then read by the reader of `report` and `run`, and, one time in twenty, resumed and loaded. `right` also counts
-damage to what is kept twice; a loss is allowed only of what the damaged file alone held."""
+WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures, the
+manifest. One file is damaged: a bit flipped (17 times in 20), a byte replaced, cut short, or replaced by a sibling, whole, that
+belongs elsewhere. The folder is then read by the reader of `report`, `status` and `run`, and, one time in twenty, resumed and
+loaded. A loss is allowed only of what the files that are named as damaged held alone, and another file than the damaged one
+may be named only where that is the manifest."""
 COUNT = 5500
 RESUMED = 20  # one damage in so many is also resumed
 SPEC: dict[str, Any] = {
@@ -56,7 +59,7 @@ class Truth(NamedTuple):
     comparators: pd.DataFrame
     failures: dict[str, str]
     held: dict[str, set[str]]
-    """The runs, or the stream, that stand in a file alone, by its name."""
+    """The runs, or the stream, whose rows stand in a file alone, by its name."""
     tables: tuple[Any, ...] = ()
     """Runs and comparators as Arrow tables, the spec and the plan."""
 
@@ -67,8 +70,7 @@ class Read(NamedTuple):
     runs: pd.DataFrame
     comparators: pd.DataFrame
     failures: list[Failure]
-    unreadable: list[str]
-    spared: list[str]
+    damaged: list[str]
 
 
 def make(folder: Path) -> None:
@@ -95,25 +97,16 @@ def resolved(sweep: Sweep) -> str:
 def truth_of(folder: Path) -> Truth:
     """Return what an undamaged folder holds."""
     results = load(folder)
-    held = {file.relative_to(folder).as_posix(): set(texts or ()) for file, texts in shards(folder).items()}
-    compacted = set(pd.read_parquet(folder / "comparators.parquet")["stream_id"])
-    for file in (folder / "comparators").glob("*.parquet"):
-        held[file.relative_to(folder).as_posix()] = {file.stem} - compacted
+    held = {name: set(texts) for name, texts in shards(Files(folder)).items()}
+    held["results.parquet"] = set(pd.read_parquet(folder / "results.parquet")["run_id"])
+    held |= {f"comparators/{file.name}": {file.stem} for file in (folder / "comparators").glob("*.parquet")}
     failures = {failure.run_id: failure.error for failure in results.failures}
     plan = read_plan(folder)
     runs, comparators = read_runs(folder, plan["runs"]).table, read_comparators(folder, plan["streams"]).table
     assert runs is not None
     assert comparators is not None
-    tables = (runs, distinct(comparators), read_spec(folder), plan)
-    return Truth(runs.to_pandas(), tables[1].to_pandas(), failures, held, tables)
-
-
-def distinct(table: pa.Table | None) -> Any:
-    """Return comparators' rows, each once, sorted."""
-    if table is None:
-        return None
-    keys = [(name, "ascending") for name in ("stream_id", "round", "norm_bound")]
-    return table.group_by(table.column_names).aggregate([]).sort_by(keys).replace_schema_metadata(None)
+    tables = (runs, comparators, read_spec(folder), plan)
+    return Truth(runs.to_pandas(), comparators.to_pandas(), failures, held, tables)
 
 
 def read_as_reports_do(folder: Path, truth: Truth) -> Read:
@@ -125,20 +118,19 @@ def read_as_reports_do(folder: Path, truth: Truth) -> Read:
     frames = []
     for table, whole, frame in (
         (runs.table, truth.tables[0], truth.runs),
-        (distinct(comparators.table), truth.tables[1], truth.comparators),
+        (comparators.table, truth.tables[1], truth.comparators),
     ):
         if table is None:
             frames.append(frame[:0])
         else:
             frames.append(frame if table.equals(whole) else table.to_pandas())
-    failures = read_failures(folder, plan["runs"])
-    return Read(*frames, failures, runs.lost + comparators.lost, runs.spared + comparators.spared)
+    return Read(*frames, read_failures(folder, plan["runs"]), damaged_files(folder))
 
 
 def kind_of(name: str) -> str:
     """Return what a file is called in the table."""
     parts = name.split("/")
-    if len(parts) == 1 or parts[0] == "copies":
+    if len(parts) == 1:
         return name
     return f"{parts[0]}/*.{parts[-1].rsplit('.', 1)[-1]}"
 
@@ -175,13 +167,12 @@ def standing(file: Path, data: bytes) -> Iterator[None]:
 
 def judged(read: Any, truth: Truth, name: str) -> tuple[str, str]:
     """Return ("right", "named", "lost" or "wrong", why) for what was read of a damaged folder."""
-    said = " ".join(read.unreadable + read.spared)
+    if set(read.damaged) - {name} and name != SUMS:
+        return "lost", f"{read.damaged} named for {name}"
     for mine, whole, id_ in ((read.runs, truth.runs, "run_id"), (read.comparators, truth.comparators, "stream_id")):
         gone = set(whole[id_]) - set(mine[id_])
-        if gone - truth.held.get(name, set()):
+        if gone - held_by(read.damaged, truth):
             return "lost", f"{id_} {sorted(gone)} of {name}"
-        if gone and name not in said:
-            return "lost", f"{name} without a word"
         if mine is not whole and (difference := unlike(mine, whole[~whole[id_].isin(gone)])):
             return "wrong", f"{id_} after {name}: {difference}"
     for failure in read.failures:
@@ -191,7 +182,17 @@ def judged(read: Any, truth: Truth, name: str) -> tuple[str, str]:
             return "wrong", f"{failure.error}"
     if set(truth.failures) - {failure.run_id for failure in read.failures}:
         return "lost", "a failure without a word"
-    return ("named" if name in said or any("damaged" in f.error for f in read.failures) else "right"), ""
+    return ("named" if read.damaged else "right"), ""
+
+
+def held_by(names: list[str], truth: Truth) -> set[str]:
+    """Return the runs and streams whose rows stand in one of these files alone."""
+    return {id_ for name in names for id_ in truth.held.get(name, ())}
+
+
+def is_named(name: str, said: str) -> bool:
+    """Return whether a line names a damaged file; of the manifest's, the file whose line is lost."""
+    return name in said or (name == SUMS and "does not match" in said)
 
 
 def unlike(a: pd.DataFrame, b: pd.DataFrame, but: tuple[str, ...] = ()) -> str:
@@ -215,7 +216,7 @@ def after_reading(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
     except AssertionError as error:
         return "wrong", f"{name}: {error}"
     except UsageError as error:
-        return ("named", "") if name in str(error) and "\n" not in str(error) else ("lost", str(error))
+        return ("named", "") if is_named(name, str(error)) and "\n" not in str(error) else ("lost", str(error))
     except Exception as error:
         return "traceback", f"{name}: {error!r}"
 
@@ -227,15 +228,15 @@ def after_resuming(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
         result = Sweep(**SPEC, repetitions=4).run(folder)
         read = load(folder)
     except UsageError as error:
-        return ("named", "") if name in str(error) and "\n" not in str(error) else ("lost", str(error))
+        return ("named", "") if is_named(name, str(error)) and "\n" not in str(error) else ("lost", str(error))
     except Exception as error:
         return "traceback", f"{name}: {error!r}"
-    said = " ".join(result.notices)
     redone = len(before) - result.present
-    if redone > len(truth.held.get(name, set()) & before) or result.failures or read.unreadable or read.missing:
+    named = [notice.partition(" ")[0] for notice in result.notices]
+    if redone > len(held_by(named, truth) & before) or result.failures or read.unreadable or read.missing:
         return "lost", f"{name}: {redone} runs redone, {len(result.failures)} failed, {read.missing} missing"
-    if redone and name not in said:
-        return "lost", f"{name} without a word"
+    if named not in ([], [name]) and name != SUMS:
+        return "lost", f"{named} named for {name}"
     if before - finished_runs(folder):
         return "lost", f"{name}: runs are gone"
     mine = read.runs[read.runs["run_id"].isin(before)][list(truth.runs)]
@@ -243,7 +244,7 @@ def after_resuming(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
     difference = unlike(mine, truth.runs, ("seconds",)) or unlike(known, truth.comparators, ("seconds",))
     if difference:
         return "wrong", f"resumed after {name}: {difference}"
-    return ("named" if name in said else "right"), ""
+    return ("named" if named else "right"), ""
 
 
 # -------------------------------------------------------------------------------------------------------------- attack

@@ -138,13 +138,17 @@ class Store:
         with self.lock():
             damaged = damaged_files(self.folder)
             for name in damaged:
-                os.replace(self.folder / name, self.folder / f"{name}.damaged")
-                self.notices.append(
-                    f"{name} does not match {SUMS} and is kept as {name}.damaged; what it alone held is made anew"
-                )
+                self._set_aside(name)
             finished = finished_runs(self.folder)
         firsts = [Path(name).stem.partition("-")[0] for name in damaged if name.startswith("shards/")]
         return finished, [first for first in firsts if first not in finished]
+
+    def _set_aside(self, name: str) -> None:
+        """Rename a damaged file and note it; to be called under the lock."""
+        os.replace(self.folder / name, self.folder / f"{name}.damaged")
+        self.notices.append(
+            f"{name} does not match {SUMS} and is kept as {name}.damaged; what it alone held is made anew"
+        )
 
     def failures(self, run_ids: Collection[str]) -> list[dict[str, Any]]:
         """Return the records of those of the given runs that failed."""
@@ -194,6 +198,8 @@ class Store:
     def _add(self, name: str, tables: list[pa.Table], key: list[str]) -> None:
         """Add runs to a compacted file."""
         before = self.files.table(name)
+        if before is None and (self.folder / name).exists():
+            self._set_aside(name)
         table = merged(tables if before is None else [before, *tables], key)
         self.write(name, parquet_of(table), has_lock=True)
 

@@ -154,6 +154,16 @@ def test_what_is_damaged_is_set_aside_and_done_again(folder: Path) -> None:
         shutil.rmtree(copy)
 
 
+def test_what_is_found_damaged_while_compacting_is_named_and_kept(folder: Path) -> None:
+    spoilt = (folder / "results.parquet").read_bytes()[:-9]
+    (folder / "results.parquet").write_bytes(spoilt)
+    store = Store(folder)
+    store.compact()
+    assert [notice.partition(" ")[0] for notice in store.notices] == ["results.parquet"]
+    assert (folder / "results.parquet.damaged").read_bytes() == spoilt
+    assert mistakes(folder) == {"dd": WHOLE["dd"]}
+
+
 def test_a_run_in_two_files_survives_one_of_them(folder: Path) -> None:
     Store(folder).write_runs([finished("aa")])
     shard = folder / "shards" / "aa" / "aa.parquet"

@@ -442,9 +442,8 @@ def test_comparators_are_timed_up_to_500_rounds_and_further_where_that_is_quick(
     run = replace(small(rounds=4000).plan.runs[0], checkpoints=(100, 500, 900, 1000, 2000, 4000))
     parts, rate = [], 0.0
 
-    class Table:
-        def to_pydict(self) -> dict[str, list[float]]:
-            return {"round": [100, parts[-1]], "seconds": [0.1, 0.2]}
+    def stored(store: Store, stream_id: str) -> Any:
+        return {"round": [100, parts[-1]], "seconds": [0.1, 0.2]}, {}
 
     def does(task: Task) -> None:
         [part] = task.runs
@@ -454,7 +453,7 @@ def test_comparators_are_timed_up_to_500_rounds_and_further_where_that_is_quick(
         clock.now += rate * part.rounds
 
     monkeypatch.setattr(estimating, "execute", does)
-    monkeypatch.setattr(estimating, "read_comparator", lambda file: Table())
+    monkeypatch.setattr(Store, "comparators", stored)
     assert estimating.seconds_of_comparators(run, []) == 0.0
     rate = 0.0001  # 0.05 s, 0.1 s, 0.2 s: quick, and then there is no further one
     assert estimating.seconds_of_comparators(run, [1.0]) == pytest.approx(0.4)

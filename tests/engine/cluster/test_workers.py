@@ -14,6 +14,8 @@ import pytest
 from banditlab.engine.executors import freight, remote
 from banditlab.engine.work import Outcome, Task
 from banditlab.errors import UsageError
+from banditlab.results.files import listing
+from banditlab.results.schema import SUMS
 from banditlab.results.store import Store
 
 
@@ -39,8 +41,7 @@ def test_a_worker_plays_what_it_has_the_files_for(
         assert Path(task.folder).parents[1] == tmp_path / "w" / "banditlab"
         assert (store.folder / "comparators" / "s.npz").read_bytes() == b"old"
         seen.append((jobs, task.runs, stopped()))
-        for name, content in (("comparators/s.npz", b"old"), ("comparators/t.npz", b"new")):
-            (store.folder / name).write_bytes(content)
+        store.write("comparators/t.npz", b"new")
         for run in task.runs:
             yield [Outcome(task.id_of(run), 300, 1.0)], task
 
@@ -51,6 +52,10 @@ def test_a_worker_plays_what_it_has_the_files_for(
         "files": {"comparators/s.npz": b"old"}, "task": pickle.dumps(task),
     }  # fmt: skip
     said = remote.played(parcel)
+    assert said["files"].pop(SUMS).split(b"\n")[1:] == [
+        listing("comparators/s.npz", b"old"),
+        listing("comparators/t.npz", b"new"),
+    ]
     ids = [task.id_of(run) for run in task.runs]
     assert said == {
         "worker": "tcp://w",
@@ -60,7 +65,7 @@ def test_a_worker_plays_what_it_has_the_files_for(
     }
     assert seen[0] == (1, task.runs, False)
     assert not [*(tmp_path / "w" / "banditlab").iterdir()]
-    assert remote.played(parcel)["files"] == said["files"]
+    assert remote.played(parcel)["files"].keys() == {SUMS, "comparators/t.npz"}
     assert remote.played(parcel | {"package": "another"}) == {"worker": "tcp://w", "stranger": True}
     freight.put(tmp_path / "w" / "banditlab", {freight.key_of("a", b"x"): ("a", b"x")})
     needs = [freight.key_of("a", b"x"), "not there"]
@@ -82,7 +87,7 @@ def test_a_worker_whose_disk_is_full_says_so_and_fails_no_run(
     elif where == "lab":
         monkeypatch.setattr(remote.freight, "laid_out", full)
     else:
-        monkeypatch.setattr(remote, "write_bytes", full)
+        monkeypatch.setattr(Store, "write", full)
     parcel = {
         "sweep": "s3", "package": freight.package_digest(), "needs": [], "paths": [{}], "labs": [[]],
         "files": {"comparators/s.npz": b"old"}, "task": pickle.dumps(tasks[0]),

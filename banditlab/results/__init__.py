@@ -1,1 +1,1 @@
-"""The results folder: one schema, one writer, one reader; nothing written is ever lost or trusted unread."""
+"""The results folder: one schema, one writer, one reader, and a manifest without which no file counts."""

@@ -174,18 +174,6 @@ def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
     assert_same(tables(tmp_path / "killed"), tables(tmp_path / "whole"))
 
 
-def test_a_shard_cut_in_half_is_done_again(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(Store, "compact", lambda self: None)
-    small().run(tmp_path)
-    monkeypatch.undo()
-    name, runs = next(iter(shards(Files(tmp_path)).items()))
-    shard = tmp_path / name
-    shard.write_bytes(shard.read_bytes()[:500])
-    again = small().run(tmp_path)
-    assert again.redone == [next(iter(runs))]
-    assert (again.present, again.played, again.failures) == (6 - len(runs), len(runs), [])
-
-
 @pytest.mark.parametrize(("seconds", "n_shards"), [(0.0, 6), (1e9, 2)])
 def test_short_runs_share_a_shard(small, tmp_path, monkeypatch, seconds, n_shards):
     monkeypatch.setattr(work_module, "STORE_SECONDS", seconds)
@@ -350,26 +338,6 @@ def test_streams_of_short_runs_go_together_and_long_ones_are_cut(small):
     long, _ = tasks(1.1, 1)
     assert {len(streams) for streams in long} == {2, 1}
     assert {len(set(streams)) for streams in long} == {1}
-
-
-@pytest.mark.parametrize("kind", ["parquet", "npz"])
-def test_comparators_cut_in_half_are_done_again(small, tmp_path, kind):
-    small().run(tmp_path)
-    before = tables(tmp_path)
-    file = next((tmp_path / "comparators").glob(f"*.{kind}"))
-    file.write_bytes(file.read_bytes()[:300])
-    assert small().run(tmp_path).failures == []
-    assert_same(before, tables(tmp_path))
-
-
-def test_results_cut_in_half_are_done_again(small, tmp_path):
-    small().run(tmp_path)
-    before = tables(tmp_path)
-    file = tmp_path / "results.parquet"
-    file.write_bytes(file.read_bytes()[:700])
-    again = small().run(tmp_path)
-    assert (again.present, again.played, len(again.notices)) == (0, 6, 1)
-    assert_same(before, tables(tmp_path))
 
 
 def test_what_is_finished_while_another_process_compacts(small, tmp_path, monkeypatch):

@@ -24,6 +24,9 @@ app = typer.Typer(
 )
 new = typer.Typer(help="Make a lab folder, a first agent or environment.", no_args_is_help=True)
 app.add_typer(new, name="new")
+log_ = typer.Typer(help="Remove old events from a policy's log, or what it says of one person.", no_args_is_help=True)
+app.add_typer(log_, name="log")
+LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="A policy's log: a file, or postgresql://...")]
 
 Lab = Annotated[
     list[str] | None,
@@ -342,13 +345,47 @@ def serve(
     token_file: Annotated[
         Path | None, typer.Option(help="File whose first line is the token; or the variable BANDITLAB_TOKEN.")
     ] = None,
+    person: Annotated[
+        str, typer.Option(help="Key of the rows that says whose decision it is; `log forget` finds the value.")
+    ] = "",
     lab: Lab = None,
 ) -> None:
     """Serve a policy over HTTP: POST /decide, POST /feedback."""
     _open_labs(lab)
     from banditlab.cli.policies import serve as serve_
 
-    serve_(policy, log, host, port, token_file)
+    serve_(policy, log, host, port, token_file, person)
+
+
+@log_.command()
+def prune(
+    log: LogArgument,
+    before: Annotated[str, typer.Option(help="Date, or date and time (ISO 8601); UTC where it names no zone.")],
+) -> None:
+    """Remove the events of a log before a date. The policy's state and the counts of decisions and feedback stay.
+
+    Feedback on a decision that was removed is refused as unknown. Stop the server first.
+    """
+    from banditlab.cli.policies import prune as prune_
+
+    prune_(log, before)
+
+
+@log_.command()
+def forget(
+    log: LogArgument,
+    person: Annotated[
+        str, typer.Argument(metavar="KEY=VALUE", help="Whose decisions, by the key of `serve --person`.")
+    ],
+) -> None:
+    """Blank the contexts of one person's decisions in a log. Actions, distributions and feedback stay.
+
+    What the agent learnt from them stays in the policy's state. The decisions cannot be played again, so a snapshot
+    that covers all events is written first. Later feedback on them is counted and not learnt from. Stop the server first.
+    """
+    from banditlab.cli.policies import forget as forget_
+
+    forget_(log, person)
 
 
 @app.command()
@@ -357,6 +394,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Say it again and again, until all is done.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks, with --watch.")] = 5.0,
     picture: Annotated[Path | None, typer.Option(help="Draw a log's status into a file: .svg, .png, .pdf.")] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Check a log whole, every event by its checksum.")] = False,
 ) -> None:
     """Say what a results folder holds and what is missing; of a policy's log, whether the policy is still good."""
     if "://" in out or Path(out).is_file():
@@ -364,10 +402,10 @@ def status(
 
         if watch:
             raise UsageError(f"--watch: {out} is a policy's log, not a results folder")
-        print_log_status(out, picture)
+        print_log_status(out, picture, verify)
         return
-    if picture is not None:
-        raise UsageError(f"--picture: {out} is no policy's log")
+    if picture is not None or verify:
+        raise UsageError(f"{'--verify' if verify else '--picture'}: {out} is no policy's log")
     from banditlab.cli.console import print_status, watch_status
 
     if watch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def _settings(written: list[str]) -> dict[str, Any]:
     return found
 
 
-def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None) -> None:
+def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str = "") -> None:
     """Serve a policy until the process is asked to stop."""
     refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
@@ -57,7 +58,7 @@ def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None)
     warnings.showwarning = _notice
     warnings.simplefilter("always", RuntimeWarning)
     token = _token(token_file)
-    opened = Policy.open(policy, log) if log else Policy.load(policy)
+    opened = Policy.open(policy, log, person=person) if log else Policy.load(policy)
     if not log:
         typer.echo("notice: without --log decisions and answers are gone when the process ends", err=True)
     with opened:
@@ -82,14 +83,41 @@ def _notice(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"notice: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
 
 
-def print_log_status(log: str, picture: Path | None) -> None:
-    """Print what a log says of its policy, and draw it if asked to."""
+def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
+    """Print what a log says of its policy; check all of it and draw it if asked to."""
     from banditlab.policy.picture import draw_status
-    from banditlab.policy.status import status_of_log
+    from banditlab.policy.status import status_of_log, verify_log
 
+    if verify:
+        typer.echo(f"verified: {verify_log(log):,} events, none missing, each with its checksum")
     status = status_of_log(log)
     for line in status.lines():
         typer.echo(line)
     if picture is not None:
         draw_status(status, picture)
         typer.echo(f"drawn: {picture}")
+
+
+def prune(log: str, before: str) -> None:
+    """Remove a log's events before a date."""
+    from banditlab.policy.policy import Policy
+
+    try:
+        date = datetime.fromisoformat(before)
+    except ValueError:
+        raise UsageError(f"--before {before}: must be a date, for instance 2026-01-31") from None
+    with Policy.resume(log) as policy:
+        count = policy.prune(date.replace(tzinfo=date.tzinfo or UTC))
+    typer.echo(f"{log}: {count:,} decisions removed")
+
+
+def forget(log: str, person: str) -> None:
+    """Blank the contexts of one person's decisions."""
+    from banditlab.policy.policy import Policy
+
+    key, sign, value = person.partition("=")
+    if not sign:
+        raise UsageError(f"{person}: must be KEY=VALUE, for instance customer=4711")
+    with Policy.resume(log) as policy:
+        count = policy.forget(key, value)
+    typer.echo(f"{log}: the contexts of {count:,} decisions blanked")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from banditlab.policy.policy import Policy as Policy
     from banditlab.policy.status import LogStatus as LogStatus
     from banditlab.policy.status import status_of_log as status_of_log
+    from banditlab.policy.status import verify_log as verify_log
     from banditlab.policy.training import train as train
 
 _PLACES = {
@@ -19,6 +20,7 @@ _PLACES = {
     "Policy": "banditlab.policy.policy",
     "status_of_log": "banditlab.policy.status",
     "train": "banditlab.policy.training",
+    "verify_log": "banditlab.policy.status",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -59,6 +59,14 @@ class Core:
         self._shape = (agent.problem.n_features,)
         self._reach = (agent.problem.radius * (1.0 + TOLERANCE)) ** 2
 
+    def copy(self) -> Core:
+        """Return a core that plays on from the same state and shares nothing that changes."""
+        twin = copy.copy(self)
+        twin.rng, twin.classes, twin.retired = copy.deepcopy((self.rng, self.classes, self.retired))
+        twin._take(copy.deepcopy(self.agent))
+        twin._places = dict(self._places)
+        return twin
+
     # ------------------------------------------------------------------------------------------------------------ classes
 
     def place(self, name: Any) -> int:

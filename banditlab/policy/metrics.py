@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 
 BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-PATHS = ("/decide", "/feedback", "/policy", "/health", "/metrics", "/openapi.json", "/")
+PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/openapi.json", "/")
 
 
 class Metrics:

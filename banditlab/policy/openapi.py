@@ -40,7 +40,8 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
                 "post": _post("Say whether a choice was right: at any time, once", feedback, {"type": "object"})
             },
             "/policy": {"get": _get("Agent, settings, classes, columns, counts")},
-            "/health": {"get": _get("Whether it decides, and the log takes what is decided")},
+            "/health": {"get": _get("Whether the process answers; the log is not asked")},
+            "/ready": {"get": _get("Whether a decision could be stored now: 503 where the log is full or away")},
             "/metrics": {"get": _get("Counters in Prometheus' format")},
         },
     }
@@ -85,5 +86,6 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>banditlab<
 curl -s localhost:8080/feedback -H 'Content-Type: application/json' -d '{"id": "ID", "correct": true}'</pre>
 <p>Several at once: {"rows": [...]} and {"feedback": [{"id": ..., "correct": ...}]}. Fewer classes: "allowed": [...].</p>
 <p><a href="/policy">/policy</a>: columns, classes, counts. <a href="/openapi.json">/openapi.json</a>: all of it in OpenAPI.
-<a href="/metrics">/metrics</a>: counters. <a href="/health">/health</a>.</p></html>
+<a href="/metrics">/metrics</a>: counters. <a href="/health">/health</a>: it answers.
+<a href="/ready">/ready</a>: it can store a decision.</p></html>
 """

@@ -10,9 +10,10 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,11 @@ from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.players.inputs import as_bit
 from banditlab.policy.choice import Choice, Name, Record, short
 from banditlab.policy.container import Parts, packed, read, unpacked, write_whole
-from banditlab.policy.events import Answered, Changed, Decided, Event, EventLog
+from banditlab.policy.events import PLACE, Answered, Changed, Decided, Event
 from banditlab.validation import PENDING, at_least, limit
+
+if TYPE_CHECKING:
+    from banditlab.policy.log import EventLog
 
 Row = Mapping[str, Any] | str
 """A row of the table, the label left out: values by column, or one JSON object as text."""
@@ -62,11 +66,16 @@ class Policy:
         Where decisions and answers are written; None keeps them in memory.
     snapshot_every
         Events of the log after which the whole state is written again.
+    person
+        The key of a row that says whose decision it is; see `open`.
     """
 
-    def __init__(self, parts: Parts, log: EventLog | None = None, snapshot_every: int = SNAPSHOT_EVERY) -> None:
+    def __init__(
+        self, parts: Parts, log: EventLog | None = None, snapshot_every: int = SNAPSHOT_EVERY, person: str = ""
+    ) -> None:
         self._lock = threading.RLock()
-        self._log, self._every = log, snapshot_every
+        self._log, self._every, self._key = log, snapshot_every, person
+        self._keeper: threading.Thread | None = None
         self._batch: list[Event] | None = None
         self._stale = self._closed = self._behind = False
         self._why = "the policy is closed"
@@ -108,7 +117,12 @@ class Policy:
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], log: str | os.PathLike[str], *, snapshot_every: int = SNAPSHOT_EVERY
+        cls,
+        path: str | os.PathLike[str],
+        log: str | os.PathLike[str],
+        *,
+        snapshot_every: int = SNAPSHOT_EVERY,
+        person: str = "",
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
 
@@ -121,6 +135,9 @@ class Policy:
             instance "postgresql://user@host/database".
         snapshot_every
             Events after which the whole state is written to the log, so that fewer have to be played again.
+        person
+            A key of the rows whose value says whose decision it is, such as a customer's number; it need not be a column of
+            the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
 
         Raises
         ------
@@ -129,27 +146,33 @@ class Policy:
         LogError
             Another process writes to the log; it cannot be opened or written; it is damaged.
         """
+        from banditlab.policy.log import EventLog
+
         parts = read(path)
-        store = opened(os.fspath(log))
-        try:
-            policy = cls(parts, store, at_least("snapshot_every", snapshot_every, 1))
-            policy._begin(str(path))
-        except BaseException:
-            store.close()
-            raise
+        at_least("snapshot_every", snapshot_every, 1)
+        with _closed_on_error(EventLog(os.fspath(log))) as store:
+            policy = cls(parts, store, snapshot_every, person)
+            uid = store.head().uid
+            if uid is None:
+                store.keep(0, policy._snapshot())
+                store.own(parts.uid)
+            elif uid != parts.uid:
+                raise UsageError(
+                    f"{store.source}: the log of another policy than {path}; give this one a log of its own"
+                )
+            policy._rebuild()
         return policy
 
-    def _begin(self, path: str) -> None:
-        """Take up the log: a new one starts with this state, another one is played to its end."""
-        assert self._log is not None
-        uid = self._log.uid()
-        if uid is None:
-            self._log.keep(0, self._snapshot(), self._uid)
-        elif uid != self._uid:
-            raise UsageError(
-                f"{self._log.source}: the log of another policy than {path}; give this one a log of its own"
-            )
-        self._rebuild()
+    @classmethod
+    def resume(cls, log: str | os.PathLike[str]) -> Self:
+        """Return the policy of a log as it stood at the last event, without its file; errors are those of `open`."""
+        from banditlab.policy.log import EventLog
+
+        EventLog(os.fspath(log), write=False).close()  # none is made where there is none
+        with _closed_on_error(EventLog(os.fspath(log))) as store:
+            policy = cls(unpacked(store.snapshot()[1], f"{store.source}: its snapshot"), store)
+            policy._rebuild()
+        return policy
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, open decisions included (with a log they are in the log); whole or not at all."""
@@ -165,8 +188,10 @@ class Policy:
             self._closed = True
             if self._log is not None:
                 try:
+                    if self._keeper is not None:
+                        self._keeper.join()
                     if not self._stale and self._seq > self._kept:
-                        self._keep()
+                        self._keep(self._seq, self._parts())
                 finally:
                     self._log.close()
 
@@ -184,12 +209,14 @@ class Policy:
 
     def _snapshot(self) -> bytes:
         pending = {} if self._log is not None else {name: record for name, (_, record) in self._open.items()}
-        return packed(Parts(self._uid, self._encoder, self._core, self._trained, pending))
+        return packed(self._parts()._replace(pending=pending))
+
+    def _parts(self) -> Parts:
+        return Parts(self._uid, self._encoder, self._core, self._trained, {})
 
     def _rebuild(self) -> None:
         """Bring the state to the end of the log: the last snapshot, then every event after it."""
         assert self._log is not None
-        self._log.refresh()
         place, data = self._log.snapshot()
         self._take(unpacked(data, f"{self._log.source}: its snapshot"))
         self._kept, (self._seq, self._at) = place, self._log.last()
@@ -243,9 +270,9 @@ class Policy:
         with self._lock:
             if self._closed or self._stale:
                 self._ready()
-            core, x = self._core, self._context(row)
+            core, (x, person) = self._core, self._context(row)
             mask = None if allowed is None and not core.retired else core.mask(allowed)
-            return self._decide(x, mask)
+            return self._decide(x, mask, person)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
         """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
@@ -254,10 +281,10 @@ class Policy:
             mask = self._core.mask(allowed)
             contexts = [self._context(row) for row in rows]
             with self.together():
-                return [self._decide(x, mask) for x in contexts]
+                return [self._decide(x, mask, person) for x, person in contexts]
 
-    def _context(self, row: Row) -> NDArray[np.float64]:
-        """Return the context (d,) of a row, read-only."""
+    def _context(self, row: Row) -> tuple[NDArray[np.float64], str | None]:
+        """Return the context (d,) of a row, read-only, and KEY=VALUE of its person where that is stored."""
         if isinstance(row, str):
             try:
                 row = json.loads(row)
@@ -267,6 +294,7 @@ class Policy:
             raise UsageError(f"a row must be a table of values by column, got {short(row)}")
         try:
             x = self._encoder.encode(row)
+            person = _named(self._key, row[self._key]) if self._key and self._key in row else None
         except UsageError:
             raise
         except (
@@ -274,14 +302,15 @@ class Policy:
         ) as error:  # whatever objects of somebody else's raise when they are asked for a number or a text
             raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
         x.setflags(write=False)
-        return x
+        return x, person
 
-    def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Choice:
+    def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None, person: str | None) -> Choice:
         core, open_ = self._core, self._open
         record = core.choose_own(x, mask)
         name, seq = os.urandom(16).hex(), 0
         if self._log is not None:
-            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask))
+            name = f"{self._seq + 1:0{PLACE}x}{name[PLACE:]}"
+            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask, person))
         if len(open_) >= self._most:
             open_.popitem(last=False)
         open_[name] = (seq, record)
@@ -457,17 +486,57 @@ class Policy:
         except BaseException:
             self._stale = True
             raise
-        if self._seq - self._kept >= self._every:
-            self._keep()
+        if self._seq - self._kept >= self._every and (self._keeper is None or not self._keeper.is_alive()):
+            # Only the copy is made here: it is packed and written while decisions go on.
+            parts, self._kept = self._parts()._replace(core=self._core.copy()), self._seq
+            self._keeper = threading.Thread(target=self._keep, args=(self._seq, parts), daemon=True)
+            self._keeper.start()
 
-    def _keep(self) -> None:
+    def _keep(self, seq: int, parts: Parts) -> None:
         """Write a snapshot; where that fails, the events are in the log all the same, and are acknowledged."""
         assert self._log is not None
-        self._kept = self._seq
         try:
-            self._log.keep(self._seq, self._snapshot())
+            self._log.keep(seq, packed(parts))
         except LogError as error:
             warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
+
+    def ready(self) -> None:
+        """Raise a LogError where a decision could not be stored now, a UsageError where the policy is closed."""
+        with self._lock:
+            self._ready()
+            if self._log is not None:
+                self._log.prove()
+
+    def prune(self, before: datetime) -> int:
+        """Remove the log's events before a time, and return how many decisions were among them.
+
+        The state and the counts of `describe` stay: a snapshot that covers all events is written first, twice. Feedback on a
+        decision that was removed is refused as unknown, and what is computed from the log has the later events only.
+        """
+        return self._tended(lambda log: log.prune(before.timestamp()))
+
+    def forget(self, key: str, value: object) -> int:
+        """Blank the contexts of one person's decisions in the log, and return how many there were.
+
+        Only decisions taken while the policy was open with `person=key` are found. Action, distribution and feedback stay.
+        What the agent learnt from them stays in its state; feedback that comes later is counted and not learnt from. Events
+        up to now cannot be played again: a snapshot that covers them is written first, twice.
+        """
+        return self._tended(lambda log: log.forget(_named(key, value)))
+
+    def _tended(self, work: Callable[[EventLog], int]) -> int:
+        with self._lock:
+            self._ready()
+            if self._log is None or self._batch is not None:
+                raise UsageError("this needs a policy with a log, outside of `together`")
+            if self._keeper is not None:
+                self._keeper.join()
+            for _ in range(2):  # older snapshots, which need the events, are removed with that
+                self._log.keep(self._seq, self._snapshot())
+            try:
+                return work(self._log)
+            finally:
+                self._stale = True  # what is in memory may be gone from the log
 
     def _ready(self) -> None:
         if self._closed:
@@ -501,16 +570,14 @@ class Policy:
         return f"Policy({core.agent.id!r}, K={len(core.classes)}, d={self._encoder.d}, decisions={core.decisions})"
 
 
-def opened(log: str) -> EventLog:
-    """Return the log of a file or address."""
-    if log.startswith(("postgresql://", "postgresql+")):
-        from banditlab.policy.postgres_log import PostgresLog
+def _named(key: str, value: object) -> str:
+    return f"{key}={value}"
 
-        return PostgresLog(log)
-    if not log or log.startswith((":", "file:")):  # names of SQLite's that are no file, or not that one
-        raise UsageError(f"log must name a file, got {log!r}")
-    if "://" in log:
-        raise UsageError(f"log must be a file or the address of a PostgreSQL database (postgresql://...), got {log!r}")
-    from banditlab.policy.sqlite_log import SQLiteLog
 
-    return SQLiteLog(log)
+@contextmanager
+def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
+    try:
+        yield log
+    except BaseException:
+        log.close()
+        raise

@@ -11,8 +11,11 @@ import contextlib
 import gc
 import hmac
 import json
+import os
 import signal
 import socket
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -37,6 +40,10 @@ SLOWEST = 30.0
 """Seconds in which the body of a request has to be there."""
 MOST_TOGETHER = 512
 """Requests of one transaction."""
+DEADLINE = 10.0
+"""Seconds in which a request has to be done."""
+STOP = 9.0
+"""Seconds from SIGTERM to the end of the process, whatever hangs."""
 
 
 class Answer(JSONResponse):
@@ -73,7 +80,12 @@ class Desk:
         """Return what `work` returns, once it is on disk."""
         job = Job(work)
         self.jobs.put_nowait(job)
-        return await job.answer
+        try:
+            return await asyncio.wait_for(job.answer, DEADLINE)
+        except TimeoutError:  # the job is cancelled: if it has not begun, nothing is done
+            return LogError(
+                f"the log did not answer within {DEADLINE:g} s; the request may have been done all the same"
+            )
 
     async def run(self) -> None:
         """Do jobs until None comes."""
@@ -103,6 +115,9 @@ class Desk:
         try:
             with self.policy.together():
                 for job in jobs:
+                    if job.answer.cancelled():  # nobody waits any more
+                        answers.append(None)
+                        continue
                     before = self.policy.mark()
                     try:
                         answers.append(job.work())
@@ -139,6 +154,7 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
         Route("/feedback", server.endpoint(server.feedback), methods=["POST"]),
         Route("/policy", server.endpoint(server.about)),
         Route("/health", server.endpoint(server.health, open_to_all=True)),
+        Route("/ready", server.endpoint(server.ready, open_to_all=True)),
         Route("/metrics", server.endpoint(server.numbers)),
         Route("/openapi.json", server.endpoint(server.openapi)),
         Route("/", server.endpoint(server.page, open_to_all=True)),
@@ -259,9 +275,13 @@ class Server:
         return dict(await self.ask(self.policy.describe))
 
     async def health(self, _: Request) -> dict[str, Any]:
-        """Say ok where the desk answers and the log is not out of order."""
-        await self.ask(lambda: None)
+        """Say that the process answers; the log is not asked."""
         return {"status": "ok"}
+
+    async def ready(self, _: Request) -> dict[str, Any]:
+        """Say whether a decision could be stored now."""
+        await self.ask(self.policy.ready)
+        return {"status": "ready"}
 
     async def page(self, _: Request) -> Response:
         """Return the page for people."""
@@ -333,6 +353,9 @@ def host_of(header: str) -> str:
 def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
     """Serve a policy until the process is asked to stop (SIGTERM, SIGINT): requests at hand are answered, then it is closed.
 
+    A process that has not ended `STOP` seconds later, because the log hangs, ends at once with exit code 1: what was
+    acknowledged is in the log.
+
     Raises
     ------
     UsageError
@@ -357,7 +380,7 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
         gc.freeze()  # what is there now stays: it need not be looked through again and again while requests wait
         app = make_app(policy, token=token, hosts=LOOPBACK if host in LOOPBACK else ())
         config = uvicorn.Config(
-            app, log_level="error", access_log=False, timeout_graceful_shutdown=10, lifespan="on", server_header=False,
+            app, log_level="error", access_log=False, timeout_graceful_shutdown=5, lifespan="on", server_header=False,
             http=Punctual,
         )  # fmt: skip
         opened.listen(2048)
@@ -378,3 +401,20 @@ class _Stoppable(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop, and see to it that this has an end."""
+        if not self.should_exit:
+            last = threading.Timer(STOP, _give_up)
+            last.daemon = True
+            last.start()
+        super().handle_exit(sig, frame)
+
+
+def _give_up() -> None:
+    print(
+        f"banditlab: stopped {STOP:g} s after the signal; what was acknowledged is in the log",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +17,7 @@ from banditlab.errors import LogError
 from banditlab.policy.choice import Name
 from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of
-from banditlab.policy.events import from_bytes
-from banditlab.policy.sql_log import SQLLog
-from banditlab.policy.sqlite_log import harden, told
+from banditlab.policy.events import ANSWERED, CHANGED, DECIDED, from_bytes
 
 LAST = 100_000
 """Decisions whose distributions are read, the latest."""
@@ -67,13 +62,15 @@ class LogStatus:
     source, agent, trained
         The log; the agent's id; what is known of the training (see `policy.train`).
     decisions, feedback
-        How many.
+        How many, those that were removed from the log (`banditlab log prune`) among them.
+    left
+        Decisions that are in the log: all that follows is of these.
     since, until
         Times of the first and the last decision, seconds since 1970; NaN without any.
     delays
-        (feedback,) seconds from decision to answer, in the order of the answers.
+        (n,) seconds from decision to answer, in the order of the answers.
     mistakes
-        (feedback,) 1.0 for a mistake, 0.0 for a hit, in the order of the answers.
+        (n,) 1.0 for a mistake, 0.0 for a hit, in the order of the answers.
     share, low, high
         Share of mistakes among the answered decisions with its 95 % interval, which holds at every time at once: of the mean
         of their probabilities of a mistake, whatever these did. NaN without feedback.
@@ -88,6 +85,7 @@ class LogStatus:
     trained: dict[str, Any]
     decisions: int
     feedback: int
+    left: int
     since: float
     until: float
     delays: Floats
@@ -104,9 +102,16 @@ class LogStatus:
         found = [f"{self.source}: {self.agent}, {_many(self.decisions, 'decision')}{_span(self.since, self.until)}"]
         if not self.feedback:
             return [*found, "feedback: none yet"]
+        if self.left < self.decisions:
+            found.append(
+                f"removed from the log: {_many(self.decisions - self.left, 'decision')}; what follows is of the others"
+            )
+        share = f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%})"
+        if not len(self.delays):
+            return [*found, share]
         middle, late = np.quantile(self.delays, [0.5, 0.9])
         found.append(
-            f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%}), half of it within "
+            f"{share}, half of it within "
             f"{_seconds(middle)}, nine tenths within {_seconds(late)}, all within {_seconds(self.delays.max())}"
         )
         found.append(
@@ -148,45 +153,21 @@ class LogStatus:
         return plain | {"plays": [p._asdict() for p in self.plays], "bins": [b._asdict() for b in self.bins if b.n]}
 
 
-class _Reader(SQLLog):
-    """A SQLite log opened to read, beside its writer."""
+def verify_log(log: str | os.PathLike[str]) -> int:
+    """Read a whole log, every event by its checksum, beside its writer; return how many events it has.
 
-    def __init__(self, path: str) -> None:
-        self.source = path
-        if not Path(path).is_file():
-            raise LogError(f"{path}: no such file")
-        with self.reading():
-            self._db = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
-        try:
-            with self.reading():
-                if not harden(self._db, path):
-                    raise LogError(f"{path}: not a policy's log")
-                self._db.execute("BEGIN")  # one moment of the log for all that is asked
-        except BaseException:
-            self._db.close()
-            raise
+    Raises
+    ------
+    LogError
+        No such log, or it is damaged; the message says where.
+    """
+    from banditlab.policy.log import EventLog
 
-    def run(self, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
-        return self._db.execute(sql, values or {}).fetchall()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        raise LogError(f"{self.source}: opened to read")
-        yield
-
-    def reading(self) -> AbstractContextManager[None]:
-        return told(self.source)
-
-    def close(self) -> None:
-        self._db.close()
-
-
-def _reader(log: str) -> SQLLog:
-    if "://" in log:
-        from banditlab.policy.postgres_log import PostgresLog
-
-        return PostgresLog(log, write=False)
-    return _Reader(log)
+    reader = EventLog(os.fspath(log), write=False)
+    try:
+        return reader.verify()
+    finally:
+        reader.close()
 
 
 def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
@@ -197,20 +178,28 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     LogError
         No such log, or it cannot be read or is damaged.
     """
-    reader = _reader(os.fspath(log))
+    import sqlalchemy as sa
+
+    from banditlab.policy.log import EVENTS, EventLog
+
+    reader, e, d = EventLog(os.fspath(log), write=False), EVENTS.c, EVENTS.alias().c
     try:
-        reader.refuse_other_format()
-        head = head_of(reader.snapshot()[1], reader.source)
-        with reader.reading():
-            [(n, since, until)] = reader.run("SELECT COUNT(*), MIN(at), MAX(at) FROM decisions")
-            answers = reader.run(
-                "SELECT f.at - d.at, f.correct, d.probability FROM feedback f JOIN decisions d ON d.seq = f.decision "
-                "ORDER BY f.seq"
-            )
-            drawn = reader.run(
-                "SELECT action, distribution FROM decisions ORDER BY seq DESC LIMIT :most", {"most": LAST}
-            )
-            added = reader.run("SELECT kind, name FROM changes ORDER BY seq")
+        place, data = reader.snapshot()
+        head = head_of(data, reader.source)
+        # What was removed from the log is in the snapshot's counts.
+        later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
+        [(n, since, until)] = reader.rows(
+            sa.select(sa.func.count(), sa.func.min(e.at), sa.func.max(e.at)).where(e.kind == DECIDED)
+        )
+        answers = reader.rows(
+            sa.select(e.at - d.at, e.correct, d.probability)
+            .where(e.kind == ANSWERED, d.seq == e.decision)
+            .order_by(e.seq)
+        )
+        drawn = reader.rows(
+            sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
+        )
+        added = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
     finally:
         reader.close()
     delays, correct, p = (np.array([row[i] for row in answers], dtype=np.float64) for i in range(3))
@@ -221,8 +210,9 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         source=reader.source,
         agent=head.agent,
         trained=head.trained.model_dump(),
-        decisions=int(n),
-        feedback=len(answers),
+        decisions=head.decisions + later.get(DECIDED, 0),
+        feedback=head.answered + later.get(ANSWERED, 0),
+        left=int(n),
         since=math.nan if since is None else float(since),
         until=math.nan if until is None else float(until),
         delays=delays,
@@ -239,9 +229,9 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
 def _names(classes: list[Any], changes: list[tuple[Any, ...]]) -> list[Name]:
     """Return the classes' names: the snapshot's, and those added after it."""
     names = list(classes)
-    for kind, text in changes:
+    for added, text in changes:
         name = json.loads(text)
-        if kind == "add" and name not in names:
+        if added and name not in names:
             names.append(name)
     return names
 

@@ -34,10 +34,22 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
         assert opened.describe()["settings"]["sharpness"] == 50.0
         choice = opened.decide(new_rows(1)[0])
         opened.feedback(choice.id, True)
-    told = run("status", log, "--picture", tmp_path / "log.png")
+    told = run("status", log, "--picture", tmp_path / "log.png", "--verify")
     assert told.exit_code == 0
     assert "1 decision" in told.output
+    assert "verified: 2 events" in told.output
     assert (tmp_path / "log.png").is_file()
+    with Policy.open(policy, log, person="customer") as opened:
+        opened.decide({**new_rows(1)[0], "customer": 4711})
+    told = run("log", "forget", log, "customer=4711")
+    assert told.output == f"{log}: the contexts of 1 decisions blanked\n"
+    told = run("log", "prune", log, "--before", "2100-01-31")
+    assert told.output == f"{log}: 2 decisions removed\n"
+    told = run("status", log, "--verify")
+    assert "verified: 0 events" in told.output
+    assert "feedback: 1 of 2 (50.0%)" in told.output
+    with Policy.open(policy, log) as opened:
+        assert (opened.describe()["decisions"], opened.describe()["feedback"]) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +64,10 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
         (("serve", "TABLE", "--token-file", "none"), "--token-file none"),
         (("status", "TABLE"), "not a database"),
         (("status", ".", "--picture", "x.svg"), "no policy's log"),
+        (("status", ".", "--verify"), "--verify: . is no policy's log"),
+        (("log", "prune", "none.db", "--before", "May"), "--before May: must be a date"),
+        (("log", "prune", "TABLE", "--before", "2026-01-31"), "not a database"),
+        (("log", "forget", "none.db", "4711"), "must be KEY=VALUE"),
     ],
 )
 def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-pytest.importorskip("sqlalchemy", reason="the extra postgres")
 pytest.importorskip("psycopg", reason="the extra postgres")
 
 from banditlab import Policy
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
-from banditlab.policy import status_of_log
-from banditlab.policy.postgres_log import PostgresLog
+from banditlab.policy import status_of_log, verify_log
+from banditlab.policy.log import HEAD
 from tests.policy.customers import new_rows
-from tests.policy.test_log import work
+from tests.policy.test_log import drop, work
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 pytestmark = [
@@ -104,8 +106,7 @@ def test_a_policy_stands_again_as_it_stood(policy_file: Path, server: Server) ->
     before = state(policy)
     with pytest.raises(LogError, match="another process writes to this log"):
         Policy.open(policy_file, log)
-    assert isinstance(policy._log, PostgresLog)
-    policy._log.close()  # as when the process is killed: no snapshot
+    drop(policy)
     with Policy.open(policy_file, log) as again:
         assert state(again) == before
         again.feedback(waiting[0], True)
@@ -142,18 +143,57 @@ def test_a_writer_whose_place_was_taken_stores_nothing(policy_file: Path, server
     log = of_schema(server, "taken")
     first = Policy.open(policy_file, log)
     first.decide(ROW)
-    assert isinstance(first._log, PostgresLog)
-    key = first._log.run("SELECT objid FROM pg_locks WHERE locktype = 'advisory'")
-    assert len(key) == 1
-    first._log.run("SELECT pg_advisory_unlock_all()")  # as if the server had dropped the first one's connection
-    first._log._db.rollback()
-    second = Policy.open(policy_file, log)
+    assert first._log is not None
+    with first._log._reading() as db:
+        db.execute(sa.update(HEAD).values(process="elsewhere 1 m s", beat=HEAD.c.beat - 15))
+    with pytest.raises(LogError, match="another process writes to this log \\(1 on elsewhere\\)"):
+        Policy.open(policy_file, log)
+    with first._log._reading() as db:
+        db.execute(sa.update(HEAD).values(beat=HEAD.c.beat - 20))
+    second = Policy.open(policy_file, log)  # the mark is 35 s old
     with pytest.raises(LogError, match="another process has taken the writer's place"):
         first.decide(ROW)
     second.decide(ROW)
-    first._log.close()
+    first.close()
+    second.decide(ROW)
     second.close()
-    assert status_of_log(log).decisions == 2
+    assert status_of_log(log).decisions == 3
+
+
+def test_a_backend_that_hangs_is_given_up_within_seconds(policy_file: Path, server: Server) -> None:
+    log = of_schema(server, "hangs")
+    with Policy.open(policy_file, log) as policy:
+        policy.decide(ROW)
+        assert policy._log is not None
+        [(backend,)] = policy._log.rows(sa.text("SELECT pg_backend_pid()"))
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            with pytest.raises(LogError, match=r"no answer within 5 s"):
+                policy.decide(ROW)
+            assert 4 < time.monotonic() - begin < 7
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        policy.ready()
+        policy.decide(ROW)
+        assert policy.describe()["decisions"] == 2
+
+
+def test_a_log_in_postgresql_is_pruned_and_verified(policy_file: Path, server: Server) -> None:
+    log = of_schema(server, "pruned")
+    with Policy.open(policy_file, log, person="age") as policy:
+        waiting = work(policy, 30)
+        assert policy.forget("age", new_rows(1, seed=3)[0]["age"]) >= 1
+        assert verify_log(log) == policy._seq
+        before = state(policy)
+        assert policy.prune(datetime.now(UTC)) == 30
+        with pytest.raises(UnknownDecisionError):
+            policy.feedback(waiting[-1], True)
+        policy.decide(ROW)
+        assert verify_log(log) == 1
+    with Policy.open(policy_file, log) as again:
+        assert again.describe()["decisions"] == status_of_log(log).decisions == 31
+        assert state(again) != before
 
 
 def test_what_is_no_server_is_one_line(policy_file: Path, server: Server) -> None:
@@ -161,9 +201,9 @@ def test_what_is_no_server_is_one_line(policy_file: Path, server: Server) -> Non
     with pytest.raises(LogError, match="the log cannot be used"):
         Policy.open(policy_file, "postgresql://tester@127.0.0.1:9/postgres")
     assert time.monotonic() - begin < 10
-    with pytest.raises(LogError, match="no schema that is there"):
+    with pytest.raises(LogError, match="no schema has been selected"):
         Policy.open(policy_file, f"{server.url}?options=-csearch_path%3Dnowhere")
-    with pytest.raises(LogError, match="no policy's log"):
+    with pytest.raises(LogError, match="not a policy's log"):
         status_of_log(of_schema(server, "bare"))
     with pytest.raises(UsageError, match="not an address"):
         Policy.open(policy_file, "postgresql://a@b:port/c")

@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,6 @@ import pytest
 
 from banditlab import Policy
 from banditlab.errors import UsageError
-from banditlab.policy.sqlite_log import SQLiteLog
 
 WHY = "the extra serve, and httpx, which tests ask it with"
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -154,7 +155,7 @@ def test_a_token_is_asked_for(policy: Policy) -> None:
 
 def test_openapi_and_the_page(client: Client) -> None:
     told = client.get("/openapi.json").json()
-    assert set(told["paths"]) == {"/decide", "/feedback", "/policy", "/health", "/metrics"}
+    assert set(told["paths"]) == {"/decide", "/feedback", "/policy", "/health", "/ready", "/metrics"}
     row = told["paths"]["/decide"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["row"]
     assert set(row["properties"]) == {"plan", "age", "visits"}
     page = client.get("/")
@@ -164,7 +165,7 @@ def test_openapi_and_the_page(client: Client) -> None:
 
 def test_requests_that_come_together_share_a_commit(policy: Policy) -> None:
     commits, store = [], policy._log
-    assert isinstance(store, SQLiteLog)
+    assert store is not None
     append = store.append
     store.append = lambda events: (commits.append(len(events)), append(events))[1]  # type: ignore[method-assign, func-returns-value]
     app = make_app(policy)
@@ -184,17 +185,69 @@ def test_requests_that_come_together_share_a_commit(policy: Policy) -> None:
 
 def test_a_full_disk_is_503_until_there_is_room(client: Client, policy: Policy) -> None:
     store = policy._log
-    assert isinstance(store, SQLiteLog)
+    assert store is not None
     waiting = client.post("/decide", json={"row": ROW}).json()["id"]
-    store._db.execute("PRAGMA max_page_count = 1")
+    store._run("PRAGMA max_page_count = 1")
     found = [client.post("/decide", json={"row": ROW}).status_code for _ in range(60)]
     assert found[-1] == 503
     assert client.get("/health").status_code == 200
     before = client.get("/policy").json()["decisions"]
-    store._db.execute("PRAGMA max_page_count = 1000000")
+    store._run("PRAGMA max_page_count = 1000000")
     assert client.post("/decide", json={"row": ROW}).status_code == 200
     assert client.post("/feedback", json={"id": waiting, "correct": True}).status_code == 200
     assert client.get("/policy").json()["decisions"] == before + 1 == found.count(200) + 2
+
+
+def test_ready_says_whether_a_decision_could_be_stored_and_health_whether_the_process_answers(
+    client: Client, policy: Policy
+) -> None:
+    assert client.get("/ready").json() == {"status": "ready"}
+    store = policy._log
+    assert store is not None
+    store._run("PRAGMA query_only = ON")
+    assert client.get("/ready").status_code == 503
+    assert client.post("/decide", json={"row": ROW}).status_code == 503
+    assert client.get("/health").json() == {"status": "ok"}
+    store._run("PRAGMA query_only = OFF")
+    assert client.get("/ready").status_code == 200
+    assert client.post("/decide", json={"row": ROW}).status_code == 200
+
+
+def test_a_log_that_hangs_is_answered_in_time(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "DEADLINE", 0.3)
+    hold, append = threading.Event(), policy._log.append  # type: ignore[union-attr]
+    monkeypatch.setattr(policy._log, "append", lambda events: (hold.wait(60), append(events)))
+    with Client(make_app(policy)) as client:
+        for path, status in (("/decide", 503), ("/ready", 503), ("/policy", 503), ("/health", 200)):
+            answer = client.post(path, json={"row": ROW}) if path == "/decide" else client.get(path)
+            assert (path, answer.status_code) == (path, status)
+        hold.set()
+    assert policy.describe()["decisions"] == 1  # the first was being stored; the others had not begun, and never did
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_server_whose_log_hangs(policy_file: Path, tmp_path: Path) -> None:
+    code = (
+        "import time\nfrom banditlab import Policy\nfrom banditlab.policy.server import serve\n"
+        f"policy = Policy.open({str(policy_file)!r}, {str(tmp_path / 'events.db')!r})\n"
+        "policy._log.append = lambda events: time.sleep(600)\nserve(policy, port=0)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        asking = threading.Thread(target=lambda: httpx.post(f"{url}/decide", json={"row": ROW}, timeout=30))
+        asking.start()
+        time.sleep(1)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, complaints = process.communicate(timeout=30)
+        assert time.monotonic() - begin < 10
+        assert process.returncode == 1
+        assert "what was acknowledged is in the log" in complaints
+        asking.join()
+    finally:
+        process.kill()
 
 
 def test_only_this_machine_is_served_without_a_token(policy_file: Path) -> None:

@@ -92,7 +92,7 @@ def test_drift_and_dishonest_probabilities_are_warnings(log: Path) -> None:
     risen = replace(status, mistakes=worse, drift=rise(worse))
     assert any(line.startswith("warning: drift: mistakes rose about answer 19") for line in risen.lines())
     db = sqlite3.connect(log)
-    db.execute("UPDATE decisions SET action = 0")
+    db.execute("UPDATE events SET action = 0 WHERE action IS NOT NULL")
     db.commit()
     db.close()
     lines = status_of_log(log).lines()

@@ -17,7 +17,7 @@ import numpy as np
 from banditlab import Policy
 from banditlab.policy.container import read
 from banditlab.policy.events import Answered, Decided
-from banditlab.policy.sqlite_log import SQLiteLog
+from banditlab.policy.log import EventLog
 
 Rows = list[dict[str, Any]]
 Acknowledged = tuple[list[str], dict[str, bool]]
@@ -111,8 +111,8 @@ def _ask(url: str, rows: Rows, seed: int, decided: list[str], answered: dict[str
 def lost(log: Path, decided: list[str], answered: dict[str, bool]) -> int:
     """Return how many acknowledged events are not in the log as they were."""
     db = sqlite3.connect(log)
-    ids = {name for (name,) in db.execute("SELECT id FROM decisions")}
-    bits = dict(db.execute("SELECT d.id, f.correct FROM feedback f JOIN decisions d ON d.seq = f.decision"))
+    ids = {name for (name,) in db.execute("SELECT id FROM events WHERE kind = 'decision'")}
+    bits = dict(db.execute("SELECT d.id, f.correct FROM events f JOIN events d ON d.seq = f.decision"))
     db.close()
     gone = sum(name not in ids for name in decided)
     return gone + sum(name not in bits or bool(bits[name]) != bit for name, bit in answered.items())
@@ -122,7 +122,7 @@ def same_state(file: Path, log: Path) -> bool:
     """Return whether the policy that is opened again is that of all events played once, from the first on, bit for bit."""
     with Policy.open(file, log) as policy:
         found = policy._core.agent.to_bytes(), policy._core.rng.bit_generator.state
-    core, records, store = read(file).core, {}, SQLiteLog(str(log))
+    core, records, store = read(file).core, {}, EventLog(str(log))
     for event in store.events(0):
         if isinstance(event, Decided):
             records[event.seq] = core.choose(event.record.context, event.mask)

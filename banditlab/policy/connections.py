@@ -1,0 +1,94 @@
+"""Connections to a log's database, SQLite's or PostgreSQL's, which give up where it does not answer in time."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from banditlab.distributions import refuse_without
+from banditlab.errors import LogError, UsageError
+from banditlab.results.system import keep_entry
+
+LIMIT = 5.0
+"""Seconds in which the database has to answer."""
+
+
+def engine_of(address: str, write: bool) -> tuple[sa.Engine, str]:
+    """Return what connects to a log, and the log's name in errors."""
+    if address.startswith(("postgresql://", "postgresql+")):
+        return _server(address, write)
+    if not address or address.startswith((":", "file:")) or "://" in address:
+        raise UsageError(f"log must name a file, or a PostgreSQL database (postgresql://...), got {address!r}")
+    return _file(address, write), address
+
+
+def _file(path: str, write: bool) -> sa.Engine:
+    place = Path(path).resolve()
+    try:
+        if write and not place.exists():
+            place.touch(0o600)
+            keep_entry(place.parent)
+        if place.stat().st_nlink > 1:  # under each name there would be another write-ahead file
+            raise LogError(f"{path}: the file has two names (hard links); a log must have one")
+    except OSError as error:
+        raise LogError(f"{path}: cannot be {'written' if write else 'read'} ({error.strerror})") from None
+
+    def connect() -> sqlite3.Connection:
+        uri = f"{place.as_uri()}?mode={'rw' if write else 'ro'}"
+        db = sqlite3.connect(uri, uri=True, timeout=LIMIT, isolation_level=None, check_same_thread=False)
+        if db.execute("PRAGMA journal_mode = WAL").fetchall() != [("wal",)]:
+            raise sqlite3.OperationalError("its file system has no write-ahead log; put the log on another")
+        # A commit is on disk when it returns, on macOS on the disk's platters, not in its memory.
+        for setting in ("trusted_schema = OFF", "synchronous = FULL", "fullfsync = ON"):
+            db.execute(f"PRAGMA {setting}")
+        return db
+
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool, paramstyle="named")
+    sa.event.listen(engine, "begin", lambda db: db.exec_driver_sql("BEGIN"))
+    return engine
+
+
+def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
+    refuse_without("a log in PostgreSQL", "psycopg")
+    import psycopg
+
+    class Punctual(psycopg.Connection[Any]):
+        """A connection that is given up where the server does not answer in time."""
+
+        def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+            """Run psycopg's exchange with the server until it is done or late."""
+            return super().wait(self._timed(gen), *args, **options)
+
+        def _timed(self, gen: Any) -> Any:
+            end, ready = time.monotonic() + LIMIT, None
+            try:
+                while True:
+                    ready = yield gen.send(ready)
+                    if time.monotonic() > end:
+                        self.close()
+                        raise psycopg.OperationalError(f"no answer within {LIMIT:g} s")
+            except StopIteration as done:
+                return done.value
+
+    try:
+        url = sa.make_url(address).set(drivername="postgresql+psycopg")
+        given: Any = url.get_dialect()().create_connect_args(url)[1]
+    except Exception as error:
+        raise UsageError(f"log: not an address of a database ({one_line(error)[:100]})") from None
+    if write:
+        limits = "".join(f"-c{kind}_timeout={LIMIT:.0f}s " for kind in ("statement", "lock"))
+        given["options"] = limits + given.get("options", "")
+    kind: Any = Punctual if write else psycopg.Connection
+    level = "READ COMMITTED" if write else "REPEATABLE READ"
+    given = {"connect_timeout": f"{LIMIT:.0f}"} | given
+    engine = sa.create_engine(url, creator=lambda: kind.connect(**given), poolclass=sa.NullPool, isolation_level=level)
+    return engine, url.render_as_string(hide_password=True)
+
+
+def one_line(error: BaseException) -> str:
+    """Return the first 200 characters of what a database says."""
+    return " ".join(str(getattr(error, "orig", error)).split())[:200]

@@ -1,0 +1,440 @@
+"""A policy's event log: tables in a SQLite file or a PostgreSQL database, one class for both, by SQLAlchemy Core.
+
+One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every transaction that writes
+checks the token, so that a writer whose place was taken stores nothing more. A mark is taken over where its process has ended
+(on the same machine) or where its heartbeat is `SILENT` seconds old (from another machine, or where the system does not say
+which processes run).
+
+All events share one primary key, their place in the sequence; a second primary key lets a decision have one answer only. No
+table has another index, so none can disagree with its table: an id begins with the place of its decision.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, MetaData, Table, Text
+
+from banditlab.errors import LogError
+from banditlab.policy import connections
+from banditlab.policy import events as ev
+from banditlab.policy.connections import engine_of, one_line
+from banditlab.results.seal import is_whole
+
+FORMAT = 1
+STEP = 1000
+"""Events read, or removed, at a time."""
+PART = 2**20
+"""Bytes of a snapshot that one transaction writes, so that no decision waits long for it."""
+PARTS = 2**20
+"""Most parts of a snapshot."""
+BEAT, SILENT = 10.0, 30.0
+"""Seconds between two heartbeats; seconds without one after which a mark is taken over."""
+WHOLE = BigInteger().with_variant(Integer, "sqlite")
+"""Whole numbers of 64 bits; as a primary key of SQLite the row's own number, which needs no index."""
+TYPES: dict[str, Any] = {"at": Double, "probability": Double} | dict.fromkeys(("kind", "id", "person", "name"), Text)
+TYPES |= dict.fromkeys(("allowed", "distribution", "payload", "context"), LargeBinary)
+SCHEMA = MetaData()
+
+
+def _table(name: str, /, **columns: Any) -> Table:
+    """Return a table whose first column is its primary key."""
+    key = next(iter(columns))
+    parts = (Column(part, kind, primary_key=part == key, autoincrement=False) for part, kind in columns.items())
+    return Table(name, SCHEMA, *parts)
+
+
+EVENTS = _table("events", **{name: TYPES.get(name, WHOLE) for name in (*ev.COLUMNS, "crc")})
+ANSWERS = _table("answers", decision=WHOLE, seq=WHOLE)
+SNAPSHOTS = _table("snapshots", place=WHOLE, seq=WHOLE, crc=WHOLE, data=LargeBinary)
+"""One row a part; its place is the snapshot's number times `PARTS` plus its own."""
+HEAD = _table("head", one=WHOLE, format=WHOLE, uid=Text, pruned=WHOLE, token=Text, process=Text, beat=WHOLE)
+"""One row: the policy, up to which place events were removed, the writer's mark."""
+NOW = sa.cast(sa.extract("epoch", sa.func.now()), WHOLE)
+"""Seconds since 1970 by the database's clock."""
+_HOLDER = sa.select(HEAD.c.token).with_for_update(read=True)
+_OPEN: weakref.WeakValueDictionary[str, EventLog] = weakref.WeakValueDictionary()
+"""The logs that this process writes, by token."""
+
+
+class EventLog:
+    """Where events are stored. Any method raises a `LogError` of one line where the database fails or does not answer.
+
+    Parameters
+    ----------
+    address
+        A file of SQLite, made where there is none; or "postgresql://user:password@host/database", whose tables stand in the
+        first schema of the search path (options of libpq may follow, as in "?options=-csearch_path%3Dmy_schema").
+    write
+        Whether to take the writer's place; else it is opened to read.
+
+    Raises
+    ------
+    UsageError
+        The address is none, or psycopg is not installed.
+    LogError
+        Another process writes; the log cannot be made, reached or written; it is damaged, or no log.
+    """
+
+    def __init__(self, address: str, write: bool = True) -> None:
+        self._engine, self.source = engine_of(address, write)
+        dialect: Any = self._engine.dialect
+        self._dialect, self._raised = dialect.name, (sa.exc.SQLAlchemyError, dialect.dbapi.Error)
+        self._sql = [str(s.compile(dialect=dialect)) for s in (sa.insert(EVENTS), sa.insert(ANSWERS), _HOLDER)]
+        self._token = os.urandom(8).hex()
+        self._lock, self._done = threading.Lock(), threading.Event()
+        self._files: dict[str, tuple[int, int]] = {}
+        """Of SQLite: which files were there when this was opened."""
+        self._whole = 0
+        """Number of the last snapshot that is whole."""
+        self._db: Any = None
+        try:
+            self._open(write)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, AttributeError | TypeError | ValueError):  # a value of another type than was written
+                raise self._error(f"damaged ({one_line(error)}){ev.RESTORE}") from error
+            raise
+
+    def _error(self, text: str) -> LogError:
+        return LogError(f"{self.source}: {text}")
+
+    def _open(self, write: bool) -> None:
+        with self._alone():
+            self._db = self._engine.connect()
+        found = self._tables_of_file() if self._dialect == "sqlite" else self._tables_of_server()
+        if not found and write:
+            with self._reading() as db:
+                SCHEMA.create_all(db, checkfirst=False)
+                db.execute(sa.insert(HEAD), {"one": 1, "format": FORMAT, "pruned": 0})
+        elif found != set(SCHEMA.tables) or self.head().format != FORMAT:
+            raise self._error(f"not a policy's log of format {FORMAT}")
+        elif self._dialect == "sqlite":
+            self._check_answers()
+        if write:
+            self._take()
+        else:
+            self._db.begin()  # one moment of the log for all that is asked
+
+    def _tables_of_file(self) -> set[str]:
+        """Return the tables of a SQLite file; a LogError where it is damaged.
+
+        A file may come from anybody: one with triggers or views, which would run with our statements, is refused.
+        """
+        self._check_pages("quick_check")
+        found = self.rows(sa.text("SELECT type, name FROM sqlite_master"))
+        return {name if kind == "table" else kind for kind, name in found}
+
+    def _tables_of_server(self) -> set[str]:
+        """Return the tables of the schema that a log has; a LogError where a commit may be lost."""
+        with self._reading() as db:
+            settings = [db.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")]
+            if "off" in settings:
+                raise self._error("fsync or synchronous_commit is off: what was acknowledged could be lost")
+            return set(sa.inspect(db).get_table_names()) & set(SCHEMA.tables)
+
+    def head(self) -> Any:
+        """Return the log's own row."""
+        return self.rows(sa.select(HEAD))[0]
+
+    def _check_pages(self, check: str) -> None:
+        """Raise a LogError where SQLite finds its file damaged."""
+        if (damage := self.rows(sa.text(f"PRAGMA {check}(1)"))) != [("ok",)]:
+            raise self._error(f"damaged ({damage[0][0]}){ev.RESTORE}")
+
+    def _check_answers(self) -> None:
+        """Raise a LogError where the answers are not those of the events: a decision might be answered twice."""
+        pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
+        of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind == ev.ANSWERED).subquery()
+        counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
+        wanted, found, matched = self.rows(sa.select(*(count.scalar_subquery() for count in counts)))[0]
+        if not wanted == found == matched:
+            raise self._error(f"damaged (its answers do not fit){ev.RESTORE}")
+
+    # ------------------------------------------------------------------------------------------------------------- writer
+
+    def _take(self) -> None:
+        """Take the writer's place, or raise a LogError where somebody has it."""
+        with self._reading() as db:
+            db.execute(sa.update(HEAD).values(one=1))  # nobody else changes the row until this is done
+            head = db.execute(sa.select(HEAD, NOW.label("now"))).one()
+            if head.token is not None and _writes(head.token, head.process, head.now - head.beat):
+                host, pid, *_ = head.process.split()
+                raise self._error(f"another process writes to this log ({pid} on {host}); there can be one writer only")
+            process = _process(os.getpid())
+            db.execute(sa.update(HEAD).values(token=self._token, process=process, beat=NOW))
+        _OPEN[self._token] = self
+        if self._dialect == "sqlite":
+            self._run("PRAGMA wal_checkpoint(PASSIVE)")  # whoever loses the write-ahead file sees the mark
+            place = os.path.realpath(self.source)
+            self._files = {f"{place}{end}": _file_at(f"{place}{end}") for end in ("", "-wal", "-shm")}
+        threading.Thread(target=_keep_beating, args=(weakref.ref(self), self._done), daemon=True).start()
+
+    def prove(self) -> None:
+        """Commit something and take it back, to show that an event could be stored now; this is the heartbeat, too."""
+        blank = {"place": -1, "seq": 0, "crc": 0, "data": bytes(2 * 4096)}
+        with self._writing() as db:
+            db.execute(sa.insert(SNAPSHOTS), blank)
+            db.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.place == -1))
+            db.execute(sa.update(HEAD).where(HEAD.c.token == self._token).values(beat=NOW))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out; what the database raises inside becomes a LogError of one line."""
+        if not self._lock.acquire(timeout=connections.LIMIT):
+            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; what was acknowledged is in it")
+        try:
+            yield
+        except self._raised as error:
+            twice = "another process has written to it; " if "Integrity" in type(error).__name__ else ""
+            text = f"the log cannot be used ({twice}{one_line(error)}); what was acknowledged is in it"
+            raise self._error(text) from error
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        """Give a transaction."""
+        with self._alone(), nullcontext() if self._db.in_transaction() else self._db.begin():
+            yield self._db
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        """Give a transaction that is on disk at the end, if the writer's place is still this one's."""
+        with self._reading() as db:
+            yield db
+            self._check_place(db.execute(_HOLDER).scalar())
+
+    def _check_place(self, token: object) -> None:
+        """Raise a LogError where the writer's place was taken, or nobody would find what is written now."""
+        if token != self._token:
+            raise self._error("another process has taken the writer's place")
+        for place, was in self._files.items():
+            if _file_at(place) != was:
+                raise LogError(
+                    f"{place}: moved, replaced or removed while the log was open; what was acknowledged is in the file "
+                    "that was there: put it back, or close the policy and open it anew"
+                )
+
+    def close(self) -> None:
+        """Close it and let another writer in."""
+        with suppress(LogError):
+            if _OPEN.pop(self._token, None) is not None:
+                with self._writing() as db:
+                    db.execute(sa.update(HEAD).values(token=None))
+        self.drop()
+
+    def drop(self) -> None:
+        """Let the database go, as a process does that is killed: the mark stays."""
+        self._done.set()
+        _OPEN.pop(self._token, None)
+        with suppress(Exception):
+            if self._db is not None:
+                self._db.close()
+        self._engine.dispose()
+
+    # ------------------------------------------------------------------------------------------------------------- events
+
+    def append(self, events: list[ev.Event]) -> None:
+        """Store events, all or none; they are durable when this returns."""
+        rows = [ev.row_of(event) for event in events]
+        answers = [{"decision": event.decision, "seq": event.seq} for event in events if isinstance(event, ev.Answered)]
+        insert, answer, holder = self._sql
+        with self._alone():
+            raw: Any = self._db.connection.dbapi_connection  # SQLAlchemy's own `execute` takes twice as long
+            try:
+                cursor = raw.cursor()
+                if self._dialect == "sqlite":
+                    cursor.execute("BEGIN")
+                cursor.executemany(insert, rows)
+                if answers:
+                    cursor.executemany(answer, answers)
+                cursor.execute(holder)
+                self._check_place(cursor.fetchone()[0])
+                raw.commit()
+            except BaseException as error:
+                with suppress(Exception):
+                    raw.rollback()
+                if self._engine.dialect.is_disconnect(error, raw, None):  # type: ignore[arg-type]
+                    self._db.invalidate()  # the next call connects anew
+                raise
+
+    def rows(self, query: Any) -> list[Any]:
+        """Return what a query finds."""
+        with self._reading() as db:
+            return list(db.execute(query).all())
+
+    def _found(self, where: Any) -> list[ev.Event]:
+        query = sa.select(EVENTS).where(where).order_by(EVENTS.c.seq).limit(STEP)
+        return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
+
+    def decided(self, id_: str) -> tuple[ev.Decided, bool] | None:
+        """Return a decision by its id, 32 hexadecimal digits, and whether it has feedback; None where it is not there."""
+        for found in self._found(EVENTS.c.seq == int(id_[: ev.PLACE], 16)):
+            if isinstance(found, ev.Decided) and found.id == id_:
+                return found, bool(self.rows(sa.select(ANSWERS).where(ANSWERS.c.decision == found.seq)))
+        return None
+
+    def decision(self, seq: int) -> ev.Decided:
+        """Return a decision by its place."""
+        for found in self._found(EVENTS.c.seq == seq):
+            if isinstance(found, ev.Decided):
+                return found
+        raise self._missing(seq)
+
+    def _missing(self, seq: int) -> LogError:
+        return self._error(f"event {seq} is missing{ev.RESTORE}")
+
+    def events(self, after: int) -> Iterator[ev.Event]:
+        """Yield the events after a place, in order; a LogError where one is damaged or missing."""
+        last = self.last()[0]
+        while after < last:
+            for event in self._found(EVENTS.c.seq > after):
+                after += 1
+                if event.seq != after:
+                    raise self._missing(after)
+                yield event
+        if after > last:
+            raise self._missing(last + 1)
+
+    def last(self) -> tuple[int, float]:
+        """Return place and time of the last event; (pruned, 0.0) where there is none."""
+        for event in self._found(EVENTS.c.seq == sa.select(sa.func.max(EVENTS.c.seq)).scalar_subquery()):
+            return event.seq, event.at
+        return self.head().pruned, 0.0
+
+    # ---------------------------------------------------------------------------------------------------------- snapshots
+
+    def own(self, uid: str) -> None:
+        """Say whose log it is."""
+        with self._writing() as db:
+            db.execute(sa.update(HEAD).values(uid=uid))
+
+    def snapshot(self) -> tuple[int, bytes]:
+        """Return the last snapshot that is whole: the place of the event before it, and a policy's file."""
+        for number in sorted({place // PARTS for place in self._places()}, reverse=True):
+            if (found := self._snapshot(number)) is not None:
+                self._whole = number
+                return found
+        raise self._error(f"no snapshot is whole{ev.RESTORE}")
+
+    def _places(self) -> list[int]:
+        return [place for (place,) in self.rows(sa.select(SNAPSHOTS.c.place).where(SNAPSHOTS.c.place >= 0))]
+
+    def _snapshot(self, number: int) -> tuple[int, bytes] | None:
+        """Return a snapshot, None where a part is missing or damaged."""
+        parts = [self._part(place) for place in sorted(self._places()) if place // PARTS == number]
+        data = b"".join(part.data for part in parts if part is not None)
+        return (parts[0].seq, data) if None not in parts and is_whole(data) else None
+
+    def _part(self, place: int) -> Any:
+        [part] = self.rows(sa.select(SNAPSHOTS).where(SNAPSHOTS.c.place == place))
+        return part if part.crc == ev.checksum([part.place, part.seq, part.data]) else None
+
+    def keep(self, seq: int, data: bytes) -> None:
+        """Store a snapshot part by part; then remove all but it and the one before, which stands in where it is damaged."""
+        number = max(self._places(), default=0) // PARTS + 1
+        for at in range(0, len(data), PART):
+            part = {"place": number * PARTS + at // PART, "seq": seq, "data": data[at : at + PART]}
+            with self._writing() as db:
+                db.execute(sa.insert(SNAPSHOTS), part | {"crc": ev.checksum(list(part.values()))})
+        for place in self._places():
+            if place // PARTS not in (self._whole, number):
+                with self._writing() as db:
+                    db.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.place == place))
+        self._whole = number
+
+    # ------------------------------------------------------------------------------------------------------------ tending
+
+    def verify(self) -> int:
+        """Check all of it, every event by its checksum, and return the number of events; a LogError says what is wrong."""
+        if self._dialect == "sqlite":
+            self._check_pages("integrity_check")
+        self._check_answers()
+        if None in map(self._part, self._places()):
+            raise self._error("a snapshot is damaged")
+        self.snapshot()
+        pruned = self.head().pruned
+        if self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.seq <= pruned).limit(1)):
+            raise self._error("damaged: events are there that should have been removed")
+        return sum(1 for _ in self.events(pruned))
+
+    def prune(self, before: float) -> int:
+        """Remove the events before a time; return how many decisions were among them. The snapshots must cover them."""
+        end = self.rows(sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.at < before))[0][0] or self.head().pruned
+        [(count,)] = self.rows(sa.select(sa.func.count()).where(EVENTS.c.seq <= end, EVENTS.c.kind == ev.DECIDED))
+        for high in (*range(self.head().pruned + STEP, end, STEP), end):
+            with self._writing() as db:
+                db.execute(sa.delete(EVENTS).where(EVENTS.c.seq <= high))
+                db.execute(sa.delete(ANSWERS).where(ANSWERS.c.seq <= high))
+                db.execute(sa.update(HEAD).values(pruned=high))
+        self._compact()
+        return int(count)
+
+    def forget(self, person: str) -> int:
+        """Blank the contexts of a person's decisions; return how many. The snapshots must cover them."""
+        found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
+        for (seq,) in found:
+            row = ev.row_of(ev.blanked(self.decision(seq)))
+            with self._writing() as db:
+                db.execute(sa.update(EVENTS).where(EVENTS.c.seq == seq), row)
+        self._compact()
+        return len(found)
+
+    def _compact(self) -> None:
+        """Have no page of a SQLite file hold what was removed; PostgreSQL does so by itself, in its own time."""
+        if self._dialect == "sqlite":
+            self._run("VACUUM")
+            if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+                raise self._error("done, but a reader keeps a copy in the write-ahead file; do it again later")
+
+    def _run(self, statement: str) -> list[Any]:
+        """Return the rows of a statement of SQLite's that stands in no transaction."""
+        with self._alone():
+            return list(self._db.connection.dbapi_connection.execute(statement).fetchall())
+
+
+# ----------------------------------------------------------------------------------------------------------------- marks
+
+
+def _process(pid: int) -> str:
+    """Return host, number, machine (its boot and namespace of processes) and start of a process, "-" for what is unknown."""
+    machine = start = "-"
+    with suppress(OSError):  # Linux says all of it, other systems nothing
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        start = "-" if state in "ZX" else fields[18]
+    return f"{platform.node().replace(' ', '-') or '-'} {pid} {machine} {start}"
+
+
+def _writes(token: str, process: str, silent: float) -> bool:
+    """Return whether the process of a mark still writes, `silent` seconds after its last heartbeat."""
+    _, pid, machine, _ = process.split()
+    now = _process(int(pid))
+    if machine == "-" or machine != now.split()[2]:
+        return silent < SILENT
+    return now == process and (int(pid) != os.getpid() or token in _OPEN)
+
+
+def _keep_beating(log: weakref.ref[EventLog], done: threading.Event) -> None:
+    """Renew a log's mark until it is closed, or nobody has it any more."""
+    while not done.wait(BEAT) and (found := log()) is not None:
+        with suppress(LogError):
+            found.prove()
+        del found
+
+
+def _file_at(place: str) -> tuple[int, int]:
+    """Return which file stands there now, (0, 0) where there is none."""
+    with suppress(OSError):
+        found = os.stat(place)
+        return found.st_dev, found.st_ino
+    return 0, 0

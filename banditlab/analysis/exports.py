@@ -38,7 +38,6 @@ def _flat(row: Standing) -> dict[str, Any]:
         "counted": row.counted.mean,
         "repeated": row.repeated,
         "below_constant": row.below_constant,
-        "unverified": row.unverified,
         "behind_first": row.behind_first.mean,
         "behind_first_low": row.behind_first.low,
         "behind_first_high": row.behind_first.high,

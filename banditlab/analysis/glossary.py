@@ -160,11 +160,6 @@ TERMS = (
         r"[Pp]aired|on the same streams",
     ),
     Term(
-        "unverified",
-        "The player's own loop was handed labels, and could not be played again without them.",
-        r"[Uu]nverified",
-    ),
-    Term(
         "conditional",
         "An expectation given the player's internal draws, where its distribution over them is not known.",
         r"[Cc]onditional",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from banditlab.analysis.arena import Arena
 from banditlab.analysis.statistics import Interval
-from banditlab.analysis.summary import UNVERIFIED, Standing, comparator_table
+from banditlab.analysis.summary import Standing, comparator_table
 from banditlab.analysis.tables import Results
 from banditlab.analysis.words import (
     amount,
@@ -73,7 +73,6 @@ def warnings(results: Results) -> list[str]:
     return [
         *state(results),
         *_off_expectation(results),
-        *_unverified(results),
     ]
 
 
@@ -92,17 +91,6 @@ def _off_expectation(results: Results) -> list[str]:
         f"({plain(group['mistakes'].mean(), 1)} in the mean) are over 6 standard deviations from what the probabilities it "
         f"reports promise ({plain(group['expected_mistakes'].mean(), 1)})."
         for (name, label), group in runs.groupby(["environment", "label"], sort=False)
-    ]
-
-
-def _unverified(results: Results) -> list[str]:
-    """Return whose blocks held labels and could not be played again without."""
-    who = list(dict.fromkeys(results.runs.loc[results.runs["verified"] == UNVERIFIED, "label"]))
-    if not who:
-        return []
-    own = "its own loop was" if len(who) == 1 else "their own loops were"
-    return [
-        f"Unverified: {joined(who)}; {own} handed blocks with labels, which could not be played again step by step."
     ]
 
 

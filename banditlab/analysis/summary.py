@@ -14,7 +14,6 @@ from banditlab.analysis.statistics import Floats, Interval, Place, difference, m
 from banditlab.analysis.tables import Results, once
 
 CONSTANT = "most frequent class"
-UNVERIFIED = "unverified"
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,6 @@ class Standing:
         Whether this row is no player but "most frequent class", there for scale.
     below_constant
         Whether the player made more mistakes than always playing the most frequent class would have.
-    unverified
-        Whether blocks with labels went to a plug-in's own loop and could not be played again without.
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
@@ -75,7 +72,6 @@ class Standing:
     repeated: float = math.nan
     constant: bool = False
     below_constant: bool = False
-    unverified: bool = False
 
     @property
     def name(self) -> str:
@@ -94,7 +90,7 @@ def standings(arena: Arena) -> list[Standing]:
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
     constant, each = constant_share(arena), arena.row_deviations(rows, [int(r) for r in table.columns])
-    details, listed = rows[["expected_kind", "seconds", "repeated", "verified"]], []
+    details, listed = rows[["expected_kind", "seconds", "repeated"]], []
     players = groups_of(rows, ["label"])
     for place in _places(arena, table, each):
         label = str(table.index[place.index])
@@ -123,7 +119,6 @@ def standings(arena: Arena) -> list[Standing]:
                 seconds_per_round=float(mine["seconds"].mean()) / rounds,
                 repeated=float(mine["repeated"].mean()),
                 below_constant=float(np.nanmean(table.loc[label])) > constant.mean,
-                unverified=bool((mine["verified"] == UNVERIFIED).any()),
             )
         )
     return listed
@@ -155,7 +150,7 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
         listed[0],
         rank="", position=0, label=CONSTANT, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
         conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
-        repeated=math.nan, constant=True, below_constant=False, unverified=False,
+        repeated=math.nan, constant=True, below_constant=False,
     )  # fmt: skip
     at = sum(each.mistakes.mean <= share.mean for each in listed)
     return [*listed[:at], row, *listed[at:]]

@@ -84,7 +84,7 @@ def cells(row: Standing, again: bool = False) -> tuple[str, ...]:
     digits = 2 if share.mean < 10 else 1
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
     gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
-    label = f"{row.label}{' †' if row.below_constant else ''}{' (unverified)' if row.unverified else ''}"
+    label = f"{row.label}{' †' if row.below_constant else ''}"
     last = f"{100 * row.repeated:.{digits}f}" if again else f"{1e6 * row.seconds_per_round:.3g}"
     return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if row.constant else last)
 

@@ -18,24 +18,29 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.engine.blocks import (
+    BIT,
+    LABEL,
+    REFERENCE,
+    Contexts,
+    Floats,
+    Loop,
+    block_loop,
+    is_bare,
+    is_own,
+    kind_of,
+    trace_of_forecast,
+)
 from banditlab.engine.first_sights import FirstSights
-from banditlab.engine.verify import STEPS, TEMPLATE, Replay, is_label_blind
-from banditlab.engine.wrappers import is_bare
 from banditlab.errors import IncompatibleError, PlayerError, UsageError
-from banditlab.losses import logistic_loss
 from banditlab.numerics.read_only import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
-from banditlab.players.actor import RoundActor
 from banditlab.players.agent import Agent, Trace, checked
-from banditlab.players.forecaster import Forecaster, KernelForecaster
-from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 
 BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
 
-Floats = NDArray[np.float64]
-Contexts = Floats | SparseRows
 Blocks = Iterable[tuple[Any, NDArray[np.int64]]]
 """Contexts (n, d), dense or CSR, and labels (n,)."""
 Piece = tuple[Contexts, NDArray[np.int64], bool]
@@ -71,9 +76,10 @@ class Played:
         The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
     row_losses
         What each row of a table cost when it was first shown (see `results.schema`), None without a table.
-    verified
-        How it is known that labels changed no answer: "template" (the package's loop over blocks), "steps", "replayed" (a
-        plug-in's own blocks, some of them played again step by step), or "unverified" (blocks that could not be).
+    kind
+        What the player learnt from: "bit", "label" (a forecaster) or "reference" (a label agent), by its type.
+    path
+        "blocks" or "steps": how it was played.
     trace
         Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
 
@@ -97,7 +103,8 @@ class Played:
     seconds: list[float] = field(default_factory=list)
     diagnostics: dict[str, list[float]] = field(default_factory=dict)
     row_losses: bytes | None = None
-    verified: str = TEMPLATE
+    kind: str = BIT
+    path: Literal["blocks", "steps"] = "blocks"
     trace: Trace | None = None
 
 
@@ -105,7 +112,8 @@ class _Score:
     """Running sums, closed into a `Played` at each checkpoint."""
 
     def __init__(self, player: Player, keep: bool, first: FirstSights, labelled: bool = True) -> None:
-        self.player, self.played, self.first, self.labelled = player, Played(), first, labelled
+        self.player, self.first, self.labelled = player, first, labelled
+        self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
         self.variance, self.first_mistakes, self.first_expected = 0.0, 0, 0.0
@@ -135,7 +143,7 @@ class _Score:
             self.parts.append(trace)
 
     def close_row(self) -> None:
-        has_coin = isinstance(self.player, Agent | LabelAgent) and self.player.explores
+        has_coin = self.played.kind != LABEL and getattr(self.player, "explores", False)
         bound = self.player.bound(self.rounds)
         row = {
             "rounds": self.rounds,
@@ -171,8 +179,8 @@ class _Score:
         for column in columns.values():
             column += [math.nan] * (rows - len(column))
 
-    def finish(self, verified: str) -> Played:
-        self.played.row_losses, self.played.verified = self.first.row_losses(), verified
+    def finish(self, path: Literal["blocks", "steps"]) -> Played:
+        self.played.row_losses, self.played.path = self.first.row_losses(), path
         if self.parts:
             self.played.trace = Trace(*(np.concatenate(columns) for columns in zip(*self.parts, strict=True)))
         return self.played
@@ -194,9 +202,9 @@ def play(
     Parameters
     ----------
     env
-        A banditlab environment, wrapped or not; it is reset with `seed`. A wrapped one is played step by step unless its
-        wrappers are known to change nothing (`engine.wrappers`): it may show other contexts or bits than the one inside.
-        Mistakes are counted by the label all the same.
+        A banditlab environment, wrapped or not; it is reset with `seed`. It is played step by step inside any wrapper that
+        `gymnasium.make` does not add: it may show other contexts or bits than the one inside. Mistakes are counted by the
+        label all the same.
     player
         An agent (sees the bit), or a label agent or forecaster (sees the label after the round), fresh.
     seed
@@ -206,7 +214,8 @@ def play(
     checkpoints
         Increasing rounds at which a row is kept; the last round always is.
     path
-        "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where both allow.
+        "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where environment and player
+        allow them (`engine.blocks`). A plug-in's own `play_block` or `forecast_block` is never called.
     keep_trace
         Keep every round's action, correctness, p_t(y_t) and exploration (memory grows with the rounds).
     blocks
@@ -215,11 +224,10 @@ def play(
     Raises
     ------
     UsageError
-        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment, one in a wrapper that is not
-        known to be neutral, or a player that plays no blocks.
+        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment, one in a wrapper that may change
+        what it shows, or a player that is played step by step.
     PlayerError
-        An action out of range, probabilities that are no distribution, logits that are not finite; a plug-in whose own
-        blocks differ from its steps.
+        An action out of range, probabilities that are no distribution, logits that are not finite.
     IncompatibleError
         Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
         ones only.
@@ -232,22 +240,22 @@ def play(
     stops = sorted({*(checkpoints or []), rounds})
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
-    in_blocks = player.plays_blocks
-    oblivious = hasattr(base, "blocks") and is_bare(env, rounds)
-    if path == "blocks" and not (in_blocks and oblivious):
+    loop = block_loop(player) if is_bare(env, rounds) else None
+    if path == "blocks" and loop is None:
         raise UsageError(
-            "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player that "
-            "plays blocks"
+            "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player whose "
+            "blocks the package's own loop plays"
         )
-    if path == "steps" or not (in_blocks and oblivious):
+    if path == "steps" or loop is None:
         return _play_steps(env, player, seed, stops, keep_trace)
     refuse_contexts(player, env)
     if blocks is None or getattr(base, "rows_per_pass", None) is not None:
         env.reset(seed=seed)
     score = _Score(player, keep_trace, FirstSights(base, rounds))
-    replay = None if is_label_blind(player) else Replay(player, seed, rounds)
-    _play_blocks(player, base.blocks(rounds, BLOCK) if blocks is None else blocks, stops, score, replay)
-    return score.finish(TEMPLATE if replay is None else replay.verified)
+    blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
+    for piece in cut_at(checked_blocks(blocks, base.problem, rounds, finite=not is_own(player)), stops):
+        _play_piece(loop, piece, score)
+    return score.finish("blocks")
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
@@ -262,55 +270,20 @@ def refuse_contexts(player: Player, env: Any) -> None:
     Any other meets them one at a time, made dense, on the Gymnasium path.
     """
     base = env.unwrapped
-    if getattr(base, "sparse", False) and player.plays_blocks and not player.sparse:
+    if getattr(base, "sparse", False) and not player.sparse and block_loop(player) is not None:
         refuse_dense(base.problem.n_features)
 
 
 # -------------------------------------------------------------------------------------------------------------- the two paths
 
 
-def _play_blocks(player: Any, blocks: Blocks, stops: list[int], score: _Score, replay: Replay | None) -> None:
-    checked = checked_blocks(blocks, player.problem, stops[-1], finite=not _refuses_contexts(player))
-    for piece in cut_at(checked, stops):
-        _play_piece(player, piece, score, replay)
-
-
-def _refuses_contexts(player: Player) -> bool:
-    """Return whether a player's own blocks refuse contexts that are not finite: whatever the package's bases play."""
-    return isinstance(player, RoundActor | KernelForecaster) and is_label_blind(player)
-
-
-def _play_piece(player: Any, piece: Piece, score: _Score, replay: Replay | None) -> None:
+def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
     X, y, stop = piece
-    twin = None if replay is None else replay.twin(len(y))
     begin = time.perf_counter()
-    loss = None
-    if isinstance(player, Forecaster):
-        logits = np.empty((len(y), player.problem.n_classes))
-        player.forecast_block(X, y, logits)  # type: ignore[attr-defined]
-        trace, loss = trace_of_forecast(logits, y)
-    else:
-        trace = Trace.empty(len(y))
-        player.play_block(X, y, trace)
-    seconds = time.perf_counter() - begin
-    trace = _judged(trace, y, player)
-    if replay is not None and twin is not None:
-        replay.compare(twin, X, y, trace)
-    score.add(trace, y, seconds, loss)
+    trace, loss = loop(X, y)
+    score.add(trace, y, time.perf_counter() - begin, loss)
     if stop:
         score.close_row()
-
-
-def _judged(trace: Trace, y: NDArray[np.int64], player: Any) -> Trace:
-    """Return what a player left of a block, hits counted here; a PlayerError where its numbers cannot be."""
-    p, K = trace.p_true, player.problem.n_classes
-    if not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-        raise PlayerError(
-            f"{player.id or type(player).__name__}: its block left a probability of the label outside 0 ... 1"
-        )
-    if not ((trace.action >= 0) & (trace.action < K)).all():
-        raise PlayerError(f"{player.id or type(player).__name__}: its block left an action outside 0 ... {K - 1}")
-    return trace._replace(correct=trace.action == y)
 
 
 def play_together(
@@ -326,7 +299,7 @@ def play_together(
     env
         An oblivious environment; it is reset with `seed`.
     players
-        Players that play blocks, fresh, each with its own generator.
+        Players that are played in blocks, fresh, each with its own generator.
     checkpoints
         Increasing rounds at which a row is kept, the last round included.
     """
@@ -334,19 +307,17 @@ def play_together(
     env.reset(seed=seed)
     rounds = stops[-1]
     scores = [_Score(player, keep=False, first=FirstSights(base, rounds)) for player in players]
-    replays = [None if is_label_blind(player) else Replay(player, seed, rounds) for player in players]
+    loops: list[Any] = [block_loop(player) for player in players]
     failed: dict[int, Exception] = {}
-    finite = not all(_refuses_contexts(player) for player in players)
-    blocks = checked_blocks(base.blocks(stops[-1], BLOCK), base.problem, stops[-1], finite=finite)
-    for piece in cut_at(blocks, stops):
-        for i, player in enumerate(players):
+    finite = not all(map(is_own, players))
+    for piece in cut_at(checked_blocks(base.blocks(rounds, BLOCK), base.problem, rounds, finite=finite), stops):
+        for i, loop in enumerate(loops):
             if i not in failed:
                 try:
-                    _play_piece(player, piece, scores[i], replays[i])
+                    _play_piece(loop, piece, scores[i])
                 except Exception as error:  # whatever a plug-in raises is its own run's failure
                     failed[i] = error
-    ways = [TEMPLATE if replay is None else replay.verified for replay in replays]
-    return [failed[i] if i in failed else score.finish(ways[i]) for i, score in enumerate(scores)]
+    return [failed[i] if i in failed else score.finish("blocks") for i, score in enumerate(scores)]
 
 
 def checked_blocks(
@@ -396,36 +367,28 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
             stop = next(ahead, stop) if done == stop else stop
 
 
-def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
-    """Return the trace of forecasts (n, K) and their log loss in nats; a forecaster's action is its likeliest class."""
-    if not np.isfinite(logits).all():
-        raise PlayerError("the forecaster's logits are not finite")
-    action = np.argmax(logits, axis=1)
-    losses = logistic_loss(logits, y)
-    return Trace(action, action == y, np.exp(-losses), np.zeros(len(y), np.bool_)), float(losses.sum())
-
-
 def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
     refuse_unlabelled(player, env)
     context, _ = env.reset(seed=seed)
     labelled = getattr(env.unwrapped, "labelled", True)
     labels = env.unwrapped.label if labelled else None
     score = _Score(player, keep_trace, FirstSights(env.unwrapped, stops[-1]), labelled)
+    kind = score.played.kind  # decided once: a plug-in may change its class
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
             raise UsageError("the environment gave a context that is not finite")
         context = _shown(context)
         begin = time.perf_counter()
         loss = None
-        if isinstance(player, Forecaster):
+        if kind == LABEL:
             (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
-            trace, context = _agent_step(env, player, context, labels)
+            trace, context = _agent_step(env, player, context, labels, told=kind == REFERENCE)
         label = labels() if labels else -1
         score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
-    return score.finish(STEPS)
+    return score.finish("steps")
 
 
 def _shown(context: Any) -> Floats:
@@ -435,7 +398,7 @@ def _shown(context: Any) -> Floats:
     return shown
 
 
-def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trace, Floats]:
+def _agent_step(env: Any, agent: Any, context: Floats, label: Any, told: bool) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
     if label is None:  # the bit is all there is
@@ -444,8 +407,7 @@ def _agent_step(env: Any, agent: Any, context: Floats, label: Any) -> tuple[Trac
         return Trace(*(np.array([v]) for v in (decision.action, hit, math.nan, explored))), following
     # The answer is read before the agent learns: its arrays may be the agent's own, and go on changing.
     p_true, explored, hit = float(decision.probabilities[label()]), bool(decision.explored), decision.action == label()
-    # The label goes to a LabelAgent by type: an attribute could be set by any plug-in.
-    agent.learn(context, decision, label() if isinstance(agent, LabelAgent) else reward > 0.5)
+    agent.learn(context, decision, label() if told else reward > 0.5)
     return Trace(*(np.array([v]) for v in (decision.action, hit, p_true, explored))), following
 
 

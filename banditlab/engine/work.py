@@ -19,18 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.distributions import VERSION
+from banditlab.engine.blocks import block_loop, is_bare
 from banditlab.engine.comparing import compare_run, compare_stream
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
 from banditlab.engine.warming import drawing_seconds, one_compiler, warmed_seconds
-from banditlab.players.label_agent import LabelAgent
 from banditlab.results.files import NoRoomError
 from banditlab.results.schema import COMPARATOR, COUNTED, Finished, Rows
 from banditlab.results.store import Store
 
 T = TypeVar("T")
-REFERENCE = "reference"
-"""The stored kind of a label agent: neither "bit" nor a forecaster's "label", so that it is ranked with neither."""
 STORE_SECONDS = 1.0
 """Finished runs wait at most about this long for others, to be stored in one file with them."""
 TOLD_SECONDS = 0.25
@@ -307,10 +305,10 @@ def _play_long(shelf: _Shelf, task: Task) -> None:
 
 
 def _ready(run: Run, env: Any, log: Log) -> Any:
-    """Return the run's player if it plays blocks, its kernels loaded, else None."""
+    """Return the run's player if it is played in blocks, its kernels loaded, else None."""
     _load_kernels(run, env, log)
     player = run.build_player(env)
-    return player if player.plays_blocks else None
+    return player if is_bare(env, run.rounds) and block_loop(player) is not None else None
 
 
 def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcome:
@@ -457,14 +455,13 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
     same = {
         "run_id": run.run_id,
         "stream_id": run.stream_id,
-        "kind": REFERENCE if isinstance(player, LabelAgent) else player.feedback,
+        "kind": played.kind,
         "environment": run.environment_label,
         "player": run.player["id"],
         "label": run.label,
         "repetition": run.repetition,
         "expected_kind": getattr(player, "expected_kind", "unconditional"),
         "bound_unit": player.bound_unit,
-        "verified": played.verified,
     }
     each = {
         "round": played.rounds,

@@ -305,8 +305,18 @@ class KernelActor(RoundActor):
 
     def _play_within(self, limit: float, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> bool:
         """Play a block and return True, or stop at a context whose squared norm is not within the limit."""
-        p, payload = np.zeros(self.problem.n_classes), np.zeros(self.payload_size)
-        played = self._loop()(self.state, X, y, U, p, payload, *trace, limit)
-        if played >= 0:
-            self._report(played, p, trace)
-        return bool(played >= 0)
+        return play_kernels(self, self._loop(), X, y, U, trace, limit)
+
+
+def play_kernels(
+    player: KernelActor, loop: Any, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace, limit: float = math.inf
+) -> bool:
+    """Play a checked block by a compiled loop; False where it stopped at a context whose squared norm is beyond the limit.
+
+    No method of the player is called. A PlayerError where an action is out of range or its probability is none.
+    """
+    p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
+    played = loop(player.state, X, y, U, p, payload, *trace, limit)
+    if 0 <= played < len(y):
+        checked(Decision(int(trace.action[played]), p), player.problem.n_classes, player)
+    return bool(played >= 0)

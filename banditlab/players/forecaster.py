@@ -26,6 +26,7 @@ class Forecaster(Player, ABC):
 
     softmax of the logits is the forecast; a binary learner returns (z, 0). A class that can forecast whole blocks at compiled
     speed defines `forecast_block(X, y, logits)` as well: X (n, d), y (n,) revealed after each round, fills logits (n, K).
+    Runs use it for the package's own forecasters only.
     """
 
     feedback = "label"

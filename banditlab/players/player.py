@@ -44,7 +44,8 @@ class Player:
     version: ClassVar[int] = 1
     """Raised whenever the numbers this player produces change."""
     plays_blocks: bool = False
-    """Whether runs go through blocks of rounds: an agent's `play_block`, a forecaster's `forecast_block`."""
+    """Whether it plays blocks of rounds: an agent's `play_block`, a forecaster's `forecast_block`. The engine calls those of
+    the package's classes only; it plays the kernels of a plug-in's agent in the package's loop, anything else step by step."""
     sparse: bool = False
     """Whether blocks of sparse contexts are taken as they are; else they are made dense, where they are short enough."""
     bound_unit: ClassVar[str] = ""

@@ -46,9 +46,8 @@ COUNTED = (
     "constant_mistakes",
     "first_sight_constant_mistakes",
 )
-"""Columns that count mistakes: see `engine.runner.Played`, whose attributes they are. Two more columns are described here:
+"""Columns that count mistakes: see `engine.runner.Played`, whose attributes they are. One more column is described here:
 
-`verified` says how it is known that labels changed no answer ("template", "steps", "replayed", "unverified");
 `row_losses`, in a run's last row, what the first showing of a table's rows cost: float32 in little-endian order, the expected
 mistakes of each row (or group of rows, where there are many) and then how many of them were shown.
 """
@@ -60,7 +59,7 @@ COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("repetition", "round", "mistakes"), pa.int64()),
     **dict.fromkeys(("expected_mistakes", "log_loss", "explored"), pa.float64()),
     **dict.fromkeys(("bound", "certificate", "seconds"), pa.float64()),
-    **dict.fromkeys(("expected_kind", "bound_unit", "verified"), pa.string()),
+    **dict.fromkeys(("expected_kind", "bound_unit"), pa.string()),
     **dict.fromkeys((name for name in COUNTED if "expected" not in name and "variance" not in name), pa.int64()),
     **dict.fromkeys(("mistakes_variance", "first_sight_expected_mistakes"), pa.float64()),
     "row_losses": pa.binary(),

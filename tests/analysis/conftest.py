@@ -99,7 +99,7 @@ class Folder:
             | {"round": r, "mistakes": round(float(mistakes[i])), "expected_mistakes": float(expected[i])}
             | {"expected_kind": expected_kind, "log_loss": float(expected[i]) * 1.2, "explored": explored * share[i]}
             | {"bound": float(bounds[i]), "bound_unit": bound_unit, "certificate": math.nan}
-            | {"seconds": seconds * share[i], "verified": "template", "row_losses": None}
+            | {"seconds": seconds * share[i], "row_losses": None}
             | {"first_sight_rounds": r, "first_sight_mistakes": round(float(mistakes[i]))}
             | {"first_sight_expected_mistakes": float(expected[i]), "mistakes_variance": math.nan}
             | {"constant_mistakes": None, "first_sight_constant_mistakes": None}

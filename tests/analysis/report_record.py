@@ -147,7 +147,6 @@ def of_a_table(folder: Folder) -> None:
                     "constant_mistakes": row["round"] * 3 // 5,
                     "first_sight_constant_mistakes": first * 3 // 5,
                     "mistakes_variance": 0.2 * row["round"],
-                    "verified": "unverified" if label == "close" else "template",
                 }
             folder.rows[run][-1]["row_losses"] = np.stack([rows, np.ones(400)]).astype("<f4").tobytes()
         folder.add_comparator(r, 10.0, 380.0 + r)

@@ -33,7 +33,7 @@ def counted(folder, run_id: str, rows: np.ndarray, **more) -> None:
             "first_sight_expected_mistakes": share,
         }
         row |= {"constant_mistakes": row["round"] // 2, "first_sight_constant_mistakes": first // 2}
-        row |= {"mistakes_variance": 0.1 * row["round"], "verified": "template", "row_losses": None} | more
+        row |= {"mistakes_variance": 0.1 * row["round"], "row_losses": None} | more
     folder.rows[run_id][-1]["row_losses"] = losses(rows)
 
 
@@ -118,20 +118,6 @@ def test_mistakes_that_chance_does_not_explain_are_flagged(new_folder):
         "Do not trust liar on Toy-v0: in 2 runs its mistakes (70.0 in the mean) are over 6 standard deviations"
     )
     assert '<p class="warn">Do not trust liar' in write_report(folder.out).read_text("utf-8")
-
-
-def test_who_is_unverified_is_said(new_folder):
-    folder = new_folder(repetitions=2)
-    for r in range(2):
-        counted(folder, folder.add_run("odd", r, 40.0), np.full(40, 0.4), verified="unverified")
-        counted(folder, folder.add_run("fair", r, 40.0), np.full(40, 0.4))
-    results = load(folder.write())
-    assert {row.label: row.unverified for row in summary_rows(results) if not row.constant} == {
-        "odd": True,
-        "fair": False,
-    }
-    assert sentences.warnings(results)[0].startswith("Unverified: odd; its own loop was handed blocks with labels")
-    assert '<span class="warn">unverified</span>' in write_report(folder.out).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

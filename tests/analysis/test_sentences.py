@@ -12,7 +12,6 @@ import pytest
 
 from banditlab.analysis import sentences
 from banditlab.analysis.statistics import Interval, _of_rows, _sum, critical, mean_intervals, p_value
-from banditlab.analysis.summary import UNVERIFIED
 
 NONE = Interval(math.nan, math.nan, math.nan, 0, "none")
 
@@ -288,16 +287,6 @@ def test_players_are_named_in_the_order_of_the_spec() -> None:
         {"label": ["a(b)", "a(b)"], "settings": "", "gamma": math.nan, "norm_bound": math.nan, "setting.inner": "b"}
     )
     assert sentences._axes(runs) == "a(b) at its default settings."
-
-
-def test_whose_blocks_held_labels() -> None:
-    def told(*verified: str) -> list[str]:
-        runs = pd.DataFrame({"label": list("abc")[: len(verified)], "verified": verified})
-        return sentences._unverified(results(runs=runs))
-
-    assert told("template", "steps") == []
-    assert told(UNVERIFIED, "steps")[0].startswith("Unverified: a; its own loop was handed")
-    assert told(UNVERIFIED, "steps", UNVERIFIED)[0].startswith("Unverified: a and c; their own loops were handed")
 
 
 # ---------------------------------------------------------------------------------------------------------------- statistics

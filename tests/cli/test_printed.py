@@ -346,7 +346,7 @@ def standing(**keys: Any) -> Any:
     there = {
         "environment": "e", "kind": "bit", "rank": "1", "label": "p", "settings": "", "among": 1, "held_out": True,
         "mistakes": Interval(0.05, 0.04, 0.06, 3, "t"), "behind_first": NONE, "seconds_per_round": 1.234e-6,
-        "repeated": math.nan, "constant": False, "below_constant": False, "unverified": False,
+        "repeated": math.nan, "constant": False, "below_constant": False,
     }  # fmt: skip
     return SimpleNamespace(**there | keys)
 
@@ -371,7 +371,6 @@ def share(mean: float, off: float = math.nan) -> Interval:
         ({"repeated": 0.1234, "mistakes": share(0.5)}, True, ("1", "p", "", "50.0", "", "12.3")),
         ({"rank": "2=", "settings": "B=1", "below_constant": True}, False,
          ("2=", "p †", "B=1", "5.00 (4.00 to 6.00)", "", "1.23")),
-        ({"unverified": True}, False, ("1", "p (unverified)", "", "5.00 (4.00 to 6.00)", "", "1.23")),
         ({"constant": True}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "")),
     ],
 )  # fmt: skip

@@ -17,21 +17,18 @@ from gymnasium.wrappers import TimeLimit, TransformObservation
 from banditlab.agents.banditron import Banditron
 from banditlab.engine import crew, estimating, make_spec, play, processes, progress, questions, warming, work
 from banditlab.engine.annotations import shown_type
+from banditlab.engine.blocks import is_bare
 from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
 from banditlab.engine.progress import Kind, Progress
 from banditlab.engine.runner import Played, checked_blocks
 from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
-from banditlab.engine.verify import Replay
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, said, store_failure
-from banditlab.engine.wrappers import is_bare
-from banditlab.envs import Logistic
-from banditlab.errors import PlayerError, UsageError
-from banditlab.players.agent import Agent
-from banditlab.players.forecaster import Forecaster
-from banditlab.problem import Decision, Problem
+from banditlab.envs import Logistic, StreamEnv
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
 from banditlab.results.store import Store
 
 
@@ -77,8 +74,8 @@ def test_seconds_are_those_that_passed_and_no_trace_is_kept(path: Any) -> None:
 def test_blocks_are_of_1024_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batched products round the same way in every run, whatever its checkpoints."""
     asked = []
-    drawn = Logistic.blocks
-    monkeypatch.setattr(Logistic, "blocks", lambda self, *sizes: asked.append(sizes) or drawn(self, *sizes))
+    drawn = StreamEnv.blocks
+    monkeypatch.setattr(StreamEnv, "blocks", lambda self, *sizes: asked.append(sizes) or drawn(self, *sizes))
     env = Logistic(horizon=1500)
     play(env, banditron(env), seed=3)
     assert asked == [(1500, 1024)]
@@ -95,87 +92,6 @@ def test_the_first_and_the_last_round_may_be_asked_for_and_none_beyond() -> None
     for stop in (0, -1, 5):
         with pytest.raises(UsageError, match=rf"between 1 and 4, got \[{stop}\]"):
             play(env, banditron(env), seed=0, rounds=4, checkpoints=[stop])
-
-
-class OnlyBlocks(Agent):
-    """A plug-in that leaves in its blocks what it was told to."""
-
-    explores, plays_blocks = False, True
-
-    def __init__(self, problem: Any, action: int, p_true: float) -> None:
-        super().__init__(problem, np.random.default_rng(0))
-        self.left = action, p_true
-
-    def act(self, context: Any) -> Decision:
-        raise NotImplementedError
-
-    def learn(self, context: Any, decision: Any, correct: bool) -> None:
-        raise NotImplementedError
-
-    def play_block(self, X: Any, y: Any, trace: Any) -> None:
-        trace.action[:], trace.p_true[:] = self.left
-        trace.explored[:] = False
-
-
-@pytest.mark.parametrize("p_true", [0.0, 1.0, 1.0 + 5e-10, 1.0 + 1e-9])
-@pytest.mark.parametrize("action", [0, 2])
-def test_a_blocks_numbers_may_reach_their_limits(action: int, p_true: float) -> None:
-    env = Logistic(horizon=20, n_classes=3)
-    assert play(env, OnlyBlocks(env.problem, action, p_true), seed=0).rounds == [20]
-
-
-@pytest.mark.parametrize(
-    ("action", "p_true", "message"),
-    [(0, -1e-300, "probability"), (0, 1.0 + 1.5e-9, "probability"), (-1, 0.5, "action"), (3, 0.5, r"0 \.\.\. 2")],
-)
-def test_a_blocks_numbers_may_not_pass_them(action: int, p_true: float, message: str) -> None:
-    env = Logistic(horizon=20, n_classes=3)
-    with pytest.raises(PlayerError, match=message):
-        play(env, OnlyBlocks(env.problem, action, p_true), seed=0)
-
-
-class Guesser(OnlyBlocks):
-    """Its blocks differ from its steps by `off` in the label's probability, from the round `late` on."""
-
-    def __init__(self, problem: Any, off: float, late: int = 0) -> None:
-        super().__init__(problem, 0, 1 / problem.n_classes)
-        self.off, self.late, self.done = off, late, 0
-
-    def act(self, context: Any) -> Decision:
-        return Decision(0, np.full(self.problem.n_classes, 1 / self.problem.n_classes))
-
-    def learn(self, context: Any, decision: Any, correct: bool) -> None:
-        pass
-
-    def play_block(self, X: Any, y: Any, trace: Any) -> None:
-        super().play_block(X, y, trace)
-        rounds = self.done + np.arange(len(y))
-        trace.p_true[rounds >= self.late] += self.off
-        self.done += len(y)
-
-
-def test_a_block_may_differ_from_its_steps_by_rounding_only_and_the_first_round_is_named() -> None:
-    env = Logistic(horizon=100, n_classes=4)
-    assert play(env, Guesser(env.problem, 9e-10), seed=0).verified == "replayed"
-    with pytest.raises(PlayerError, match=r"differ in round 1: class 0 with 0\.25 "):
-        play(env, Guesser(env.problem, 1.5e-9), seed=0)
-    message = "differ in round 53: class 0 with 0.35 for the label in the block, class 0 with 0.25 step by step"
-    with pytest.raises(PlayerError, match=message):
-        play(env, Guesser(env.problem, 0.1, late=52), seed=0, checkpoints=[40])
-
-
-def test_the_first_256_rounds_are_replayed_and_about_four_blocks_of_the_others() -> None:
-    """Which ones depends on the environment's seed alone."""
-    assert [Replay("player", 7, rounds).share for rounds in (1024, 4096, 16384)] == [1.0, 1.0, 0.25]
-    for first, second in ((255, True), (256, False)):
-        replay = Replay("player", 7, 10**12)
-        assert [replay.twin(n) is not None for n in (first, 100)] == [True, second]
-    for seed in (7, 7 + 2**64):
-        replay = Replay("player", seed, 102400)
-        assert [i for i in range(100) if replay.twin(1024) is not None] == REPLAYED
-
-
-REPLAYED = [0, 40, 57, 93]
 
 
 def test_a_row_of_a_long_table_is_in_one_of_512_groups_drawn_once() -> None:
@@ -669,32 +585,6 @@ def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, lon
     environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
     [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
     assert work.is_long(run) == long
-
-
-class FairForecaster(Forecaster):
-    """A plug-in whose blocks forecast what its steps do: logits that grow with the rounds."""
-
-    plays_blocks = True
-
-    def __init__(self, problem: Any, rng: Any) -> None:
-        super().__init__(problem, rng)
-        self.t = 0
-
-    def predict(self, context: Any) -> Any:
-        return np.array([0.01 * self.t, 1.5, -0.2])
-
-    def update(self, context: Any, label: int) -> None:
-        self.t += 1
-
-    def forecast_block(self, X: Any, y: Any, logits: Any) -> None:
-        for t in range(len(y)):
-            logits[t] = self.predict(X[t])
-            self.update(X[t], y[t])
-
-
-def test_a_forecaster_that_plays_fair_blocks_is_replayed() -> None:
-    env = Logistic(horizon=300, n_classes=3)
-    assert play(env, FairForecaster(env.problem, None), seed=1, path="blocks", checkpoints=[40]).verified == "replayed"
 
 
 def test_blocks_are_looked_at_unless_the_player_does_it_himself() -> None:

@@ -17,7 +17,7 @@ from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs import Digits, Logistic
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.jit import njit
-from banditlab.players.agent import Agent, KernelAgent
+from banditlab.players.agent import Agent, KernelAgent, Trace
 from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.problem import Decision
 
@@ -255,10 +255,15 @@ class InStretches(OneByOne):
 def test_exploration_around_logits_that_are_not_finite_is_refused(forecaster, monkeypatch):
     monkeypatch.setattr(around_forecaster, "registry", lambda: SimpleNamespace(load=lambda kind, id_: forecaster))
     env = Logistic(horizon=1000, n_classes=3)
-    for path in ("blocks", "steps"):
+    env.reset(seed=0)
+    X, y = next(env.blocks(1000, 1000))
+    for plays in (
+        lambda agent: play(env, agent, seed=0),
+        lambda agent: agent.play_block(X, y, Trace.empty(1000)),
+    ):
         agent = exploration.Exploration(env.problem, np.random.default_rng(0), gamma=0.3)
         with pytest.raises(PlayerError, match=r"exploration: probabilities \[nan nan nan\] are no distribution"):
-            play(env, agent, seed=0, path=path)
+            plays(agent)
         assert agent.inner.state[0] == 2
 
 

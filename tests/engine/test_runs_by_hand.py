@@ -140,8 +140,11 @@ def test_an_environment_that_says_nothing_has_labels_and_dense_contexts() -> Non
     refuse_contexts(player, bare(problem=long))
     assert Seen.of(bare(problem=long)).uncompared == ""
     refuse_contexts(player, bare(problem=dataclasses.replace(long, n_features=MOST_DENSE), sparse=True))
+    refuse_contexts(player, bare(problem=long, sparse=True))  # a plug-in's own blocks are not played
+    dense = banditron(bare(problem=long))
+    dense.sparse = False
     with pytest.raises(IncompatibleError):
-        refuse_contexts(player, bare(problem=long, sparse=True))
+        refuse_contexts(dense, bare(problem=long, sparse=True))
     assert "too long" in Seen.of(bare(problem=long, sparse=True)).uncompared
 
 

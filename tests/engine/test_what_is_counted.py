@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import FlattenObservation, OrderEnforcing, TimeLimit
 
-from banditlab.agents import Banditron
+from banditlab.agents import Banditron, Exploration, Perceptron
 from banditlab.engine import Sweep, make_spec, play
-from banditlab.engine.verify import is_from_package, is_label_blind
-from banditlab.engine.wrappers import is_bare
+from banditlab.engine.blocks import block_loop, is_bare, is_own
 from banditlab.envs import Logistic, Table
-from banditlab.errors import PlayerError, UsageError
-from banditlab.players.agent import Agent
+from banditlab.errors import UsageError
+from banditlab.forecasters import FOLKLORE
+from banditlab.players.agent import Agent, KernelAgent
 from banditlab.players.forecaster import Forecaster
+from banditlab.players.label_agent import KernelLabelAgent, LabelAgent
 from banditlab.problem import Decision
 from banditlab.registry import registry
 
@@ -69,7 +70,7 @@ class Rewriter(Guesser):
 def test_an_answer_is_read_before_the_agent_learns(env):
     played = play(env, make(Rewriter, env), seed=1, path="steps")
     assert played.expected_mistakes[-1] == pytest.approx(ROUNDS * (1 - 1 / K))
-    assert played.verified == "steps"
+    assert played.path == "steps"
 
 
 class LiveForecast(Forecaster):
@@ -101,51 +102,24 @@ def test_the_variance_is_that_of_the_mistakes(env):
 
 
 class Cheat(Guesser):
-    """Reads the block's labels; its steps guess."""
+    """Reads the labels of a block; its steps guess."""
 
     def play_block(self, X, y, trace):
-        self.rng.random((len(y), 2))
         trace.action[:], trace.correct[:], trace.p_true[:], trace.explored[:] = y, True, 1.0, False
 
 
-class LateCheat(Cheat):
-    """Guesses as long as a run is short."""
+class Insistent(Cheat):
+    @property
+    def plays_blocks(self):
+        return True
 
-    def play_block(self, X, y, trace):
-        (Cheat if len(y) > 500 else Guesser).play_block(self, X, y, trace)
-
-
-class Boaster(Guesser):
-    """Plays fair, and says that every action was right."""
-
-    def play_block(self, X, y, trace):
-        super().play_block(X, y, trace)
-        trace.correct[:] = True
-
-
-class Doubtful(Boaster):
-    """Plays fair, and says its probabilities were better."""
-
-    def play_block(self, X, y, trace):
-        super().play_block(X, y, trace)
-        trace.p_true[:] = 0.9
-
-
-class Impossible(Guesser):
-    def play_block(self, X, y, trace):
-        super().play_block(X, y, trace)
-        trace.p_true[:] = np.nan
-
-
-class OnlyBlocks(Guesser):
-    def play_block(self, X, y, trace):
-        trace.action[:], trace.correct[:], trace.p_true[:], trace.explored[:] = y, True, 1.0, False
-
-    def act(self, context):
-        raise NotImplementedError
+    def __getattribute__(self, name):
+        return Cheat.play_block.__get__(self) if name.startswith("_play") else super().__getattribute__(name)
 
 
 class SeerOfBlocks(Forecaster):
+    plays_blocks = True
+
     def predict(self, context):
         return np.zeros(self.problem.n_classes)
 
@@ -156,26 +130,30 @@ class SeerOfBlocks(Forecaster):
         logits[:] = 20.0 * np.eye(self.problem.n_classes)[y]
 
 
-@pytest.mark.parametrize("cls", [Cheat, LateCheat, Doubtful, SeerOfBlocks])
-def test_a_plug_in_whose_blocks_are_not_its_steps_fails(cls, env):
-    with pytest.raises(PlayerError, match="its block and its steps differ in round"):
-        play(env, make(cls, env), seed=1, checkpoints=[1, 10])
+class OwnKernels(FOLKLORE):
+    """Its update kernel knows the label when it forecasts."""
 
 
-def test_a_plug_in_that_plays_fair_blocks_is_replayed_and_its_hits_are_counted(env):
-    steps = play(env, make(Boaster, env), seed=1, path="steps")
-    blocks = play(env, make(Boaster, env), seed=1, path="blocks")
-    assert (blocks.mistakes, blocks.verified) == (steps.mistakes, "replayed")
-    assert blocks.mistakes[-1] > 0.6 * ROUNDS
+@pytest.mark.parametrize("cls", [Guesser, Cheat, Insistent, SeerOfBlocks])
+def test_a_plug_in_with_a_loop_of_its_own_is_played_step_by_step(cls, env):
+    assert block_loop(make(cls, env)) is None
+    played = play(env, make(cls, env), seed=1, checkpoints=[1, 10])
+    assert played.path == "steps"
+    assert played.expected_mistakes[-1] == pytest.approx(ROUNDS * (1 - 1 / K))
+    assert played.mistakes[-1] > 0.4 * ROUNDS
+    with pytest.raises(UsageError, match="a player whose blocks the package's own loop plays"):
+        play(env, make(cls, env), seed=1, path="blocks")
 
 
-def test_a_plug_in_without_steps_is_unverified(env):
-    assert play(env, make(OnlyBlocks, env), seed=1).verified == "unverified"
-
-
-def test_what_cannot_be_a_probability_is_refused(env):
-    with pytest.raises(PlayerError, match=r"a probability of the label outside 0 \.\.\. 1"):
-        play(env, make(Impossible, env), seed=1)
+def test_a_plug_ins_forecaster_is_played_step_by_step_inside_the_packages_agents_too(env):
+    assert block_loop(make(FOLKLORE, env)) is not None
+    assert block_loop(make(OwnKernels, env)) is None
+    agent = make(Exploration, env, forecaster="folklore")
+    assert block_loop(agent) is not None
+    agent._inner = make(OwnKernels, env)
+    assert block_loop(agent) is None
+    agent.wraps = None
+    assert block_loop(agent) is None
 
 
 def test_the_package_s_own_players_are_trusted_with_blocks(env):
@@ -185,22 +163,141 @@ def test_the_package_s_own_players_are_trusted_with_blocks(env):
                 cls = entry.load()
                 assert getattr(__import__(cls.__module__, fromlist=["_"]), cls.__qualname__) is cls, entry.id
     banditron = make(Banditron, env, gamma=0.1)
-    assert is_from_package(banditron)
-    assert play(env, banditron, seed=1).verified == "template"
+    assert play(env, banditron, seed=1).path == "blocks"
+    banditron.play_block = lambda X, y, trace: None
+    assert not is_own(banditron)
 
-    class Tuned(Banditron):  # a plug-in's kernels in the package's loop, which hands them the bit
+
+class Named(Guesser):
+    """Says that it is the package's."""
+
+
+Named.__module__, Named.__qualname__ = Banditron.__module__, Banditron.__qualname__
+
+
+def test_a_class_that_borrows_a_name_is_no_class_of_the_packages(env):
+    assert not is_own(make(Named, env))
+    Named.__module__ = "banditlab.of_no_such_name"
+    assert not is_own(make(Named, env))
+
+
+def told_labels(given):
+    """Return whether there is an array of integers in what a method was given: a block's labels are one."""
+    if isinstance(given, np.ndarray):
+        return given.dtype.kind in "iu"
+    return isinstance(given, tuple | list) and any(told_labels(each) for each in given)
+
+
+HOOKS = [name for name in dir(KernelAgent) if callable(getattr(KernelAgent, name)) and not name.startswith("__")]
+
+
+@pytest.mark.parametrize("name", [*HOOKS, "state", "rng", "__getattribute__", "__getattr__"])
+@pytest.mark.parametrize("base", [Banditron, Perceptron])
+def test_no_method_of_a_plug_in_is_given_labels_of_a_block(base, name, env):
+    """Whichever it overrides: as a method, as an attribute of the object, or as a property."""
+    given = []
+
+    def spied(function):
+        def spy(self, *args, **named):
+            given.append((*args, *named.values()))
+            return function(self, *args, **named)
+
+        return spy
+
+    def of_class():
+        inherited = getattr(base, name, None)
+        if name in ("state", "rng"):
+            keep = property(
+                lambda self: vars(self)[f"own {name}"], lambda self, v: vars(self).update({f"own {name}": v})
+            )
+            return type("Plug", (base,), {name: keep})
+        if name == "__getattr__":
+            return type("Plug", (base,), {name: lambda self, name: (_ for _ in ()).throw(AttributeError(name))})
+        if isinstance(vars(base).get(name), classmethod) or name in (
+            "own_settings",
+            "least_bytes",
+            "needs_dense",
+            "load",
+        ):
+            return type("Plug", (base,), {name: classmethod(spied(inherited.__func__))})
+        return type("Plug", (base,), {name: spied(inherited)})
+
+    settings = {"gamma": 0.1} if base is Banditron else {}
+    cls = of_class()
+    plug_in, plain = (play(env, make(each, env, **settings), seed=1, rounds=300) for each in (cls, base))
+    assert plug_in.mistakes == plain.mistakes
+    assert plug_in.kind == plain.kind
+    assert not told_labels(given)
+    player = make(base, env, **settings)
+    if callable(getattr(player, name, None)) and name not in ("__getattribute__", "__getattr__"):
+        setattr(player, name, lambda *args, **named: spied(getattr(type(player), name))(player, *args, **named))
+        assert play(env, player, seed=1, rounds=300).mistakes == plain.mistakes
+        assert not told_labels(given)
+
+
+def test_kernels_of_a_plug_in_are_played_in_blocks_by_the_packages_loop(env):
+    class Tuned(Banditron):
         pass
 
-    assert not is_from_package(make(Tuned, env, gamma=0.1))
-    assert is_label_blind(make(Tuned, env, gamma=0.1))
+    class Verbs(Banditron):
+        def learn(self, context, decision, correct):
+            pass
 
-    class Told(Banditron):  # its learning would meet the label in the place of the bit
-        def _outcome(self, action, label):
-            return label
+    class Told(Banditron):  # the loop of label agents, which passes the label
+        _loop = KernelLabelAgent._loop
 
-    assert not is_label_blind(make(Told, env, gamma=0.1))
-    banditron.play_block = lambda X, y, trace: None
-    assert not is_label_blind(banditron)
+    assert not is_own(make(Tuned, env, gamma=0.1))
+    players = [make(cls, env, gamma=0.1) for cls in (Tuned, Verbs, Told, Banditron)]
+    assert [block_loop(player) is not None for player in players] == [True, False, False, True]
+    steps = play(env, make(Tuned, env, gamma=0.1), seed=1, path="steps")
+    blocks = play(env, players[0], seed=1)
+    assert (blocks.path, blocks.mistakes) == ("blocks", steps.mistakes)
+    assert play(env, players[2], seed=1).mistakes == steps.mistakes
+    with pytest.raises(UsageError, match=r"context 1 of the block must have a norm of at most R = 1"):
+        block_loop(make(Tuned, env, gamma=0.1))(np.array([[0.0] * 4, [2.0] * 4]), np.array([0, 1]))
+
+
+# ------------------------------------------------------------------------------------------------------ who is told labels
+
+
+class Chameleon(Guesser):
+    """Says that it is told labels while it plays, and is another class afterwards."""
+
+    def __init__(self, problem, rng):
+        super().__init__(problem, rng)
+        self.told = []
+
+    @property
+    def __class__(self):
+        return LabelAgent
+
+    def learn(self, context, decision, correct):
+        self.told.append(correct)
+
+
+class Deserter(LabelAgent):
+    """Leaves the label agents while it plays."""
+
+    def act(self, context):
+        self.p = np.full(self.problem.n_classes, 1 / self.problem.n_classes)
+        return Decision(0, self.p)
+
+    def learn(self, context, decision, label):
+        self.__class__ = Guesser
+
+
+def test_who_is_told_the_label_goes_by_its_type_as_it_begins(env):
+    chameleon = make(Chameleon, env)
+    assert play(env, chameleon, seed=1, rounds=50).kind == "bit"
+    assert {type(told) for told in chameleon.told} == {bool}
+    deserter = make(Deserter, env)
+    assert play(env, deserter, seed=1, rounds=50).kind == "reference"
+    assert type(deserter) is Guesser
+
+    class Modest(SeerOfBlocks):
+        feedback = "bit"
+
+    assert play(env, make(Modest, env), seed=1, rounds=50).kind == "label"
 
 
 # ------------------------------------------------------------------------------------------------------------- wrappers
@@ -228,7 +325,7 @@ def test_a_wrapped_environment_is_stepped_through(wrapper, env):
     auto = play(wrapped, make(Banditron, env, gamma=0.1), seed=3)
     steps = play(wrapped, make(Banditron, env, gamma=0.1), seed=3, path="steps")
     bare = play(env, make(Banditron, env, gamma=0.1), seed=3)
-    assert (auto.mistakes, auto.verified) == (steps.mistakes, "steps")
+    assert (auto.mistakes, auto.path) == (steps.mistakes, "steps")
     assert auto.mistakes[-1] > bare.mistakes[-1] + 300
     with pytest.raises(UsageError, match="in no wrapper that may change what it shows"):
         play(wrapped, make(Banditron, env, gamma=0.1), seed=3, path="blocks")
@@ -238,10 +335,23 @@ def test_neutral_wrappers_are_read_in_blocks(env):
     wrapped = TimeLimit(OrderEnforcing(env), ROUNDS)
     agents = [make(Banditron, env, gamma=0.1) for _ in range(2)]
     one, other = (play(e, agent, seed=3) for e, agent in zip((wrapped, env), agents, strict=True))
-    assert (one.mistakes, one.verified) == (other.mistakes, "template")
+    assert (one.mistakes, one.path) == (other.mistakes, "blocks")
     assert not is_bare(TimeLimit(env, ROUNDS - 1), ROUNDS)
     assert not is_bare(MyOrder(env), ROUNDS)
     assert not is_bare(FlattenObservation(env), ROUNDS)
+
+
+def test_an_environment_with_a_reading_of_its_own_is_stepped_through(env):
+    class Kind(Logistic):
+        def step(self, action):
+            following, _, *others = super().step(action)
+            return following, 1.0, *others
+
+    class Plain(Logistic):
+        pass
+
+    assert is_bare(Plain(horizon=5), 5)
+    assert not is_bare(Kind(horizon=5), 5)
 
 
 # ------------------------------------------------------------------------------------------------------- first showings
@@ -310,7 +420,6 @@ def test_a_sweep_stores_them_and_run_ids_know_nothing_of_it(table, tmp_path):
     last = runs[runs["round"] == 60]
     assert last["first_sight_rounds"].tolist() == [40, 40]
     assert last["first_sight_expected_mistakes"].tolist() == pytest.approx([40 * 2 / 3] * 2)
-    assert runs["verified"].eq("template").all()
     assert runs["row_losses"].notna().eq(runs["round"] == 60).all()
     stream = {run.repetition: run.environment_seed() for run in sweep.plan.runs}
     assert len(set(stream.values())) == 2  # an order of its own for each repetition

@@ -18,14 +18,13 @@ from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.players.actor import Trace, play_kernels
 from banditlab.players.agent import KernelAgent
 from banditlab.players.forecaster import Forecaster
-from banditlab.players.inputs import as_rows
 from banditlab.players.label_agent import KernelLabelAgent, LabelAgent
 from banditlab.players.player import Player
 
 Floats = NDArray[np.float64]
 Contexts = Floats | SparseRows
 Loop = Callable[[Contexts, NDArray[np.int64]], tuple[Trace, float | None]]
-"""Plays contexts (n, d) with labels (n,); returns the trace, and the log loss in nats where p_true would underflow."""
+"""Plays checked contexts (n, d) with labels (n,); returns the trace, and the log loss in nats, None for that of p_true."""
 
 BIT, LABEL, REFERENCE = "bit", "label", "reference"
 STREAM = ("blocks", "reset", "step", "_begin", "_next")
@@ -93,20 +92,25 @@ def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
 
 def _act(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
     trace = Trace.empty(len(y))
-    player.play_block(X, y, trace)
+    player._play(_taken(player, X), y, player.rng.random((len(y), 2)), trace)
     return trace, None
 
 
 def _forecast(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, float]:
     logits = np.empty((len(y), player.problem.n_classes))
-    player.forecast_block(X, y, logits)
+    player._forecast_block(_taken(player, X), y, logits)
     return trace_of_forecast(logits, y)
 
 
 def _by_kernels(template: Any, player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
-    contexts, trace = as_rows(X, player.problem, sparse=player.sparse), Trace.empty(len(y))
+    contexts, trace = _taken(player, X), Trace.empty(len(y))
     play_kernels(player, template._loop(player), contexts, y, player.rng.random((len(y), 2)), trace)
     return trace, None
+
+
+def _taken(player: Player, X: Contexts) -> Any:
+    """Return checked contexts in the form that a player's kernels take."""
+    return X if isinstance(X, np.ndarray) else X.csr if player.sparse else X.made_dense()
 
 
 def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:

@@ -27,15 +27,14 @@ from banditlab.engine.blocks import (
     Loop,
     block_loop,
     is_bare,
-    is_own,
     kind_of,
     trace_of_forecast,
 )
 from banditlab.engine.first_sights import FirstSights
 from banditlab.errors import IncompatibleError, PlayerError, UsageError
-from banditlab.numerics.read_only import as_contexts
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
 from banditlab.players.agent import Agent, Trace, checked
+from banditlab.players.inputs import as_block
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 
@@ -253,7 +252,8 @@ def play(
         env.reset(seed=seed)
     score = _Score(player, keep_trace, FirstSights(base, rounds))
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
-    for piece in cut_at(checked_blocks(blocks, base.problem, rounds, finite=not is_own(player)), stops):
+    met = Problem(int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius))
+    for piece in cut_at(checked_blocks(blocks, met, rounds), stops):
         _play_piece(loop, piece, score)
     return score.finish("blocks")
 
@@ -309,8 +309,7 @@ def play_together(
     scores = [_Score(player, keep=False, first=FirstSights(base, rounds)) for player in players]
     loops: list[Any] = [block_loop(player) for player in players]
     failed: dict[int, Exception] = {}
-    finite = not all(map(is_own, players))
-    for piece in cut_at(checked_blocks(base.blocks(rounds, BLOCK), base.problem, rounds, finite=finite), stops):
+    for piece in cut_at(checked_blocks(base.blocks(rounds, BLOCK), base.problem, rounds), stops):
         for i, loop in enumerate(loops):
             if i not in failed:
                 try:
@@ -320,37 +319,28 @@ def play_together(
     return [failed[i] if i in failed else score.finish("blocks") for i, score in enumerate(scores)]
 
 
-def checked_blocks(
-    blocks: Blocks, problem: Problem, rounds: int, *, finite: bool = True
-) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
-    """Yield blocks as kernels take them, `rounds` rounds in all; compiled loops check no bounds, so this does.
+def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
+    """Yield blocks as kernels take them, `rounds` rounds in all; what plays them does not check them again.
 
-    `finite`: whether to look at every entry of dense contexts; not where the players do so themselves.
     Sparse contexts stay sparse. A player without kernels for them makes a block dense itself, or refuses it.
+
+    Raises
+    ------
+    UsageError
+        A block of other shapes, a context that is not finite or of a norm beyond R, a label out of range, a short stream.
     """
-    d, K, left = problem.n_features, problem.n_classes, rounds
+    left = rounds
     for X, y in blocks:
-        X, y = _checked_contexts(X, finite)[:left], np.ascontiguousarray(y[:left], dtype=np.int64)
-        if X.ndim != 2 or X.shape[1] != d or len(X) != len(y):
-            raise UsageError(
-                f"the environment gave blocks of shapes {X.shape} and {y.shape}; expected (n, {d}) and (n,)"
-            )
-        if len(y) and not (y.min() >= 0 and y.max() < K):
-            raise UsageError(f"the environment gave a label outside 0 ... {K - 1}")
-        yield X, y
+        try:
+            X = SparseRows.of(X)[:left] if is_sparse(X) else X[:left]
+            rows, y = as_block(X, y[:left], problem, problem.n_classes, sparse=True)
+        except UsageError as error:
+            raise UsageError(f"a block of the environment: {error}") from None
+        yield X if is_sparse(X) else rows, y
         left -= len(y)
         if left == 0:
             return
     raise UsageError(f"the environment's stream ended {left} rounds early")
-
-
-def _checked_contexts(X: Any, finite: bool) -> Contexts:
-    if is_sparse(X):
-        return SparseRows.of(X, "the environment's contexts")
-    X = as_contexts(X)
-    if finite and not np.isfinite(X).all():
-        raise UsageError("the environment gave a context that is not finite")
-    return X
 
 
 def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:

@@ -22,7 +22,7 @@ from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.langevin import ACCEPTANCES, PROPOSALS, Chains, advance, worst_effective_sample_size
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.log_mixture import mix, mix_linear, reweigh, smooth
-from banditlab.players.forecaster import Floats, Forecaster, checked_block
+from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive
@@ -260,19 +260,11 @@ class Aggregating(Forecaster):
         u = self._stream.random(noise.shape[:2])
         advance(self.state, self._past.X, self._past.C, self.norm_bound, noise, 1.0 - u, float(self._round), 0.0)
 
-    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed: X (n, d), y (n,); fills logits (n, K).
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or logits of other shapes, labels out of range, or the sampler "mala": see `plays_blocks`.
-        """
+    def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
         if self.sampler == "mala":
             raise UsageError(
                 "sampler = 'mala' forecasts no blocks: its chains draw in every round; use predict and update"
             )
-        X, y = checked_block(self.problem, X, y, logits)
         learn_block(self.state, X, y, self.smoothing, logits)
 
     # ----------------------------------------------------------------------------------------------------- what is known

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banditlab.errors import UsageError
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.contexts import as_contexts
-from banditlab.players.forecaster import Floats, Forecaster, checked_block
+from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context, as_rows
 from banditlab.problem import Problem
 from banditlab.validation import at_least, positive
@@ -114,9 +114,7 @@ class FourierFOLKLORE(Forecaster):
         x, y = as_context(context, self.problem), as_class("the label", label, self.problem.n_classes)
         self._inner.update(self.phi(x[None])[0], y)
 
-    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, each label revealed after its round; fills logits (n, K)."""
-        X, y = checked_block(self.problem, X, y, logits)
+    def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
         self._inner.forecast_block(self.phi(X), y, logits)
 
     def space_bound(self, rounds: float) -> float | None:

@@ -18,7 +18,7 @@ from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.row_ball_projection import backward, cholesky, forward
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.symmetric import dot
-from banditlab.players.forecaster import Floats, Forecaster, checked_block
+from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context
 from banditlab.problem import Problem
 from banditlab.validation import positive, resolve
@@ -311,9 +311,7 @@ class FTRL(Forecaster):
         row = self._past.count(as_context(context, self.problem), y)
         learn(self.state, self._past.X, self._past.C, row, y, self.regularization)
 
-    def forecast_block(self, X: Floats, y: NDArray[np.int64], Z: Floats) -> None:
-        """Forecast n rounds, each label revealed after its round; fills the logits Z (n, K)."""
-        X, y = checked_block(self.problem, X, y, Z)
+    def _forecast_block(self, X: Floats, y: NDArray[np.int64], Z: Floats) -> None:
         for x, label, z in zip(X, y, Z, strict=True):
             logits(self.state.W, x, z)
             self.update(x, int(label))

@@ -6,7 +6,6 @@ hand over, draws the round's two uniforms, plays blocks and reports a bad answer
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -16,15 +15,12 @@ from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.draws import is_answer
-from banditlab.players.inputs import as_block, as_class, as_context, as_vector, limits, require_entries
+from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.players.player import Player
 from banditlab.players.rounds import no_look
 from banditlab.problem import Decision, Problem
 
 Floats = NDArray[np.float64]
-
-LARGE = 2**20
-"""Bytes from which on contexts leave the nearer caches before they are needed again."""
 
 
 class Trace(NamedTuple):
@@ -119,16 +115,6 @@ class Actor(Player, ABC):
         """Return what `learn` is told when `action` met `label`."""
 
 
-def arrays_of(state: Any) -> list[NDArray[Any]] | None:
-    """Return the arrays of nested tuples that may be written to; None where something else could be changed in place."""
-    if isinstance(state, np.ndarray):
-        return [state] if state.flags.writeable else []
-    if isinstance(state, tuple):
-        parts = [arrays_of(part) for part in state]
-        return None if None in parts else [array for part in parts for array in part or []]
-    return [] if state is None or isinstance(state, bool | int | float | str | np.generic) else None
-
-
 def _sealed(decision: Decision) -> Decision:
     """Return the decision with read-only copies of its arrays."""
     p, payload = np.array(decision.probabilities), decision.payload
@@ -198,13 +184,8 @@ class RoundActor(Actor):
         PlayerError
             An action out of range or probabilities that are no distribution.
         """
-        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse, entries=False)
-        self._play_checked(X, y, trace.holds(len(y)))
-
-    def _play_checked(self, X: Any, y: NDArray[np.int64], trace: Trace) -> None:
-        """Check the entries of a block, where they are dense, and play it."""
-        if isinstance(X, np.ndarray):
-            require_entries(X, self.problem)
+        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
+        trace = trace.holds(len(y))
         self._play(X, y, self.rng.random((len(y), 2)), trace)
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
@@ -272,51 +253,19 @@ class KernelActor(RoundActor):
         action, p, _, payload = decision
         self.kernels()[1](self.state, view, action, p, payload, outcome)
 
-    def _play_checked(self, X: Any, y: NDArray[np.int64], trace: Trace) -> None:
-        """Check the entries of a block and play it: as they come up, where that is faster and a refused block can be undone.
-
-        The contexts of a large block then come from memory once, not twice.
-        """
-        arrays = self._undone_by(X)
-        if arrays is None:
-            super()._play_checked(X, y, trace)
-            return
-        before, drawn = [(array, array.copy()) for array in arrays], self.rng.bit_generator.state
-        if not self._play_within(limits(self.problem)[1], X, y, self.rng.random((len(y), 2)), trace):
-            for array, old in before:
-                array[...] = old
-            self.rng.bit_generator.state = drawn
-            require_entries(X, self.problem)
-            raise UsageError("the contexts of the block must stay as they are while it is played")
-
-    def _undone_by(self, X: Any) -> list[NDArray[Any]] | None:
-        """Return the state's arrays where a block is large, and they are small beside it: copies of them undo the block.
-
-        None where contexts are checked before: loops of a class's own check nothing, what looks ahead reads contexts before
-        they come up, and a state may hold more than arrays.
-        """
-        if not isinstance(X, np.ndarray) or X.nbytes < LARGE or type(self)._play is not KernelActor._play:
-            return None
-        arrays = arrays_of(self.state) if self.look() is no_look else None
-        return arrays if arrays is not None and sum(array.nbytes for array in arrays) <= X.nbytes // 8 else None
-
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        self._play_within(math.inf, X, y, U, trace)
-
-    def _play_within(self, limit: float, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> bool:
-        """Play a block and return True, or stop at a context whose squared norm is not within the limit."""
-        return play_kernels(self, self._loop(), X, y, U, trace, limit)
+        play_kernels(self, self._loop(), X, y, U, trace)
 
 
-def play_kernels(
-    player: KernelActor, loop: Any, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace, limit: float = math.inf
-) -> bool:
-    """Play a checked block by a compiled loop; False where it stopped at a context whose squared norm is beyond the limit.
+def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+    """Play a block that was checked by a compiled loop; no method of the player is called.
 
-    No method of the player is called. A PlayerError where an action is out of range or its probability is none.
+    Raises
+    ------
+    PlayerError
+        An action out of range or probabilities that are no distribution.
     """
     p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
-    played = loop(player.state, X, y, U, p, payload, *trace, limit)
-    if 0 <= played < len(y):
+    played = loop(player.state, X, y, U, p, payload, *trace)
+    if played < len(y):
         checked(Decision(int(trace.action[played]), p), player.problem.n_classes, player)
-    return bool(played >= 0)

@@ -16,7 +16,6 @@ from banditlab.numerics.sparse_rows import CSR, n_rows, rows_of
 from banditlab.players.inputs import as_block, as_class, as_context, as_rows
 from banditlab.players.player import Player
 from banditlab.players.rounds import forecast_rounds
-from banditlab.problem import Problem
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +24,7 @@ class Forecaster(Player, ABC):
     """A full-information learner: it predicts logits, then sees the label.
 
     softmax of the logits is the forecast; a binary learner returns (z, 0). A class that can forecast whole blocks at compiled
-    speed defines `forecast_block(X, y, logits)` as well: X (n, d), y (n,) revealed after each round, fills logits (n, K).
-    Runs use it for the package's own forecasters only.
+    speed defines `_forecast_block` as well; runs use it for the package's own forecasters only.
     """
 
     feedback = "label"
@@ -34,7 +32,7 @@ class Forecaster(Player, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Say that a class plays blocks which defines `forecast_block`; where a setting decides, its constructor does."""
         super().__init_subclass__(**options)
-        if "forecast_block" in vars(cls):
+        if not {"forecast_block", "_forecast_block"}.isdisjoint(vars(cls)):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
 
     @classmethod
@@ -53,6 +51,24 @@ class Forecaster(Player, ABC):
     @abstractmethod
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
+
+    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
+        """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
+
+        Raises
+        ------
+        UsageError
+            Contexts, labels or logits of other shapes, contexts that are not finite or of a norm beyond R, or labels out
+            of range; nothing was learnt then.
+        """
+        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
+        if logits.shape != (len(y), self.problem.n_classes):
+            raise UsageError(f"the logits must be of shape ({len(y)}, {self.problem.n_classes}), got {logits.shape}")
+        self._forecast_block(X, y, logits)
+
+    def _forecast_block(self, X: Any, y: NDArray[np.int64], logits: Floats) -> None:
+        """Forecast a block that was checked."""
+        raise UsageError(f"{self.id or type(self).__name__} forecasts no blocks: use predict and update")
 
     def update_soft(self, context: Floats, label: Floats) -> None:
         """Learn that the label of `context` (d,) is the distribution `label` (K,) over the classes.
@@ -140,32 +156,13 @@ class KernelForecaster(Forecaster):
 
         self.play_in_parts(x[None], lambda: np.ones(1, bool), play)
 
-    def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
-
-        Raises
-        ------
-        UsageError
-            Contexts, labels or logits of other shapes, contexts that are not finite or of a norm beyond R, or labels out
-            of range; nothing was learnt then.
-        """
-        X, y = checked_block(self.problem, X, y, logits, sparse=self.sparse)
+    def _forecast_block(self, X: Any, y: NDArray[np.int64], logits: Floats) -> None:
         z = np.empty(self.problem.n_classes)
 
         def play(part: slice) -> None:
             _loop(self.kernels)(self.state, rows_of(X, part), y[part], z, logits[part])
 
         self.play_in_parts(X, lambda: np.ones(len(y), bool), play)
-
-
-def checked_block(
-    problem: Problem, X: Any, y: Any, logits: Floats, *, sparse: bool = False
-) -> tuple[Any, NDArray[np.int64]]:
-    """Return contexts (n, d) and labels (n,) as compiled loops take them; a UsageError where logits is not (n, K)."""
-    X, y = as_block(X, y, problem, problem.n_classes, sparse=sparse)
-    if logits.shape != (len(y), problem.n_classes):
-        raise UsageError(f"the logits must be of shape ({len(y)}, {problem.n_classes}), got {logits.shape}")
-    return X, y
 
 
 @cache

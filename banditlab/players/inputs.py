@@ -33,11 +33,11 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
     return x
 
 
-def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False, entries: bool = True) -> Any:
+def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
     """Return contexts (n, d) as kernels take them, or raise a UsageError; see `as_context` for `space`.
 
     Sparse ones come as a `CSR` where the kernels take that (`sparse`); else they are made dense, and an IncompatibleError
-    is raised where they are too long for it. Without `entries` it is left to the caller what stands in a dense array.
+    is raised where they are too long for it.
     """
     d, limit = limits(space)
     if is_sparse(contexts):
@@ -49,29 +49,22 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False, entrie
             if not fits.all():
                 t = int(np.argmin(fits))
                 raise UsageError(f"context {t} of the block must {_demand(rows.csr.row(t).values, limit)}")
-            return rows.csr  # the one form whose entries are always checked
+            return rows.csr
         contexts = rows.made_dense()
     X = _as_floats("the contexts", as_contexts, contexts)
     if X.ndim != 2 or X.shape[1] != d:
         raise UsageError(f"the contexts must be of shape (n, {d}), got {X.shape}")
-    if entries:
-        require_entries(X, space)
-    return X
-
-
-def require_entries(X: NDArray[np.float64], space: int | Problem) -> None:
-    """Raise a UsageError unless the entries of X (n, d) are finite and, in a problem, its rows' norms at most R."""
-    limit = limits(space)[1]
     t = _first_refused(X, limit)
     if t < len(X):
         raise UsageError(f"context {t} of the block must {_demand(X[t], limit)}")
+    return X
 
 
 def as_block(
-    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False, entries: bool = True
+    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; `sparse`, `entries`: see `as_rows`."""
-    X, y = as_rows(contexts, space, sparse=sparse, entries=entries), np.asarray(labels)
+    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; `sparse`: see `as_rows`."""
+    X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if y.shape != (n_rows(X),):
         raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
     if y.dtype.kind not in "iu":

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from numba import types as nbtypes
 from numba.extending import intrinsic
 
-from banditlab.numerics.contexts import by_context, row
+from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import is_answer
 from banditlab.numerics.jit import borrow
-from banditlab.numerics.sparse_rows import CSR
-from banditlab.numerics.squared_norms import first_beyond
 
 
 def _no_look(typingctx, state, X, t):
@@ -32,40 +29,15 @@ update_kernel: Any = None
 """Names for `bind` to give a player's kernels to; a template is not called as it stands here."""
 
 
-TOGETHER = 16384
-"""Numbers of contexts that are checked together: 128 KiB, which are still near when they are played."""
-
-
-def _checked_from(X, t, limit):
-    """Return up to which row contexts from row t on are checked now: t itself if it is beyond the limit of squared norms."""
-    n, some = X.shape[0], max(1, TOGETHER // max(1, X.shape[1]))
-    return t + first_beyond(X[t : min(n, t + some)], limit) if limit < math.inf else n
-
-
-def _sparse_checked_from(X, t, limit):
-    """Return the end of a block of sparse contexts, which are always checked before."""
-    return X.indptr.shape[0] - 1
-
-
-checked_from = by_context(_checked_from, _sparse_checked_from, kind=CSR, name="X", inlined=True)
-
-
-def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored, limit=math.inf):
+def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
 
     `look_kernel` is told before every round which context comes next, of which block, and at the end that none does.
-    Contexts (dense) whose squared norm must still be compared with a limit are compared as they come up.
-    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it;
-    or -1 where a context is beyond the limit, or not finite: rounds before it are played then.
+    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
-    n, checked = y.shape[0], 0
+    n = y.shape[0]
     for t in range(y.shape[0]):
-        if t == checked:
-            checked = checked_from(X, t, limit)
-            if t == checked:
-                n = -1
-                break
         look_kernel(state, X, t)
         a, e = act_kernel(state, row(X, t), U[t], p, payload)
         hit = a == y[t]
@@ -89,18 +61,13 @@ def forecast_rounds(state, X, y, z, logits):
         overwrite(logits[t], z)
 
 
-def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explored, limit=math.inf):
+def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
 
-    Contexts are compared with the limit, and what is returned is, as in `play_rounds`.
+    Returns what `play_rounds` does.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
-    checked = 0
     for t in range(y.shape[0]):
-        if t == checked:
-            checked = checked_from(X, t, limit)
-            if t == checked:
-                return -1
         a = act_kernel(state, row(X, t), U[t], p, payload)
         action[t] = a
         correct[t] = a == y[t]

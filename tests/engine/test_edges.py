@@ -22,13 +22,12 @@ from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
 from banditlab.engine.progress import Kind, Progress
-from banditlab.engine.runner import Played, checked_blocks
+from banditlab.engine.runner import Played
 from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
 from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task, said, store_failure
 from banditlab.envs import Logistic, StreamEnv
 from banditlab.errors import UsageError
-from banditlab.problem import Problem
 from banditlab.results.store import Store
 
 
@@ -585,15 +584,6 @@ def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, lon
     environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
     [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
     assert work.is_long(run) == long
-
-
-def test_blocks_are_looked_at_unless_the_player_does_it_himself() -> None:
-    bad = [(np.array([[0.0, np.nan]]), np.array([1]))]
-    problem = Problem(2, 2, 1.0)
-    for looked in ({}, {"finite": True}):
-        with pytest.raises(UsageError, match="a context that is not finite"):
-            list(checked_blocks(bad, problem, 1, **looked))
-    assert len(list(checked_blocks(bad, problem, 1, finite=False))) == 1
 
 
 def test_a_crew_engages_as_many_workers_as_were_asked_for(small: Any, tmp_path: Any, monkeypatch: Any) -> None:

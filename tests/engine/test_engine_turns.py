@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditlab.agents.banditron import Banditron
 from banditlab.engine import (
     Progress,
     Sweep,
@@ -36,10 +35,9 @@ from banditlab.engine.describe import _is_described
 from banditlab.engine.executors.executor import Executor
 from banditlab.engine.plan import Seen
 from banditlab.engine.progress import Kind
-from banditlab.engine.runner import Played, play_together
+from banditlab.engine.runner import Played
 from banditlab.engine.warming import drawing_of, kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task
-from banditlab.envs import Logistic
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.results.store import Store
@@ -616,34 +614,6 @@ def test_numbers_among_diagnostics_are_rows_and_late_ones_are_nan_before() -> No
     assert set(score.played.diagnostics) == set(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(score.played.diagnostics[name], values)
-
-
-class Tuned(Banditron):
-    """A plug-in's loop of its own."""
-
-    def play_block(self, X: Any, y: Any, trace: Any) -> None:
-        super().play_block(X, y, trace)
-
-
-@pytest.mark.parametrize(
-    ("classes", "finite"), [((Banditron, Banditron), False), ((Banditron, Tuned), True), ((Tuned,), True)]
-)
-def test_contexts_are_looked_at_where_a_player_does_not(
-    classes: Any, finite: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    def checked(blocks: Any, problem: Problem, rounds: int, *, finite: bool = True) -> Any:
-        asked.append((rounds, finite))
-        return iter([])
-
-    monkeypatch.setattr(runner, "checked_blocks", checked)
-    env = Logistic(horizon=20)
-    players = [cls(env.problem, np.random.default_rng(0), gamma=0.1) for cls in classes]
-    play_together(env, players, seed=0, checkpoints=[5, 20])
-    assert asked == [(20, finite)]
-    play(env, players[-1], seed=0, checkpoints=[5])
-    assert asked[1] == (20, classes[-1] is Tuned)
 
 
 def test_a_cell_of_a_table_is_a_number_a_text_or_nothing() -> None:

@@ -130,9 +130,9 @@ def test_refusals():
     ("X", "y", "message"),
     [
         (np.array([[np.inf, 0.0]]), np.array([0]), "context 0 of the block must be finite, got inf at 0"),
-        (np.array([[0.0, 0.0]]), np.array([3]), "label outside"),
-        (np.array([[0.0, 0.0]]), np.array([-1]), "label outside"),
-        (np.array([[0.0]]), np.array([0]), "expected \\(n, 2\\)"),
+        (np.array([[0.0, 0.0]]), np.array([3]), r"the labels must lie in 0 \.\.\. "),
+        (np.array([[0.0, 0.0]]), np.array([-1]), r"the labels must lie in 0 \.\.\. "),
+        (np.array([[0.0]]), np.array([0]), r"must be of shape \(n, 2\), got \(1, 1\)"),
         (np.zeros((0, 2)), np.zeros(0, int), "ended 1 rounds early"),
     ],
 )

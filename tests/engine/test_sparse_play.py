@@ -100,9 +100,15 @@ def bad(change):
         (bad(lambda X: X.indices.__setitem__(0, 3)), "contexts have entries outside their shape"),
         (bad(lambda X: X.indices.__setitem__(0, -1)), "contexts have entries outside their shape"),
         (bad(lambda X: X.data.__setitem__(1, np.nan)), "contexts are not finite"),
-        ([(scipy.sparse.csr_array((3, 4)), np.zeros(3, np.int64))], r"blocks of shapes \(3, 4\) and \(3,\)"),
-        ([(scipy.sparse.csr_array((3, 3)), np.zeros(2, np.int64))], r"blocks of shapes \(3, 3\) and \(2,\)"),
-        ([(scipy.sparse.csr_array((3, 3)), np.full(3, 2))], r"a label outside 0 \.\.\. 1"),
+        (
+            [(scipy.sparse.csr_array((3, 4)), np.zeros(3, np.int64))],
+            r"block of the environment: the contexts must be of shape \(n, 3\), got \(3, 4\)",
+        ),
+        (
+            [(scipy.sparse.csr_array((3, 3)), np.zeros(2, np.int64))],
+            r"block of the environment: the labels must be of shape \(3,\)",
+        ),
+        ([(scipy.sparse.csr_array((3, 3)), np.full(3, 2))], r"the labels must lie in 0 \.\.\. 1, got 2"),
     ],
 )
 def test_sparse_blocks_are_checked(blocks, message):

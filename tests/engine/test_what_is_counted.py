@@ -253,8 +253,9 @@ def test_kernels_of_a_plug_in_are_played_in_blocks_by_the_packages_loop(env):
     blocks = play(env, players[0], seed=1)
     assert (blocks.path, blocks.mistakes) == ("blocks", steps.mistakes)
     assert play(env, players[2], seed=1).mistakes == steps.mistakes
+    bad = [(np.array([[0.0] * 4, [2.0] * 4]), np.array([0, 1]))]
     with pytest.raises(UsageError, match=r"context 1 of the block must have a norm of at most R = 1"):
-        block_loop(make(Tuned, env, gamma=0.1))(np.array([[0.0] * 4, [2.0] * 4]), np.array([0, 1]))
+        play(env, make(Tuned, env, gamma=0.1), seed=1, rounds=2, blocks=bad)
 
 
 # ------------------------------------------------------------------------------------------------------ who is told labels

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 from banditlab.errors import UsageError
+from banditlab.forecasters import OGD
 from banditlab.numerics.sparse_rows import CSR, SparseRows, rows_of
 from banditlab.players import inputs
-from banditlab.players.forecaster import checked_block
 from banditlab.players.inputs import TOLERANCE, as_bit, as_block, as_class, as_context, as_rows, as_vector
 from banditlab.problem import Problem
 
@@ -113,11 +113,7 @@ def test_a_bit_is_0_or_1_in_any_type_of_number() -> None:
 
 def test_sparse_blocks_become_dense_unless_kernels_take_them() -> None:
     problem, X = Problem(2, 3, 6.0), scipy.sparse.csr_array(np.array([[3.0, 4.0], [0.0, 1.0]]))
-    for found in (
-        as_rows(X, problem),
-        as_block(X, [0, 2], problem, 3)[0],
-        checked_block(problem, X, [0, 2], np.empty((2, 3)))[0],
-    ):
+    for found in (as_rows(X, problem), as_block(X, [0, 2], problem, 3)[0]):
         assert isinstance(found, np.ndarray)
         assert found.tolist() == [[3.0, 4.0], [0.0, 1.0]]
     for found in (as_rows(X, problem, sparse=True), as_block(X, [0, 2], problem, 3, sparse=True)[0]):
@@ -126,7 +122,7 @@ def test_sparse_blocks_become_dense_unless_kernels_take_them() -> None:
         with pytest.raises(UsageError, match=r"the contexts must be of shape \(n, 3\), got \(2, 2\)"):
             as_rows(X, 3, sparse=sparse)
     with pytest.raises(UsageError, match=r"the logits must be of shape \(2, 3\), got \(2, 2\)"):
-        checked_block(problem, X, [0, 2], np.empty((2, 2)))
+        OGD(problem, None, norm_bound=1.0).forecast_block(X, [0, 2], np.empty((2, 2)))
     X, y = as_block(np.zeros((0, 2)), np.zeros(0, np.int64), 2, 3)
     assert (X.shape, y.shape) == ((0, 2), (0,))
 

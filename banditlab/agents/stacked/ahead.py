@@ -33,7 +33,6 @@ from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.packed_symmetric import Floats, form_of_contexts, forms_of_contexts, inner, lay, width, zeros
 from banditlab.numerics.packed_symmetric import see as see_point
 from banditlab.numerics.row_products import times_each
-from banditlab.players.actor import arrays_of
 
 LONGEST = 8
 """Contexts of a stretch. A lesson's models look again at half of them in the mean."""
@@ -129,7 +128,13 @@ def ahead(linear: Bank | Compact, fourier: Bank, W: Frequencies, size_of_views: 
 
 def _bytes_read(linear: Bank | Compact, fourier: Bank, W: Frequencies) -> int:
     """Return about how much memory a round goes through: every second Fourier expert reads its matrices."""
-    return sum(array.nbytes for array in arrays_of((linear, W)) or []) + fourier.P[::2].nbytes
+    return _bytes_of((linear, W)) + fourier.P[::2].nbytes
+
+
+def _bytes_of(state: Any) -> int:
+    if isinstance(state, tuple):
+        return sum(map(_bytes_of, state))
+    return state.nbytes if isinstance(state, np.ndarray) and state.flags.writeable else 0
 
 
 def _seen(linear: Bank | Compact, n: int) -> SeenWhole | SeenCompact:

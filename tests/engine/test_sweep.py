@@ -24,7 +24,7 @@ from banditlab.engine import work as work_module
 from banditlab.engine.runner import play
 from banditlab.engine.tasks import Tasks
 from banditlab.engine.warming import kind_of_run
-from banditlab.envs.logistic import Logistic
+from banditlab.envs import StreamEnv
 from banditlab.errors import UsageError
 from banditlab.results.files import Files, array_of
 from banditlab.results.reading import finished_runs, shards
@@ -70,11 +70,11 @@ def test_runs_of_a_long_stream_go_side_by_side(small, tmp_path, monkeypatch):
     small(**keys).run(tmp_path / "kept")
     whole = []
 
-    def counted(self, rounds, size, draw=Logistic.blocks):
+    def counted(self, rounds, size, draw=StreamEnv.blocks):
         whole.append(rounds == 3000)
         return draw(self, rounds, size)
 
-    monkeypatch.setattr(Logistic, "blocks", counted)
+    monkeypatch.setattr(StreamEnv, "blocks", counted)
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
     monkeypatch.setattr(warming, "LONG_ENOUGH", 0.0)  # whole runs are played by the sweep alone,
     monkeypatch.setattr(sweep_module, "drawing_seconds", lambda run: 0.0)  # and whole streams drawn
@@ -87,7 +87,7 @@ def test_runs_of_a_long_stream_go_side_by_side(small, tmp_path, monkeypatch):
 def test_a_failure_beside_others_is_its_own(small, tmp_path, lab, fresh_registry, monkeypatch):
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
     fresh_registry.open_lab(lab("odd", "raise ZeroDivisionError('odd')"))
-    monkeypatch.setattr(Banditron, "play_block", _fails_late)
+    monkeypatch.setattr(Banditron, "_play", _fails_late)
     agents = [{"id": "banditron", "grid": {"gamma": [0.1, 0.3]}}, {"id": "uniform"}, {"id": "odd"}]
     result = small(agent=agents, rounds=3000).run(tmp_path / "out")
     assert result.played == 2  # uniform
@@ -96,8 +96,8 @@ def test_a_failure_beside_others_is_its_own(small, tmp_path, lab, fresh_registry
     assert set(tables(tmp_path / "out")[0]["player"]) == {"uniform"}
 
 
-def _fails_late(self, X, y, trace, play=Banditron.play_block):
-    play(self, X, y, trace)
+def _fails_late(self, X, y, U, trace, play=Banditron._play):
+    play(self, X, y, U, trace)
     if len(y) < 1024 and len(y) > 100:
         raise RuntimeError("late")
 

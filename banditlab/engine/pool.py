@@ -1,7 +1,6 @@
-"""The package's own runs side by side, by joblib's loky; where a worker of it dies, the rest is done by a crew.
+"""The package's own runs side by side, by joblib's loky; where a worker of it dies, `workers` does the rest.
 
 loky's pool breaks as a whole, and which run was being played when a worker died is not known: so nobody is blamed here.
-What is stored by then counts, and `crew`, whose workers say which run they begin, does the rest.
 """
 
 from __future__ import annotations
@@ -13,12 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from banditlab.children import SAFE_PATH, import_path, safe_start, use_path
-from banditlab.engine import crew
-from banditlab.engine.plan import Run
-from banditlab.engine.processes import THREADS
-from banditlab.engine.serving import end_with
+from banditlab.engine import workers
+from banditlab.engine.processes import THREADS, end_with
 from banditlab.engine.work import Outcome, Task, execute
-from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
 IDLE_SECONDS = 300
@@ -41,33 +37,18 @@ def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[l
 
     queue = tasks if isinstance(tasks, deque) else deque(tasks)
     flying: dict[Any, Task] = {}
-    before = store.failed()  # on an earlier call: what is tried again has not failed yet
+    before = store.failed()
     try:
         yield from _parallel(queue, flying, jobs)
     except BrokenProcessPool:
-        finished, failed = finished_runs(store.folder), store.failed() - before
-        undone = deque[Task]()
-        for task in [*flying.values(), *queue]:
-            known = [outcome for run in task.runs if (outcome := _known(task, run, finished, failed))]
-            settled = {outcome.id for outcome in known}
-            if known:
-                yield known, replace(task, runs=tuple(run for run in task.runs if task.id_of(run) in settled))
-            rest = tuple(run for run in task.runs if task.id_of(run) not in settled)
-            if rest:
-                undone.append(replace(task, runs=rest))
-        queue.clear()
-        queue.extend(undone)
+        for task in reversed(flying.values()):
+            told, left = workers.settled(task, store, before)
+            if told:
+                yield told
+            if left:
+                queue.appendleft(replace(task, runs=tuple(left)))
         if queue:
-            yield from crew.dispatch(queue, jobs, store)
-
-
-def _known(task: Task, run: Run, finished: set[str], failed: set[str]) -> Outcome | None:
-    """Return what the folder says of a run that nobody has told of, None for nothing; comparators are computed again."""
-    if task.warming:
-        return None
-    if not task.comparators and run.run_id in finished:
-        return Outcome(run.run_id, run.rounds, 0.0)
-    return Outcome(task.id_of(run), run.rounds, 0.0, "recorded as failed") if task.id_of(run) in failed else None
+            yield from workers.dispatch(queue, jobs, store)
 
 
 def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterator[tuple[list[Outcome], Task]]:

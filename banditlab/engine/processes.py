@@ -1,242 +1,203 @@
-"""Worker processes: one is started, sent messages, heard, ended. Those with nothing to do wait for the next sweep.
+"""Processes for foreign code: one is started, asked, interrupted, ended; each has one thing to do at a time.
 
-A process is kept as long as it would find what it found when it was started: the same labs, environment variables and
-working folder. All of them end with this process, however it ends (see `serving`).
+A worker is a loky executor (joblib brings it) of one process: whatever it was doing when it died or hung is known.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
-import pickle
-import queue
+import re
 import signal
-import struct
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-from banditlab.children import python
-from banditlab.errors import UsageError
+from banditlab.children import SAFE_PATH, import_path, safe_start, use_path
+from banditlab.errors import BanditlabError, UsageError
 
 ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
-START_SECONDS = 120.0  # how long a worker may take to begin, beside that
-TICK = 0.2  # seconds between two looks at the clock
-LONGEST = 2**26  # bytes of a message; what says that it is longer is none
-GOODBYE = 5.0  # seconds a process has for ending
-PIPE = 4096  # bytes that a pipe takes whoever reads it
-START = "from banditlab.engine.serving import serve\nserve(int(sys.argv[1]))"
+START_SECONDS = 120.0  # how long a process may take to start
+DEATH_SIGNAL = 1  # Linux: PR_SET_PDEATHSIG
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-
-Mail = queue.SimpleQueue[tuple["Worker | None", Any]]
-"""What workers said, each word with whose it is; one of nobody is its reader's own."""
 
 
 class LostError(Exception):
-    """A worker has no answer: it ended, was ended, or met an error that is not the package's."""
+    """A worker has no answer: its process ended, was ended, or met an error that is not the package's."""
 
 
 class Worker:
-    """One worker process, and what it was given."""
+    """A process that does one task at a time."""
 
-    _writer: threading.Thread | None = None  # who sends a long message
+    def __init__(self, labs: Sequence[str], key: str = "") -> None:
+        from joblib.externals.loky import ProcessPoolExecutor
 
-    def __init__(self, mail: Mail) -> None:
-        environment = dict.fromkeys(THREADS, "1") | os.environ
-        command = python(START, str(os.getpid()))
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-        self.mail = mail
-        self.fresh = True
-        self.rest(None)
-        threading.Thread(target=self._listen, daemon=True).start()
+        environment = {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
+        with safe_start():
+            self.executor = ProcessPoolExecutor(
+                1, timeout=None, env=environment, initializer=_begin, initargs=(import_path(), os.getpid())
+            )
+            self.future: Future[Any] = self.executor.submit(_ready, tuple(labs))
+        self.until = time.monotonic() + START_SECONDS
+        self.task: Any = None
+        self.key = key
 
-    def rest(self, task: Any) -> None:
-        """Note what the worker has to do from now on, None for nothing."""
-        self.task, self.left = task, {} if task is None else {task.id_of(run): run for run in task.runs}
-        self.running: list[str] = []
-        self.since = time.monotonic()
-        self.late = self.stuck = False
-        self.ticks: int | None = None
-        """Of the processor that it had used when it was last asked and there were more, which was `stirred`."""
-        self.stirred = self.since
+    def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> None:
+        """Have a function called, which may take so long."""
+        self.until = time.monotonic() + seconds
+        self.future = self.executor.submit(function, *arguments)
 
-    def is_idle_for(self, seconds: float) -> bool:
-        """Return whether the process has used no processor for so long, as far as the system says, while it was asked."""
-        ticks = ticks_of(self.process.pid)
-        if ticks is None or ticks != self.ticks:
-            self.ticks, self.stirred = ticks, time.monotonic()
-        return time.monotonic() - self.stirred > seconds
-
-    def send(self, name: str, argument: Any) -> None:
-        """Send a message; one that has ended is noticed by its last word, and one that does not read holds nobody up."""
-        data = pickle.dumps((name, argument))
-        if len(data) < PIPE:
-            self._write(data)
-        else:
-            self._writer = threading.Thread(target=self._write, args=(data,), daemon=True)
-            self._writer.start()
-
-    def _write(self, data: bytes) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it has ended, or was ended meanwhile
-            self.process.stdin.write(struct.pack("!Q", len(data)) + data)  # type: ignore[union-attr]
-            self.process.stdin.flush()  # type: ignore[union-attr]
-
-    def _listen(self) -> None:
-        stream = self.process.stdout
-        try:
-            while True:
-                size = stream.read(8)  # type: ignore[union-attr]
-                if len(size) < 8:
-                    break
-                (n,) = struct.unpack("!Q", size)
-                word = json.loads(stream.read(n)) if n <= LONGEST else None  # type: ignore[union-attr]
-                if not isinstance(word, dict):
-                    raise ValueError("no message")
-                self.mail.put((self, word))
-        except (OSError, ValueError, OverflowError, MemoryError):  # a plug-in wrote into the pipe, or it was closed
-            self.process.kill()
-        self.mail.put((self, None))
-        stream.close()  # type: ignore[union-attr]
+    def interrupt(self) -> None:
+        """Have the process store what is finished, and end it."""
+        for process in (self.executor._processes or {}).values():
+            with contextlib.suppress(OSError):
+                os.kill(process.pid, signal.SIGINT if os.name == "posix" else signal.SIGTERM)
 
     def end(self) -> None:
-        """Kill the process, if it is still there, and close its pipes.
-
-        A child that a plug-in made may hold them open for ever. Who reads or writes one holds its lock, and closing it would
-        wait: then it is left to him.
-        """
-        self.process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that waits for a dead disk is not even killed
-            self.process.wait(GOODBYE)
-        if self._writer is not None:
-            self._writer.join(TICK)
-        if self._writer is None or not self._writer.is_alive():
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()  # type: ignore[union-attr]
-
-    def why(self) -> str:
-        """Return how the process ended: a signal's name or an exit code."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(GOODBYE)
-        code = self.process.poll()
-        if code is None or code >= 0:
-            return f"exit code {code}"
-        try:
-            return signal.Signals(-code).name
-        except ValueError:
-            return f"signal {-code}"
+        """Kill the process, if it is still there."""
+        self.executor.shutdown(wait=False, kill_workers=True)
 
 
-def ticks_of(process: int) -> int | None:
-    """Return how much of the processor a process has used, in the system's ticks; None where it does not say."""
-    try:
-        _, _, text = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")  # after its name
-        user, system = text.split()[11:13]
-        return int(user) + int(system)
-    except (OSError, ValueError):
-        return None
+_idle: list[Worker] = []
+"""Workers that wait for the next sweep or question."""
 
 
-# -------------------------------------------------------------------------------------------------- workers that wait
-
-Key = tuple[bool, str]
-_lock = threading.Lock()  # a cluster's worker has a thread for each task
-_waiting: dict[Key, list[Worker]] = {}
-"""Workers that have nothing to do, by whether a lab's or plug-in's code was run in them and by what they would find: labs as
-they are now, environment variables, working folder."""
-
-
-def circumstances(labs: Sequence[str], *, foreign: bool) -> Key:
-    """Return what a worker must have in common with another to stand in for it."""
+def engaged(labs: Sequence[str], *, foreign: bool) -> Worker:
+    """Return a worker with these labs, in the environment and working folder of now: one that waits, or a new one."""
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
     here = ""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # the folder was removed
         here = os.getcwd()
-    return foreign, repr((os.getpid(), tuple(labs), sources, sys.path, here, sorted(os.environ.items())))
-
-
-def engaged(key: Key, mail: Mail, *, fresh: bool = False) -> Worker:
-    """Return a worker: one that waits, or a new one."""
-    while not fresh:
-        with _lock:
-            found = _waiting.get(key)
-            worker = found.pop() if found else None
-        if worker is None:
-            break
-        if worker.process.poll() is None:
-            worker.mail = mail
-            return worker
+    key = f"{foreign} {(os.getpid(), tuple(labs), sources, sys.path, here, sorted(os.environ.items()))!r}"
+    for worker in list(_idle):
+        try:
+            _idle.remove(worker)
+        except ValueError:  # another thread has it
+            continue
+        if worker.key == key:
+            with contextlib.suppress(RuntimeError):  # its process has ended
+                worker.call(START_SECONDS, _ready, tuple(labs))
+                return worker
+        elif worker.key.partition(" ")[0] != str(foreign):
+            _idle.append(worker)
+            continue
         worker.end()
-    return Worker(mail)
+    return Worker(labs, key)
 
 
-def dismissed(key: Key, worker: Worker) -> None:
-    """Let a worker wait for the next task; those that were engaged under other circumstances end."""
-    worker.rest(None)
-    with _lock:
-        others = [each for each in _waiting if each[0] is key[0] and each != key]
-        leaving = [each for other in others for each in _waiting.pop(other)]
-        _waiting.setdefault(key, []).append(worker)
-    for each in leaving:
-        each.end()
+def dismissed(worker: Worker) -> None:
+    """Let a worker wait for the next sweep or question."""
+    worker.task = None
+    _idle.append(worker)
 
 
-@atexit.register
-def _end_all(process: int = os.getpid()) -> None:
-    """End the workers that wait: those of this process, not of one that forked it."""
-    if os.getpid() == process:
-        for worker in [each for waiting in _waiting.values() for each in waiting]:
-            worker.end()
+def is_death(error: BaseException | None) -> bool:
+    from concurrent.futures.process import BrokenProcessPool
+
+    return isinstance(error, BrokenProcessPool)
+
+
+def how_it_ended(error: BaseException | None) -> str:
+    """Return how a process ended, as loky tells: a signal's name or an exit code."""
+    found = re.search(r"\{(\w+)\((-?\d+)\)", str(error))
+    if found is None:
+        return "no exit code"
+    name, code = found.groups()
+    return name if code.startswith("-") else f"exit code {code}"
+
+
+# ---------------------------------------------------------------------------------------------------------- in a worker
+
+interrupts: list[int] = []
+"""The user's, in a worker: those that a plug-in raises are none."""
+
+
+def _begin(path: list[str], parent: int) -> None:
+    """Begin in a new process: what a plug-in prints goes where errors go, what it reads is empty."""
+    use_path(path)
+    end_with(parent)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, _interrupted)
+
+
+def _ready(labs: tuple[str, ...]) -> None:
+    """Import what tasks need, and open lab folders: that is no part of a run's time."""
+    from banditlab.engine.work import open_labs
+
+    open_labs(labs)
+
+
+def _interrupted(*_: Any) -> None:
+    interrupts.append(1)
+    if len(interrupts) == 1:  # a second one must not keep it from storing what is finished
+        raise KeyboardInterrupt
+
+
+def end_with(parent: int) -> None:
+    """Have the system kill this process when its parent ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before that
+            os._exit(1)
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
-    """Return a worker's answer to a question of `serving`: plug-ins are built and tried there, not here.
+    """Return a worker's answer to a question of `questions`: plug-ins are built and tried there, not here.
 
     Raises
     ------
     LostError
-        The worker ended, or took longer than so many seconds.
+        The process ended, or took longer than so many seconds.
     UsageError
         The package's own error that the question raised; any other is a LostError, too.
     """
     from banditlab.registry import registry
 
-    labs = tuple(registry().labs())
-    mail: Mail = queue.SimpleQueue()
-    key = circumstances(labs, foreign=True)
-    worker = engaged(key, mail)
-    worker.send("ask", (labs, question, argument))
-    until = time.monotonic() + START_SECONDS
+    worker = engaged(registry().labs(), foreign=True)
     try:
-        while True:
-            try:
-                _, answer = mail.get(timeout=TICK)
-            except queue.Empty:
-                if time.monotonic() > until:
-                    raise LostError(f"no answer within {seconds:g} s") from None
-                if worker.process.poll() is not None:
-                    raise LostError(f"its process ended ({worker.why()})") from None
-                continue
-            if answer is None:
-                raise LostError(f"its process ended ({worker.why()})")
-            if "began" in answer:
-                until = time.monotonic() + seconds
-            if not answer.keys().isdisjoint(("refused", "broken", "answer")):
-                break
-    except BaseException:
+        worker.future.result(START_SECONDS)
+        worker.call(seconds, _answer, question, argument)
+        kind, answer = json.loads(worker.future.result(seconds))
+    except TimeoutError:
         worker.end()
-        raise
-    worker.fresh = False  # a lab's code was run in it
-    dismissed(key, worker)
-    if "refused" in answer:
-        raise UsageError(answer["refused"])
-    if "broken" in answer:
-        raise LostError(answer["broken"])
-    return answer["answer"]
+        raise LostError(f"no answer within {seconds:g} s") from None
+    except BaseException as error:
+        worker.end()
+        if not is_death(error):
+            raise
+        raise LostError(f"its process ended ({how_it_ended(error)})") from None
+    dismissed(worker)
+    if kind == "refused":
+        raise UsageError(answer)
+    if kind == "broken":
+        raise LostError(answer)
+    return answer
+
+
+def _answer(question: str, argument: Any) -> str:
+    from banditlab.engine.questions import KNOWN
+    from banditlab.engine.work import said
+
+    process = os.getpid()
+    try:
+        return json.dumps(("answer", KNOWN[question](argument)))
+    except BanditlabError as error:
+        return json.dumps(("refused", str(error)))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and interrupts:
+            raise
+        return json.dumps(("broken", said(error)))
+    finally:
+        if os.getpid() != process:  # a plug-in's child that came back
+            os._exit(1)

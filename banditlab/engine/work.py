@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import platform
 import time
@@ -31,8 +30,6 @@ from banditlab.results.store import Store
 T = TypeVar("T")
 STORE_SECONDS = 1.0
 """Finished runs wait at most about this long for others, to be stored in one file with them."""
-TOLD_SECONDS = 0.25
-"""Runs that take less together are told of at once before they begin: every message wakes who listens."""
 LONGEST_ERROR = 2000
 """Characters of an exception's text that are kept."""
 COMPILE_SECONDS = 600.0
@@ -59,8 +56,6 @@ class Task:
 
     warming: bool = False
     """Whether only the kernels of the runs are compiled and the seconds such runs take are told (see `warming`)."""
-    careful: bool = False
-    """Whether each run is told of before it begins, however short: a process that was told of several has ended."""
 
     def id_of(self, run: Run) -> str:
         """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
@@ -86,7 +81,7 @@ WARMING = "warm "
 
 
 class Log:
-    """Who is told what a task comes to: which runs begin, and how they ended."""
+    """Who is told what a task comes to."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
@@ -95,16 +90,9 @@ class Log:
         """Return whether a KeyboardInterrupt is the user's, not one that a plug-in raised."""
         return True
 
-    def began(self, ids: list[str]) -> None:
-        """Take note that these runs begin."""
-
     def ended(self, outcomes: list[Outcome]) -> None:
         """Take note of runs that ended, stored or recorded as failed."""
         self.outcomes += outcomes
-
-    def loading(self) -> contextlib.AbstractContextManager[None]:
-        """Take note that what is inside compiles or reads kernels, and is no part of the time of the runs that began."""
-        return contextlib.nullcontext()
 
 
 def execute(task: Task, log: Log | None = None) -> list[Outcome]:
@@ -116,13 +104,11 @@ def execute(task: Task, log: Log | None = None) -> list[Outcome]:
         open_labs(task.labs)
         if task.warming:
             for run in task.runs:
-                log.began([task.id_of(run)])
                 log.ended([Outcome(task.id_of(run), 0, *_warmed(run, log))])
             return log.outcomes
         store = Store(task.folder)
         if task.comparators:
             for run in task.runs:
-                log.began([run.stream_id])
                 log.ended([_compare(store, run, task.balls, log)])
             return log.outcomes
         shelf = _Shelf(store, log)
@@ -222,32 +208,20 @@ class _Shelf:
 
 def _play_all(shelf: _Shelf, task: Task) -> None:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
-    told, seconds = 0, math.inf
-    for i, run in enumerate(task.runs):
+    for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
-        if i == told:
-            told += _told_at_once(task, seconds)
-            shelf.log.began([each.run_id for each in task.runs[i:told]])
         begin = time.perf_counter()
-        rows, error = tried(partial(_rows_of_one, run, streams, met, shelf.log), shelf.log)
+        rows, error = tried(partial(_rows_of_one, run, streams, met), shelf.log)
         if rows is None:  # a plug-in may raise anything: it is listed, the other runs go on
             shelf.fail(run, error or RuntimeError("no rows"))
         else:
             shelf.add(run, rows, time.perf_counter() - begin)
         if met and task.balls:
             _guarded(shelf.store, run, partial(met[0].compare, shelf.store, run, task.balls), shelf.log)
-        seconds = time.perf_counter() - begin
 
 
-def _told_at_once(task: Task, seconds: float) -> int:
-    """Return how many runs are told of at once after one that took so long: one where any may end or stop its process."""
-    if task.careful or task.foreign or task.limit:
-        return 1
-    return max(1, int(TOLD_SECONDS / max(seconds, 1e-6)))
-
-
-def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder], log: Log) -> Rows:
-    return run_rows(run, *_play_one(run, streams, met, log))
+def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> Rows:
+    return run_rows(run, *_play_one(run, streams, met))
 
 
 def is_long(run: Run) -> bool:
@@ -267,7 +241,6 @@ def _row_bytes(env: Any) -> int:
 def _play_long(shelf: _Shelf, task: Task) -> None:
     """Play runs of one long stream side by side, so that it is drawn once; players without kernels play alone."""
     first, log = task.runs[0], shelf.log
-    log.began([run.run_id for run in task.runs])
     env, error = tried(first.build_environment, log)
     if error is not None:
         for run in task.runs:
@@ -276,20 +249,18 @@ def _play_long(shelf: _Shelf, task: Task) -> None:
     ready: list[tuple[Run, Any]] = []
     for run in task.runs:
         begin = time.perf_counter()
-        log.began([run.run_id])
-        player, error = tried(partial(_ready, run, env, log), log)
+        player, error = tried(partial(_ready, run, env), log)
         if error is not None:
             shelf.fail(run, error)
         elif player is not None:
             ready.append((run, player))
         else:
-            rows, error = tried(partial(_rows_of_one, run, {}, [], log), log)
+            rows, error = tried(partial(_rows_of_one, run, {}, []), log)
             if rows is None:
                 shelf.fail(run, error or RuntimeError("no rows"))
             else:
                 shelf.add(run, rows, time.perf_counter() - begin)
     begin = time.perf_counter()
-    log.began([run.run_id for run, _ in ready])
     players, seed = [player for _, player in ready], first.environment_seed()
     played, error = tried(lambda: play_together(env, players, seed=seed, checkpoints=first.checkpoints), log)
     share = (time.perf_counter() - begin) / max(1, len(ready))
@@ -304,9 +275,9 @@ def _play_long(shelf: _Shelf, task: Task) -> None:
             shelf.add(run, rows, share)
 
 
-def _ready(run: Run, env: Any, log: Log) -> Any:
+def _ready(run: Run, env: Any) -> Any:
     """Return the run's player if it is played in blocks, its kernels loaded, else None."""
-    _load_kernels(run, env, log)
+    _load_kernels(run, env)
     player = run.build_player(env)
     return player if is_bare(env, run.rounds) and block_loop(player) is not None else None
 
@@ -319,9 +290,7 @@ def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcom
 def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
     """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
-    with contextlib.nullcontext() if run.foreign or COMPARATORS in _loaded else log.loading():
-        _, error = tried(compare, log)
-    _loaded.add(COMPARATORS)
+    _, error = tried(compare, log)
     if error is not None:
         return _failed(store, run, True, error)
     return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
@@ -361,15 +330,13 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     return Outcome(id_, run.rounds, 0.0, error)
 
 
-def _play_one(
-    run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder], log: Log
-) -> tuple[Any, Played]:
+def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Any, Played]:
     """Play a run on its stream, which is drawn once for the runs of it that follow one another; return its player too."""
     if run.stream_id not in streams:
         streams.clear()
         streams[run.stream_id] = _open_stream(run)
     env, blocks = streams[run.stream_id]
-    _load_kernels(run, env, log)
+    _load_kernels(run, env)
     player = run.build_player(env)
     if run.adaptive:
         env = _Recorder(env)
@@ -387,19 +354,14 @@ def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
 
 
 _loaded: set[str] = set()
-"""Kinds of players whose kernels this process has, and whether it has those of comparators."""
-COMPARATORS = "comparators"
+"""Kinds of players whose kernels this process has."""
 
 
-def _load_kernels(run: Run, env: Any, log: Log) -> None:
-    """Play two rounds of a kind of player once in a process: compiling kernels, or reading them, is no part of a run's time.
-
-    Of foreign code it is: it may hang in these rounds.
-    """
+def _load_kernels(run: Run, env: Any) -> None:
+    """Play two rounds of a kind of player once in a process: compiling kernels, or reading them, is no part of a run's time."""
     key = f"{run.label}|{run.adaptive}"
     if key not in _loaded:
-        apart = contextlib.nullcontext() if run.foreign else log.loading()
-        with apart, one_compiler(key):  # others on this machine that need the same wait and read it
+        with one_compiler(key):  # others on this machine that need the same wait and read it
             play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
         _loaded.add(key)
 

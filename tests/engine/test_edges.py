@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
@@ -15,7 +13,7 @@ import pytest
 from gymnasium.wrappers import TimeLimit, TransformObservation
 
 from banditlab.agents.banditron import Banditron
-from banditlab.engine import crew, estimating, make_spec, play, processes, progress, questions, warming, work
+from banditlab.engine import estimating, make_spec, play, progress, questions, warming, work
 from banditlab.engine.annotations import shown_type
 from banditlab.engine.blocks import is_bare
 from banditlab.engine.first_sights import row_groups
@@ -49,7 +47,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (estimating, progress, warming, crew):
+    for module in (estimating, progress, warming):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -433,100 +431,6 @@ def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_pa
 # ------------------------------------------------------------------------------------------------------------- a crew's clock
 
 
-@pytest.mark.parametrize(
-    ("running", "limit", "since", "killed"),
-    [
-        (2, 3.0, 5.9, False),
-        (2, 3.0, 6.1, True),
-        (0, 3.0, 122.9, False),  # a worker has two minutes to begin, beside the run's own
-        (0, 3.0, 123.1, True),
-        (1, 0.0, 1e9, False),
-        (0, 0.0, 119.9, False),  # whether the run has a limit or not
-        (0, 0.0, 120.1, True),
-    ],
-)
-def test_a_run_has_its_limit_and_a_worker_two_minutes_to_begin(
-    running: int, limit: float, since: float, killed: bool, clock: Clock, small: Any, tmp_path: Any
-) -> None:
-    runs = tuple(small().plan.runs)
-    task = Task(str(tmp_path), (), runs, limit=limit)
-    ended: list[str] = []
-    process = SimpleNamespace(poll=lambda: None, kill=lambda: ended.append("killed"))
-    worker = SimpleNamespace(task=task, process=process, running=["id"] * running, since=clock.now - since, late=False)
-    worker.is_idle_for = lambda seconds: False
-    made = crew._Crew([task], 2, Store(tmp_path))
-    made.workers = [worker]  # type: ignore[list-item]
-    made._look_at_the_clock()
-    assert (ended == ["killed"], worker.late) == (killed, killed)
-
-
-def test_a_lab_without_a_limit_may_load_for_long() -> None:
-    own = Task("", (), (), limit=0.0)
-    assert crew._allowed(own, 0) == 120.0
-    assert crew._allowed(replace(own, foreign=True), 0) == math.inf
-    assert crew._allowed(replace(own, foreign=True, limit=5.0), 0) == 125.0
-
-
-@pytest.mark.parametrize(("away", "killed"), [(4.9, True), (5.1, False), (1e6, False)])
-def test_while_who_looks_at_the_clock_was_stopped_no_run_took_time(
-    away: float, killed: bool, clock: Clock, small: Any, tmp_path: Any
-) -> None:
-    """Ctrl-Z stops the workers, too; what came back of them is in the mail."""
-    task = Task(str(tmp_path), (), tuple(small().plan.runs), limit=3.0)
-    ended: list[str] = []
-    process = SimpleNamespace(poll=lambda: None, kill=lambda: ended.append("killed"))
-    worker = SimpleNamespace(task=task, process=process, running=["id"], since=clock.now - 1.0, late=False, stirred=0.0)
-    made = crew._Crew([task], 2, Store(tmp_path))
-    made.workers = [worker]  # type: ignore[list-item]
-    clock.now += away
-    made._look_at_the_clock()
-    assert bool(ended) == killed
-    clock.now += 1.9
-    made._look_at_the_clock()
-    assert bool(ended) == killed
-    clock.now += 0.2
-    made._look_at_the_clock()
-    assert ended
-
-
-@pytest.mark.parametrize(("settings", "killed"), [({}, True), ({"foreign": True}, False), ({"limit": 1e9}, False)])
-def test_a_run_without_a_limit_that_sleeps_is_stuck(
-    settings: Any, killed: bool, clock: Clock, small: Any, tmp_path: Any, monkeypatch: Any
-) -> None:
-    """A process that was stopped, or waits for a lock nobody gives back: no limit would ever end it."""
-    monkeypatch.setattr(processes, "time", clock)
-    used = [None, 5, 5, 6]
-    monkeypatch.setattr(processes, "ticks_of", lambda process: used[0])
-    task = Task(str(tmp_path), (), tuple(small().plan.runs), **settings)
-    ended: list[str] = []
-    worker: Any = object.__new__(processes.Worker)
-    worker.process = SimpleNamespace(pid=1, poll=lambda: None, kill=lambda: ended.append("killed"))
-    worker.rest(task)
-    worker.running = ["id"]
-    made = crew._Crew([task], 2, Store(tmp_path))
-    made.workers = [worker]
-
-    def looks(seconds: int) -> bool:
-        for _ in range(seconds):
-            clock.now += 1.0
-            made._look_at_the_clock()
-        return bool(ended)
-
-    assert not looks(2000)  # the system does not say
-    used[:] = used[1:]
-    assert not looks(899)
-    used[:] = used[2:]
-    assert not looks(899)
-    assert looks(3) == killed
-    assert worker.stuck == killed
-
-
-def test_the_system_says_how_much_a_process_has_used() -> None:
-    found = processes.ticks_of(os.getpid())
-    assert found is None or found > 0
-    assert processes.ticks_of(2**22 + 7) is None  # beyond the largest there is
-
-
 def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:
     """Seconds of a failure would make others look longer."""
     [run, *_] = small().plan.runs
@@ -551,17 +455,6 @@ def test_the_mark_of_compiled_kernels_is_the_users_own(small: Any, tmp_path: Any
     assert not warming.is_cold(run)
 
 
-def test_a_blamed_run_of_a_warming_task_is_told_without_a_record(small: Any, tmp_path: Any) -> None:
-    """It fails where it is played, and is recorded there."""
-    runs = tuple(small().plan.runs)
-    task = Task(str(tmp_path), (), runs, warming=True)
-    made = crew._Crew([task], 2, Store(tmp_path))
-    outcomes, of = made._blame(task, runs[0], "it took longer")
-    assert outcomes == [Outcome(f"warm {runs[0].run_id}", 0, 0.0)]
-    assert of.runs == (runs[0],)
-    assert not Store(tmp_path).failed()
-
-
 @pytest.mark.parametrize(("n", "cut"), [(40_000, 40_000), (40_001, 40_000)])
 def test_a_traceback_keeps_its_last_forty_thousand_characters(n: int, cut: int, small: Any, tmp_path: Any) -> None:
     class Long(Exception):
@@ -584,27 +477,6 @@ def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, lon
     environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
     [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
     assert work.is_long(run) == long
-
-
-def test_a_crew_engages_as_many_workers_as_were_asked_for(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
-    class Hired:
-        fresh, task = False, None
-
-        def rest(self, task: Any) -> None:
-            self.task = task
-
-        def send(self, name: str, task: Any) -> None:
-            assert name == "task"
-
-    monkeypatch.setattr(crew, "engaged", lambda *_, **__: Hired())
-    tasks = [Task(str(tmp_path), (), (run,)) for run in small().plan.runs]
-    made = crew._Crew(tasks, 2, Store(tmp_path))
-    made._give()
-    assert [worker.task for worker in made.workers] == tasks[:2]
-    assert list(made.queue) == tasks[2:]
-    made.workers[0].task = None
-    made._give()
-    assert [worker.task for worker in made.workers] == [tasks[2], tasks[1]]
 
 
 def test_what_is_done_is_counted_once(small: Any, tmp_path: Any) -> None:

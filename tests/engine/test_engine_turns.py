@@ -1,4 +1,4 @@
-"""What the engine does at its turns: a crew's words, a pool's tasks, environments of others, and what is left out."""
+"""What the engine does at its turns: a pool's tasks, environments of others, and what is left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import math
 import os
-import signal
 from collections import deque
 from concurrent.futures import Future
 from itertools import pairwise
@@ -20,7 +19,6 @@ import pytest
 from banditlab.engine import (
     Progress,
     Sweep,
-    crew,
     make_forecaster,
     make_spec,
     plan,
@@ -29,6 +27,7 @@ from banditlab.engine import (
     processes,
     runner,
     work,
+    workers,
 )
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine.describe import _is_described
@@ -38,266 +37,10 @@ from banditlab.engine.progress import Kind
 from banditlab.engine.runner import Played
 from banditlab.engine.warming import drawing_of, kind_of_run, unknown_seconds, warmed_seconds
 from banditlab.engine.work import Outcome, Task
-from banditlab.errors import UsageError
 from banditlab.problem import Problem
 from banditlab.results.store import Store
 
 # -------------------------------------------------------------------------------------------------------------------- crew
-
-
-class Clock:
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-class Hand:
-    """A worker that answers at once with the words of a script."""
-
-    def __init__(self, made: Any, script: Any = None, *, fresh: bool = False, code: int | None = None) -> None:
-        self.crew, self.script, self.fresh = made, script, fresh
-        self.task: Task | None = None
-        self.left: dict[str, Any] = {}
-        self.running: list[str] = []
-        self.since, self.late, self.stuck, self.ended = 0.0, False, False, 0
-        self.stirred = 0.0
-        self.sent: list[Task] = []
-        self.signals: list[int] = []
-        self.waits: list[float] = []
-        self.process = SimpleNamespace(
-            poll=lambda: code,
-            send_signal=self.signals.append,
-            wait=lambda seconds: self.waits.append(round(seconds, 9)),
-        )
-
-    def rest(self, task: Task | None) -> None:
-        self.task, self.running = task, []
-        self.left = {} if task is None else {task.id_of(run): run for run in task.runs}
-
-    def send(self, name: str, task: Task) -> None:
-        assert name == "task"
-        self.sent.append(task)
-        for word in self.script(task) if self.script else ():
-            self.crew.mail.put((self, word))
-
-    def end(self) -> None:
-        self.ended += 1
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(crew, "time", made)
-    return made
-
-
-@pytest.fixture
-def hired(tasks: list[Task], clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that makes a crew of so many, which hires workers with a script; it lists who was hired."""
-
-    def make(jobs: int, some: list[Task], script: Any = None) -> tuple[Any, list[Hand]]:
-        made = crew._Crew(some or tasks[:1], jobs, Store(tmp_path / "out"))
-        if not some:
-            made.queue.clear()
-        hands: list[Hand] = []
-
-        def engaged(key: Any, mail: Any, *, fresh: bool = False) -> Hand:
-            assert key == made.key
-            assert mail is made.mail
-            hands.append(Hand(made, script, fresh=fresh))
-            return hands[-1]
-
-        monkeypatch.setattr(crew, "engaged", engaged)
-        return made, hands
-
-    return make
-
-
-def plays(task: Task) -> list[dict[str, Any]]:
-    ids = [task.id_of(run) for run in task.runs]
-    outcomes = [[id_, 300, 1.0, ""] for id_ in [*ids, "of another"]]
-    return [{"began": ids[:1]}, {"outcomes": outcomes}, {"done": True}]
-
-
-def test_a_worker_has_one_task_after_the_other_and_says_what_came_of_it(
-    hired: Any, tasks: list[Task], clock: Clock
-) -> None:
-    made, hands = hired(1, tasks[:3], plays)
-    made.starts[False] = 3
-    made.mail.put((Hand(made), {"refused": [0, "of a worker that is gone"]}))
-    told = list(made.work())
-    assert told == [([Outcome(task.runs[0].run_id, 300, 1.0)], task) for task in tasks[:3]]
-    [hand] = hands
-    assert (hand.sent, hand.fresh, hand.task, hand.since) == (tasks[:3], False, None, 100.0)
-    assert not made.starts
-    made, hands = hired(2, tasks[:3], plays)
-    assert len(list(made.work())) == 3
-    assert len(hands) == 2
-    made, hands = hired(2, tasks[:3], plays)
-    assert list(made.work(lambda: True)) == []
-    assert hands == []
-
-
-def test_what_a_worker_leaves_out_is_done_by_the_next(hired: Any, tasks: list[Task]) -> None:
-    both = dataclasses.replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
-    made, hands = hired(
-        1,
-        [both],
-        lambda task: [each for each in plays(task) if "outcomes" not in each] if task is both else plays(task),
-    )
-    told = list(made.work())
-    assert [len(outcomes) for outcomes, _ in told] == [2]
-    assert [len(task.runs) for task in hands[0].sent] == [2, 2]
-
-
-@pytest.mark.parametrize(
-    ("word", "error", "text"),
-    [([28, "No space left"], OSError, "No space left"), ([0, "not so"], UsageError, "not so")],
-)
-def test_a_worker_that_refuses_ends_the_work(word: Any, error: Any, text: str, hired: Any, tasks: list[Task]) -> None:
-    made, _ = hired(1, tasks[:1], lambda task: [{"refused": word}])
-    with pytest.raises(error, match=text) as caught:
-        list(made.work())
-    if error is OSError:
-        assert caught.value.errno == 28
-
-
-def test_what_is_tried_alone_goes_to_a_fresh_process(hired: Any, tasks: list[Task]) -> None:
-    made, hands = hired(2, tasks[:2])
-    used, new = Hand(made), Hand(made, fresh=True)
-    made.workers = [used, new]
-    made.alone.append(tasks[5])
-    made._give()
-    assert (used.ended, new.sent) == (1, [tasks[5]])
-    [hand] = hands
-    assert (hand.fresh, hand.sent) == (False, [tasks[0]])
-    assert made.workers == [new, hand]
-    made, hands = hired(1, [])
-    made.alone.append(tasks[5])
-    made._give()
-    assert (hands[0].fresh, hands[0].sent) == (True, [tasks[5]])
-    made, hands = hired(2, [])
-    idle = Hand(made)
-    made.workers = [idle]
-    made._give()
-    assert (idle.ended, idle.sent, hands) == (0, [], [])
-    made.queue.extend(tasks[:3])
-    made._give()
-    assert (idle.sent, hands[0].sent, list(made.queue)) == ([tasks[0]], [tasks[1]], tasks[2:3])
-
-
-def test_a_crew_that_leaves_lets_idle_workers_wait_and_interrupts_the_others(
-    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, _ = hired(4, tasks)
-    waiting: list[Any] = []
-    monkeypatch.setattr(crew, "dismissed", lambda key, worker: waiting.append((key, worker)))
-    idle, dead, busy, late = Hand(made), Hand(made, code=0), Hand(made), Hand(made)
-    busy.rest(tasks[0])
-    late.rest(tasks[1])
-    slow = busy.process.wait
-
-    def wait(seconds: float) -> None:
-        slow(seconds)
-        clock.now += 9.0
-
-    busy.process.wait = wait
-    made.workers = [idle, dead, busy, late]
-    made.leave()
-    assert waiting == [(made.key, idle)]
-    assert [hand.ended for hand in (idle, dead, busy, late)] == [0, 1, 1, 1]
-    assert (busy.signals, busy.waits, late.signals, late.waits) == ([signal.SIGINT], [5.0], [signal.SIGINT], [0.0])
-    assert made.workers == []
-
-
-def test_so_many_workers_may_be_killed_from_outside_before_they_begin(hired: Any, tasks: list[Task]) -> None:
-    made, _ = hired(1, tasks)
-    for _ in range(50):
-        made._count_start("SIGKILL")
-    with pytest.raises(UsageError, match=r"end before they begin a run \(SIGKILL\)"):
-        made._count_start("SIGKILL")
-
-
-def test_a_run_that_hangs_is_ended_though_others_have_much_to_say(
-    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limited = [dataclasses.replace(task, limit=3.0) for task in tasks[:2]]
-    [hangs], [talks] = ([task.id_of(run) for run in task.runs] for task in limited)
-    made, hands = hired(2, limited, lambda task: [{"began": [task.id_of(task.runs[0])]}])
-    mail = deque[Any]()
-
-    def get(timeout: float) -> Any:
-        """There is always something: a word every tenth of a second, of who is well."""
-        clock.now += 0.1
-        assert clock.now < 130.0, "it hangs"
-        return mail.popleft() if mail else (hands[1], {"began": [talks]})
-
-    monkeypatch.setattr(Hand, "why", lambda self: "SIGKILL", raising=False)
-    made.mail = SimpleNamespace(put=mail.append, get=get)
-    made._give()
-    for hand in hands:
-        hand.process.kill = lambda hand=hand: mail.append((hand, None))
-    outcomes, _ = next(made.work())
-    assert [(each.id, each.failure) for each in outcomes] == [(hangs, "it took longer than run_timeout = 3 s")]
-    assert clock.now < 104.0
-
-
-def test_what_was_said_before_counts_when_the_clock_is_looked_at(
-    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever reads was away for as long as a run may take: that it had ended by then stands in the mail."""
-    limited = [dataclasses.replace(task, limit=3.0) for task in tasks[:2]]
-    made, hands = hired(1, limited, plays)
-    loop = made.work()
-    assert len(next(loop)[0]) == 1
-    hands[0].process.kill = lambda: pytest.fail("it was done in time")
-    clock.now += 4.0
-    assert len(next(loop)[0]) == 1
-    assert list(loop) == []
-
-
-def test_the_run_after_one_that_took_too_long_is_not_blamed(
-    hired: Any, tasks: list[Task], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker is killed for a run that ends in that moment: its last word is that the next began."""
-    both = dataclasses.replace(tasks[0], runs=tasks[0].runs + tasks[1].runs, limit=3.0)
-    one, two = (both.id_of(run) for run in both.runs)
-    made, hands = hired(1, [both])
-    monkeypatch.setattr(Hand, "why", lambda self: "SIGKILL", raising=False)
-    made._give()
-    [hand] = hands
-    hand.running, hand.since = [one], clock.now
-    hand.process.kill = lambda: [made.mail.put((hand, word)) for word in ({"began": [two]}, None)]
-    clock.now += 3.5
-    made._look_at_the_clock()
-    assert hand.late
-    turns = iter(range(9))
-    assert list(made.work(lambda: bool(made.alone) or next(turns, None) is None)) == []
-    assert [[both.id_of(run) for run in task.runs] for task in (*made.alone, *made.queue)] == [[two], [one]]
-
-
-def test_what_a_kernel_takes_to_be_compiled_is_no_runs_time(hired: Any, tasks: list[Task], clock: Clock) -> None:
-    limited = dataclasses.replace(tasks[0], limit=3.0)
-    [id_] = [limited.id_of(run) for run in limited.runs]
-    said = [{"began": [id_]}, {"began": [id_], "spare": 600.0}]
-    made, hands = hired(1, [limited], lambda task: said)
-    made._give()
-    [hand] = hands
-    next_word = iter([False, False, True])
-    assert list(made.work(lambda: next(next_word))) == []
-    assert (hand.running, hand.since) == ([id_], 700.0)
-
-
-@pytest.mark.parametrize(("text", "kills"), [("a 1\noom_kill 7\noom_kill_x 9\n", 7), ("a 1\n", None), (None, None)])
-def test_the_system_counts_whom_it_kills_for_memory(text: Any, kills: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(*_: Any) -> str:
-        if text is None:
-            raise FileNotFoundError
-        return str(text)
-
-    monkeypatch.setattr(Path, "read_text", read)
-    assert crew.memory_kills() == kills
 
 
 # ------------------------------------------------------------------------------------------------------------- a sweep's round
@@ -514,18 +257,30 @@ def test_what_is_told_comes_before_a_workers_death(tasks: list[Task], monkeypatc
     assert told == [["told"]] * 2
 
 
-def test_what_a_folder_says_of_a_run_nobody_told_of(tasks: list[Task]) -> None:
+def test_what_a_folder_says_of_a_run_nobody_told_of(tasks: list[Task], monkeypatch: pytest.MonkeyPatch) -> None:
     [run] = tasks[0].runs
     compared = dataclasses.replace(tasks[0], comparators=True)
     warming = dataclasses.replace(tasks[0], warming=True)
-    assert pool._known(tasks[0], run, {run.run_id}, set()) == Outcome(run.run_id, 300, 0.0)
-    assert pool._known(tasks[0], run, set(), {run.run_id}) == Outcome(run.run_id, 300, 0.0, "recorded as failed")
-    assert pool._known(tasks[0], run, set(), set()) is None
-    assert pool._known(compared, run, {run.run_id}, set()) is None
-    assert pool._known(compared, run, set(), {run.stream_id}) == Outcome(run.stream_id, 300, 0.0, "recorded as failed")
-    assert pool._known(warming, run, {run.run_id}, {warming.id_of(run)}) is None
+    said = {"finished": set(), "failed": set()}
+    monkeypatch.setattr(workers, "finished_runs", lambda folder: said["finished"])
+    store: Any = SimpleNamespace(folder="", failed=lambda: said["failed"])
+
+    def settled(task: Task, finished: Any = (), failed: Any = (), before: Any = ()) -> Any:
+        said.update(finished=set(finished), failed=set(failed))
+        told, left = workers.settled(task, store, set(before))
+        assert (told is None) == (left == [run])
+        return told and told[0]
+
+    failure = "recorded as failed"
+    assert settled(tasks[0], [run.run_id]) == [Outcome(run.run_id, 300, 0.0)]
+    assert settled(tasks[0], failed=[run.run_id]) == [Outcome(run.run_id, 300, 0.0, failure)]
+    assert settled(tasks[0], failed=[run.run_id], before=[run.run_id]) is None
+    assert settled(tasks[0]) is None
+    assert settled(compared, [run.run_id, run.stream_id]) is None
+    assert settled(compared, failed=[run.stream_id]) == [Outcome(run.stream_id, 300, 0.0, failure)]
+    assert settled(warming, [run.run_id], [warming.id_of(run)]) is None
     # the record may be of its comparators, which bear its id where the environment is adaptive
-    assert pool._known(tasks[0], run, {run.run_id}, {run.run_id}) == Outcome(run.run_id, 300, 0.0)
+    assert settled(tasks[0], [run.run_id], [run.run_id]) == [Outcome(run.run_id, 300, 0.0)]
 
 
 # ----------------------------------------------------------------------------------------------------- environments, content
@@ -684,8 +439,7 @@ def test_what_a_call_leaves_out() -> None:
         return inspect.signature(function).parameters[name].default
 
     assert default(Sweep.run, "jobs") == 1
-    assert default(crew.dispatch, "stopped")() is default(crew._Crew.work, "stopped")() is False
-    assert default(processes.engaged, "fresh") is default(sweep_module.warm_up, "uncompiled") is False
+    assert default(workers.dispatch, "stopped")() is default(sweep_module.warm_up, "uncompiled") is False
     assert default(play, "keep_trace") is False
     assert default(warmed_seconds, "uncompiled") is default(runner._Score.__init__, "labelled") is True
     assert default(make_forecaster, "seed") == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from banditlab.engine import crew, pool
+from banditlab.engine import pool, workers
 from banditlab.engine.work import Outcome, Task
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
@@ -22,7 +22,7 @@ def tasks(small: Any, tmp_path: Any) -> tuple[list[Task], Store]:
     return [Task(str(store.folder), (), (run,)) for run in sweep.plan.runs[:3]], store
 
 
-def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
+def test_what_was_stored_counts_and_the_rest_goes_to_workers(
     tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -44,7 +44,7 @@ def test_what_was_stored_counts_and_the_rest_goes_to_a_crew(
             yield [Outcome(run.run_id, run.rounds, 0.0) for run in task.runs], task
 
     monkeypatch.setattr(pool, "_parallel", breaks)
-    monkeypatch.setattr(crew, "dispatch", rest)
+    monkeypatch.setattr(workers, "dispatch", rest)
     told_of = list(pool.dispatch(mine, 2, store))
     seen = [outcome.id for outcomes, _ in told_of for outcome in outcomes]
     assert all([outcome.id for outcome in outcomes] == [run.run_id for run in task.runs] for outcomes, task in told_of)
@@ -71,7 +71,7 @@ def test_what_failed_on_an_earlier_call_is_tried_again_though_a_worker_dies(
 
     sent: list[Task] = []
     monkeypatch.setattr(pool, "_parallel", breaks)
-    monkeypatch.setattr(crew, "dispatch", lambda undone, jobs, store: sent.extend(undone) or iter(()))
+    monkeypatch.setattr(workers, "dispatch", lambda undone, jobs, store: sent.extend(undone) or iter(()))
     [(outcomes, _)] = list(pool.dispatch(mine, 2, store))
     assert [(outcome.id, outcome.failure) for outcome in outcomes] == [(mine[1].runs[0].run_id, "recorded as failed")]
     assert [task.runs for task in sent] == [mine[0].runs, mine[2].runs]

@@ -2,7 +2,7 @@
 
 What can go wrong, and who deals with it:
 
-* A run ends its process, hangs, or takes all memory: the crew beside the worker (`remote`), as on one machine.
+* A run ends its process, hangs, or takes all memory: the processes beside the worker (`remote`) show it, as on one machine.
 * A worker or its machine is gone: Dask gives its task to another. After some losses Dask gives the task up; then its runs are
   tried one at a time with nothing else in the cluster, and one that loses its workers then, too, is recorded as failed.
 * A worker no longer answers, or Dask has paused it: what it has is sent to another as well; whatever comes back first counts,

@@ -24,7 +24,7 @@ QUIET = {
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.worker.memory.monitor-interval": "1s",
 }
-"""For workers started here: Dask looks a hundred times a second at what a worker does, which is to wait for its crew."""
+"""For workers started here: Dask looks a hundred times a second at what a worker does, which is to wait for other processes."""
 ON_START = {f"distributed.nanny.pre-spawn-environ.{SAFE_PATH}": "1"}
 """For workers started here, and those that take the place of one that ended."""
 LOUD = ("distributed", "tornado", "asyncio")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from banditlab.engine import crew, pool
+from banditlab.engine import pool, workers
 from banditlab.engine.executors.executor import Executor, Told
 from banditlab.engine.work import Task, execute
 from banditlab.results.store import Store
@@ -15,7 +15,7 @@ class Local(Executor):
     """Does tasks in this process, or in `jobs` processes.
 
     joblib's processes do the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
-    or a plug-in's code takes part, are always done by a crew: its workers can be ended one by one.
+    or a plug-in's code takes part, are always done by `workers`, which can be ended one by one.
     The package's own come first.
     """
 
@@ -30,9 +30,9 @@ class Local(Executor):
     def _done(self) -> Iterator[Told]:
         while self._own or self._foreign:
             if not self._own:
-                yield from crew.dispatch(self._foreign, self.jobs, self.store)
+                yield from workers.dispatch(self._foreign, self.jobs, self.store)
             elif any(task.limit for task in self._own):
-                yield from crew.dispatch(self._own, self.jobs, self.store)
+                yield from workers.dispatch(self._own, self.jobs, self.store)
             elif self.jobs > 1 and len(self._own) > 1:
                 yield from pool.dispatch(self._own, self.jobs, self.store)
             else:

@@ -1,7 +1,7 @@
 """What runs in a cluster's worker: it says what it is, takes files, and plays tasks in temporary folders.
 
-The worker is a courier. The runs are played by a crew of this package's own processes beside it (see `crew`), one thread each,
-as many as the worker has threads: who ends such a process ends nothing else, limits and blame are the crew's.
+The worker is a courier. The runs are played by this package's own processes beside it (see `workers`), one thread each,
+as many as the worker has threads: who ends such a process ends nothing else, limits and blame are theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
-from banditlab.engine import crew
+from banditlab.engine import workers
 from banditlab.engine.executors import freight
 from banditlab.engine.executors.freight import Parcel, Parts
 from banditlab.engine.plan import Run
@@ -90,7 +90,7 @@ def _play(parcel: Parcel, home: Path, folder: Path, stopped: Any) -> dict[str, A
     outcomes: list[Outcome] = []
     refused = ""
     try:
-        for told, _ in crew.dispatch([task], 1, store, stopped) if runs else ():
+        for told, _ in workers.dispatch([task], 1, store, stopped) if runs else ():
             outcomes += told
     except (OSError, UsageError) as error:
         refused = _why(error)

@@ -150,9 +150,8 @@ Sweep(**keys).run("truth")
 sweep = Sweep(**keys)
 Path({str(file)!r}).write_text({AGENT.format(action=1)!r})
 from banditlab.engine import processes
-for workers in processes._waiting.values():  # others, which read the file as it is now
-    while workers:
-        workers.pop().end()
+while processes._idle:  # others, which read the file as it is now
+    processes._idle.pop().end()
 result = sweep.run("out")
 print(json.dumps([run.run_id for run in sweep.plan.runs if run.label == "fixed"]))
 """

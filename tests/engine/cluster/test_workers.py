@@ -45,7 +45,7 @@ def test_a_worker_plays_what_it_has_the_files_for(
         for run in task.runs:
             yield [Outcome(task.id_of(run), 300, 1.0)], task
 
-    monkeypatch.setattr(remote.crew, "dispatch", dispatch)
+    monkeypatch.setattr(remote.workers, "dispatch", dispatch)
     task = replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
     parcel = {
         "sweep": "s1", "package": freight.package_digest(), "needs": [], "paths": [{}, {}], "labs": [],
@@ -81,7 +81,7 @@ def test_a_worker_whose_disk_is_full_says_so_and_fails_no_run(
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(remote.crew, "dispatch", lambda *_: pytest.fail("it has no folder"))
+    monkeypatch.setattr(remote.workers, "dispatch", lambda *_: pytest.fail("it has no folder"))
     if where == "home":
         monkeypatch.setattr(remote.tempfile, "TemporaryDirectory", full)
     elif where == "lab":
@@ -108,7 +108,7 @@ def test_a_worker_stops_when_nobody_wants_it_any_more(
     else:
         worker.state.tasks["key"].state = state
     seen: list[bool] = []
-    monkeypatch.setattr(remote.crew, "dispatch", lambda some, jobs, store, stopped: seen.append(stopped()) or [])
+    monkeypatch.setattr(remote.workers, "dispatch", lambda some, jobs, store, stopped: seen.append(stopped()) or [])
     parcel = {
         "sweep": "s2", "package": freight.package_digest(), "needs": [], "paths": [{}], "labs": [], "files": {},
         "task": pickle.dumps(tasks[0]),

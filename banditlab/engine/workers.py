@@ -1,0 +1,156 @@
+"""A sweep's tasks, done by processes with one task each: the run that kills or hangs its process is known.
+
+Where a task of several runs is lost, what the results folder holds counts, and the rest is played again, each run a task of its
+own. Only a run that was alone is blamed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import replace
+
+from banditlab.engine import processes
+from banditlab.engine.plan import Run
+from banditlab.engine.processes import Worker, dismissed, engaged, how_it_ended, is_death
+from banditlab.engine.work import Log, Outcome, Task, execute, store_failure
+from banditlab.errors import UsageError
+from banditlab.results.reading import finished_runs
+from banditlab.results.store import Store
+
+READ_SECONDS = 10.0  # how long one of the package's own runs may take to read its kernels, beside its limit
+ATTEMPTS = 2  # tries, alone, of a run that ends its process
+STARTS = 5  # processes in a row that may end before they have started
+TICK = 0.2  # seconds between two looks at the clock
+GOODBYE = 5.0  # seconds a process has for storing what is finished
+
+Told = tuple[list[Outcome], Task]
+
+
+def dispatch(
+    tasks: Iterable[Task], jobs: int, store: Store, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Told]:
+    """Have tasks done by `jobs` processes; yield outcomes as they come, with the task they belong to.
+
+    A deque is taken as it is, and may grow while its tasks are done. Once `stopped` says so the workers store what is finished,
+    and nothing follows.
+
+    Raises
+    ------
+    UsageError
+        One process after another ends before it has started; or a lab cannot be opened.
+    """
+    queue = tasks if isinstance(tasks, deque) else deque(tasks)
+    before, tries, starts = store.failed(), Counter[str](), 0
+    workers: list[Worker] = []
+    try:
+        while (queue or any(worker.task for worker in workers)) and not stopped():
+            while queue and len(workers) < jobs:
+                workers.append(engaged(queue[0].labs, foreign=queue[0].foreign))
+            done = wait([worker.future for worker in workers], timeout=TICK, return_when=FIRST_COMPLETED).done
+            for worker in list(workers):
+                late = worker.future not in done and time.monotonic() > worker.until
+                if worker.future not in done and not late:
+                    continue
+                error = None if late else worker.future.exception()
+                if late or is_death(error):
+                    workers.remove(worker)
+                    worker.end()
+                    if worker.task is None:
+                        starts += 1
+                        if starts > STARTS:
+                            raise UsageError(f"worker processes end before they begin a run ({how_it_ended(error)})")
+                    else:
+                        yield from _lost(worker, late, how_it_ended(error), store, before, queue, tries)
+                    continue
+                starts = 0
+                if error is not None:
+                    raise error
+                if worker.task is not None:
+                    yield worker.future.result(), worker.task
+                    worker.task = None
+                if queue:
+                    _give(worker, queue.popleft())
+                else:
+                    workers.remove(worker)
+                    dismissed(worker)
+    finally:
+        _leave(workers)
+
+
+def _leave(workers: list[Worker]) -> None:
+    busy = [worker for worker in workers if worker.task]
+    for worker in busy:
+        worker.interrupt()
+    wait([worker.future for worker in busy], timeout=GOODBYE)
+    for worker in workers:
+        worker.end()
+
+
+def _lost(
+    worker: Worker, late: bool, how: str, store: Store, before: set[str], queue: deque[Task], tries: Counter[str]
+) -> Iterator[Told]:
+    """Tell what the folder holds of a task whose process is gone; have the rest tried alone, or blame the run that was."""
+    task = worker.task
+    assert task is not None
+    told, left = settled(task, store, before)
+    if told:
+        yield told
+    alone = len(task.runs) == 1
+    for run in left:
+        id_ = task.id_of(run)
+        tries[id_] += alone
+        if alone and (late or tries[id_] >= ATTEMPTS):
+            why = (
+                f"it took longer than run_timeout = {task.limit:g} s"
+                if late
+                else f"its worker died each time it was tried, alone ({how})"
+            )
+            yield [_blamed(task, run, store, why)], replace(task, runs=(run,))
+        else:
+            queue.appendleft(replace(task, runs=(run,), together=False))
+
+
+def _blamed(task: Task, run: Run, store: Store, why: str) -> Outcome:
+    if task.warming:  # the run itself will say so
+        return Outcome(task.id_of(run), 0, 0.0)
+    return store_failure(store, run, task.comparators, why, "the worker process left no traceback")
+
+
+def settled(task: Task, store: Store, before: set[str]) -> tuple[Told | None, list[Run]]:
+    """Return what the folder says of a task that nobody has told of, and its other runs; comparators are computed again.
+
+    Parameters
+    ----------
+    before
+        What had failed before the sweep began: it is tried again, and has not failed yet.
+    """
+    finished = set() if task.warming or task.comparators else finished_runs(store.folder)
+    failed = set() if task.warming else store.failed() - before
+    outcomes, known, left = [], [], []
+    for run in task.runs:
+        id_ = task.id_of(run)
+        if id_ in finished or id_ in failed:
+            outcomes.append(Outcome(id_, run.rounds, 0.0, "recorded as failed" if id_ not in finished else ""))
+            known.append(run)
+        else:
+            left.append(run)
+    return ((outcomes, replace(task, runs=tuple(known))) if known else None), left
+
+
+class _Quiet(Log):
+    def is_interrupt(self) -> bool:
+        return bool(processes.interrupts)
+
+
+def _give(worker: Worker, task: Task) -> None:
+    seconds = task.limit + (0.0 if task.foreign else READ_SECONDS) if task.limit else math.inf
+    worker.call(seconds, _done, task)
+    worker.task = task
+
+
+def _done(task: Task) -> list[Outcome]:
+    return execute(task, _Quiet())

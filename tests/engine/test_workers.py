@@ -1,0 +1,163 @@
+"""Who is blamed when a process ends, what a plug-in cannot do, and that nobody outlives the main process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from banditlab.engine import workers as workers_module
+from banditlab.engine.processes import LostError, ask
+from banditlab.engine.work import Log, Task, said, tried
+from banditlab.results.reading import finished_runs
+from banditlab.results.store import Store
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+class Base(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [Base("base"), GeneratorExit(), SystemExit(3), Mute(), KeyboardInterrupt()])
+def test_whatever_a_plug_in_raises_is_caught(error, monkeypatch):
+    def raises():
+        raise error
+
+    log = Log()
+    monkeypatch.setattr(log, "is_interrupt", lambda: False)
+    assert tried(raises, log) == (None, error)
+    assert said(error).startswith(type(error).__name__)
+    assert len(said(ValueError("x" * 10**7))) < 3000
+
+
+def test_the_users_interrupt_is_none_of_a_plug_ins():
+    def raises():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tried(raises, Log())
+
+
+def test_the_working_folder_is_what_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = Store("out")
+    assert tried(lambda: os.chdir("/") or 1, Log()) == (1, None)
+    assert os.getcwd() == str(tmp_path)
+    assert store.folder == tmp_path / "out"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_comes_back_ends(tmp_path):
+    code = """
+        import os
+        from banditlab.engine.work import Log, tried
+        child, _ = tried(os.fork, Log())
+        os.waitpid(child, 0)
+        print("back")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert done.stdout == "back\n"
+
+
+def test_what_is_played_and_not_in_the_folder_has_failed(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(Store, "write_runs", lambda self, runs: None)
+    result = small(norm_bounds=[]).run(tmp_path)
+    assert (result.played, len(result.failures)) == (0, 6)
+    assert {failure["error"] for failure in result.failures} == {"it was played, but its rows are not in the folder"}
+
+
+@pytest.mark.slow
+def test_of_runs_that_shared_a_process_the_guilty_one_is_named(small, tmp_path, lab, fresh_registry):
+    """Also where it ends as if nothing had been: with exit code 0."""
+    answer = "return Decision(int(u[1] * K), p)"
+    lab("quits", f"self.problem.horizon == 7 and __import__('os')._exit(0); {answer}")
+    fresh_registry.open_lab(lab("killed", "__import__('os').kill(__import__('os').getpid(), 9)"))
+    runs = [
+        run
+        for rounds in (5, 7)
+        for run in small(agent=[{"id": "quits"}], norm_bounds=[], repetitions=2, rounds=rounds).plan.runs
+    ]
+    runs += small(agent=[{"id": "killed"}], norm_bounds=[], repetitions=1, rounds=5).plan.runs
+    task = Task(str(tmp_path), tuple(fresh_registry.labs()), tuple(runs), foreign=True, limit=60.0)
+    told = {o.id: o.failure for outcomes, _ in workers_module.dispatch([task], 1, Store(tmp_path)) for o in outcomes}
+    failures = [told[run.run_id] for run in runs]
+    assert failures[:2] == ["", ""]
+    assert failures[2:4] == ["its worker died each time it was tried, alone (exit code 0)"] * 2
+    assert failures[4] == "its worker died each time it was tried, alone (SIGKILL)"
+    assert finished_runs(tmp_path) == {run.run_id for run in runs[:2]}
+
+
+# ----------------------------------------------------------------------------------------------------- with processes
+
+
+@pytest.mark.slow
+def test_a_hostile_labs_constructor_is_not_run_here(small, tmp_path, lab, fresh_registry):
+    fresh_registry.open_lab(
+        lab("builder", init=f"open({str(tmp_path / 'pids')!r}, 'a').write(f'{{__import__(\"os\").getpid()}} ')")
+    )
+    result = small(agent=[{"id": "builder"}], norm_bounds=[], rounds=5).run(tmp_path / "out")
+    assert (result.played, result.failures) == (2, [])
+    pids = (tmp_path / "pids").read_text().split()
+    assert pids
+    assert str(os.getpid()) not in pids
+
+
+@pytest.mark.slow
+def test_crashes_and_a_hang_are_recorded_and_the_others_are_kept(small, tmp_path, lab, fresh_registry):
+    lab("segfault", "__import__('ctypes').string_at(0)")
+    lab("early", init="__import__('ctypes').string_at(0)")
+    lab("base", "raise type('Base', (BaseException,), {})('base')")
+    fresh_registry.open_lab(lab("sleeper", "__import__('time').sleep(3600)"))
+    agents = [{"id": id_} for id_ in ("uniform", "segfault", "early", "base", "sleeper")]
+    result = small(agent=agents, norm_bounds=[], repetitions=1, rounds=5, run_timeout=2).run(tmp_path / "out")
+    assert result.played == 1
+    errors = {failure["player"]: failure["error"] for failure in result.failures}
+    assert errors["sleeper"] == "it took longer than run_timeout = 2 s"
+    assert errors["base"] == "Base: base"
+    assert "alone (SIGSEGV)" in errors["segfault"]
+    assert "alone (SIGSEGV)" in errors["early"]
+
+
+@pytest.mark.slow
+def test_a_question_that_kills_its_worker_is_lost(lab, fresh_registry, small):
+    fresh_registry.open_lab(lab("early", init="__import__('os')._exit(7)"))
+    run = small(agent=[{"id": "early"}], norm_bounds=[]).plan.runs[0]
+    with pytest.raises(LostError, match="exit code 7"):
+        ask("why_not", run)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="children are found in /proc")
+def test_workers_end_with_the_main_process(tmp_path):
+    code = f"""
+        import sys
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        from banditlab.engine import Sweep
+        from conftest import SMALL
+        Sweep(**SMALL | {{"rounds": 100_000, "repetitions": 40, "norm_bounds": []}}).run({str(tmp_path / "out")!r}, jobs=2)
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
+    deadline, workers = time.monotonic() + 120, []
+    while len(workers) < 2 or not list((tmp_path / "out" / "shards").glob("*/*.parquet")):
+        assert time.monotonic() < deadline
+        assert child.poll() is None, "the sweep ended before it could be killed"
+        time.sleep(0.01)
+        workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    before = finished_runs(tmp_path / "out")
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    time.sleep(3.0)
+    lines = [Path(f"/proc/{pid}/cmdline") for pid in workers]
+    assert not [line for line in lines if line.exists() and line.read_text()]  # one that nobody waited for has none
+    assert before
+    assert before <= finished_runs(tmp_path / "out")

@@ -428,7 +428,7 @@ def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_pa
         assert clock.now - begin == pytest.approx(300.0, abs=1.0)
 
 
-# ------------------------------------------------------------------------------------------------------------- a crew's clock
+# ----------------------------------------------------------------------------------------------- failures, streams, time
 
 
 def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:

@@ -40,9 +40,6 @@ from banditlab.engine.work import Outcome, Task
 from banditlab.problem import Problem
 from banditlab.results.store import Store
 
-# -------------------------------------------------------------------------------------------------------------------- crew
-
-
 # ------------------------------------------------------------------------------------------------------------- a sweep's round
 
 

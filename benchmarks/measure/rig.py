@@ -115,7 +115,7 @@ class Rig:
                 number = int(entry.name)
                 if (
                     os.getpgid(number) == self.processes[name].pid
-                    and b"engine.serving" in (entry / "cmdline").read_bytes()
+                    and b"popen_loky" in (entry / "cmdline").read_bytes()
                 ):
                     found.append(number)
         return found

@@ -113,10 +113,7 @@ class Rig:
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError, ValueError):
                 number = int(entry.name)
-                if (
-                    os.getpgid(number) == self.processes[name].pid
-                    and b"popen_loky" in (entry / "cmdline").read_bytes()
-                ):
+                if os.getpgid(number) == self.processes[name].pid and b"popen_loky" in (entry / "cmdline").read_bytes():
                     found.append(number)
         return found
 

@@ -790,7 +790,7 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
     for module in ("starlette", "uvicorn", "prometheus_client"):
         pytest.importorskip(module)
     seen: list[Any] = []
-    monkeypatch.setattr("banditlab.policy.policy.Policy.open", lambda *asked: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.policy.Policy.open", lambda *asked, **_: contextlib.nullcontext(asked))
     monkeypatch.setattr("banditlab.policy.policy.Policy.load", lambda asked: contextlib.nullcontext(asked))
     monkeypatch.setattr("banditlab.policy.server.serve", lambda opened, **keys: seen.append(keys))
     with warnings.catch_warnings():

@@ -632,7 +632,7 @@ def test_kernels_are_read_by_two_rounds_once_in_a_process(small: Any, monkeypatc
         work._loaded.clear()
         run = small(rounds=rounds, norm_bounds=[]).plan.runs[0]
         for _ in range(2):
-            work._load_kernels(run, run.build_environment(), work.Log())
+            work._load_kernels(run, run.build_environment())
     assert played == [2, 2, 1]
 
 
@@ -664,8 +664,8 @@ def side_by_side(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, **f
 def test_who_plays_no_blocks_plays_a_long_stream_alone(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
     ready = work._ready
 
-    def which(run: Any, env: Any, log: Any) -> Any:
-        return None if run.label == "uniform" else ready(run, env, log)
+    def which(run: Any, env: Any) -> Any:
+        return None if run.label == "uniform" else ready(run, env)
 
     runs, found, failed = side_by_side(small, tmp_path, monkeypatch, _ready=which)
     assert {run.run_id for run in runs} == set(found)
@@ -688,10 +688,10 @@ def test_an_error_beside_others_is_told_of_whose_it_is(small: Any, tmp_path: Any
     assert [found[run.run_id].failure for run in runs] == ["ValueError: everybody's"] * 3
     ready = work._ready
 
-    def which(run: Any, env: Any, log: Any) -> Any:
+    def which(run: Any, env: Any) -> Any:
         if run.label == "uniform":
             raise ValueError("not built")
-        return ready(run, env, log)
+        return ready(run, env)
 
     monkeypatch.undo()
     runs, found, _ = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which)

@@ -197,17 +197,6 @@ def fields(given):
     )
 
 
-def test_a_file_of_an_older_version_keeps_whole_matrices():
-    """Theirs were whole from the first round on, and nothing said so."""
-    d, K = 256, 10
-    old = class_inverses.inverses(np.ones(K), d)
-    given = old._asdict() | {"P": packed.identities(np.full(K, 3.0), d)}
-    del given["low"]
-    found = restored(old, fields(given))
-    assert (found.low.ranks == WHOLE).all()
-    np.testing.assert_array_equal(class_inverses.dense_inverses(found, d), np.tile(3.0 * np.eye(d), (K, 1, 1)))
-
-
 @pytest.mark.parametrize("rank", [-2, 129])
 def test_a_file_with_a_rank_that_has_no_place_is_refused(rank):
     state = class_inverses.inverses(np.ones(10), 256)

@@ -80,8 +80,6 @@ DEFAULTS = {
         "alpha": 1.0,
         "beta": "theory",
         "ball": True,
-        "second_order": "full",
-        "sketch_size": 32,
     },
     "agents/obama-lite": {
         "norm_bound": 1.0,

@@ -143,10 +143,14 @@ def test_single_rounds(build: Any) -> None:
 def test_blocks(build: Any) -> None:
     player, twin = build(), build()
     name = "forecast_block" if isinstance(player, Forecaster) else "play_block"
-    if not hasattr(player, name):
-        assert not player.plays_blocks
-        return
     X, y = stream(player.problem.n_classes)
+    if not player.plays_blocks:
+        if name == "forecast_block":
+            with pytest.raises(UsageError, match="forecasts no blocks: use predict and update"):
+                player.forecast_block(X, y, np.empty((len(y), player.problem.n_classes)))
+        else:
+            assert not hasattr(player, name)
+        return
 
     def play(who: Any, X: np.ndarray, y: np.ndarray) -> Any:
         n, K = len(y), who.problem.n_classes

@@ -192,6 +192,7 @@ def test_a_folder_that_may_not_be_written_is_one_line(policy_file: Path) -> None
             policy.decide(ROW)
         code = (
             "import os\nfrom banditlab.policy.log import EventLog\nfrom banditlab.errors import LogError\n"
+            f"EventLog({folder + '/another.db'!r}).close()\n"  # what is imported late may lie where only root reads
             f"os.setuid(65534)\ntry: EventLog({folder + '/events.db'!r})\n"
             "except LogError as error: print(error)"
         )

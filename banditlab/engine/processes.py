@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -36,7 +37,7 @@ class Worker:
         from joblib.externals.loky import ProcessPoolExecutor
 
         environment = {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
-        with safe_start():
+        with safe_start(), _may_have_children():
             self.executor = ProcessPoolExecutor(
                 1, timeout=None, env=environment, initializer=_begin, initargs=(import_path(), os.getpid())
             )
@@ -59,6 +60,18 @@ class Worker:
     def end(self) -> None:
         """Kill the process, if it is still there."""
         self.executor.shutdown(wait=False, kill_workers=True)
+
+
+@contextlib.contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Let a daemonic process, as Dask's workers are, start others: these end with it (`end_with`)."""
+    config: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    before = config.get("daemon")
+    config["daemon"] = False
+    try:
+        yield
+    finally:
+        config["daemon"] = before
 
 
 _idle: list[Worker] = []

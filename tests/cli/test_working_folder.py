@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
@@ -138,19 +141,25 @@ def test_policies(folder: Folder) -> None:
     for module in ("starlette", "uvicorn", "prometheus_client"):
         pytest.importorskip(module)
     folder.run("train", "table.csv", "--label", "offer", "--agent", "epsilon-greedy", "-o", "a.policy")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
     server = subprocess.Popen(
-        [*folder.command, "serve", "a.policy", "--log", "events.db", "--port", "0"],
+        [*folder.command, "serve", "a.policy", "--log", "events.db", "--port", port],
         cwd=folder.place,
         env=folder.environment,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     deadline = time.monotonic() + 60
-    while not (folder.place / "events.db").exists() and server.poll() is None and time.monotonic() < deadline:
+    health = ""
+    while not health and server.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            health = urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).read().decode()
         time.sleep(0.1)
     server.send_signal(signal.SIGTERM)
     said = server.communicate(timeout=60)
-    assert (folder.place / "events.db").exists(), said
+    assert health, said
     assert folder.sprung() == ""
     folder.run("status", "events.db")
 

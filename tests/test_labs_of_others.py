@@ -244,6 +244,8 @@ def test_the_users_own_group_may_write_it(lab: Path) -> None:
         os.chown(path, -1, user.pw_gid)
         path.chmod(path.stat().st_mode | 0o020)
     refuse_exposed(lab)
+    Registry().open_lab(lab)
+    assert (lab.parent / "sprung").exists()
 
 
 def test_a_group_of_several_users_is_nobodys_own(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -577,9 +577,8 @@ def _say(message: object) -> None:
 
 def main() -> None:
     """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
-    if (
-        sys.flags.ignore_environment and not sys.flags.safe_path
-    ):  # as with `python -E`: children would not see SAFE_PATH
+    # With `python -E` children would not see SAFE_PATH.
+    if sys.flags.ignore_environment and not sys.flags.safe_path:
         os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
     report_others()
     if "_BANDITLAB_COMPLETE" in os.environ:  # the shell asks what the word under the cursor may become

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from banditlab.children import SAFE_PATH, import_path, safe_start, use_path
+from banditlab.children import import_path, safe_start, use_path
 from banditlab.engine import workers
-from banditlab.engine.processes import THREADS, end_with
+from banditlab.engine.processes import end_with, environment
 from banditlab.engine.work import Outcome, Task, execute
 from banditlab.results.store import Store
 
@@ -57,10 +57,9 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
 
     from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
 
-    environment = {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
     start = {"initializer": use_path, "initargs": (import_path(),)}
     with safe_start():
-        pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment, **start)
+        pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment(), **start)
     try:
         while queue or flying:
             while queue and len(flying) < IN_FLIGHT * jobs:

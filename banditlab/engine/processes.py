@@ -26,6 +26,11 @@ DEATH_SIGNAL = 1  # Linux: PR_SET_PDEATHSIG
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
+def environment() -> dict[str, str]:
+    """Return what a worker's environment has besides: one thread unless the user says more, a safe path."""
+    return {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
+
+
 class LostError(Exception):
     """A worker has no answer: its process ended, was ended, or met an error that is not the package's."""
 
@@ -36,10 +41,9 @@ class Worker:
     def __init__(self, labs: Sequence[str], key: str = "") -> None:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        environment = {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
         with safe_start(), _may_have_children():
             self.executor = ProcessPoolExecutor(
-                1, timeout=None, env=environment, initializer=_begin, initargs=(import_path(), os.getpid())
+                1, timeout=None, env=environment(), initializer=_begin, initargs=(import_path(), os.getpid())
             )
             self.future: Future[Any] = self.executor.submit(_ready, tuple(labs))
         self.until = time.monotonic() + START_SECONDS

@@ -48,6 +48,7 @@ class Worker:
             self.future: Future[Any] = self.executor.submit(_ready, tuple(labs))
         self.until = time.monotonic() + START_SECONDS
         self.task: Any = None
+        self.preparing = False
         self.key = key
 
     def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> None:

@@ -6,32 +6,15 @@ import time
 from dataclasses import dataclass, field
 
 from banditlab.engine.executors.executor import State
-from banditlab.engine.tasks import COMPARATOR_SECONDS, TASK_SECONDS
+from banditlab.engine.schedule import TASK_SECONDS, Kind
 
 TABLES_SECONDS = 2e-4
 """What a run takes at the end, when the tables are written."""
 
 
 @dataclass
-class Kind:
-    """Runs that take about the same time (see `warming.kind_of_run`)."""
-
-    cost: float
-    """Estimated seconds of one."""
-    runs: int
-    done: int = 0
-    seconds: float = 0.0
-    """Core-seconds that those that are done took."""
-
-    @property
-    def mean(self) -> float:
-        """Core-seconds that one takes: those that are done on average, as estimated before."""
-        return self.seconds / self.done if self.done else self.cost
-
-
-@dataclass
 class Progress:
-    """Where a sweep stands; handed to the watcher before every player that is compiled and after every task."""
+    """Where a sweep stands; handed to the watcher after every task."""
 
     runs: int
     """Runs to be played."""
@@ -50,9 +33,7 @@ class Progress:
     jobs: int = 1
     """Worker processes."""
     kinds: dict[str, Kind] = field(default_factory=dict)
-    """The runs by kind."""
-    stream_seconds: float = 0.0
-    """Core-seconds that the comparators that are done took."""
+    """Runs and comparators by kind."""
     began: float = field(default_factory=time.perf_counter)
     """When the sweep began, on `time.perf_counter`."""
     playing_since: float | None = None
@@ -77,7 +58,7 @@ class Progress:
     @property
     def core_seconds(self) -> float:
         """Core-seconds that the runs and the comparators that are done took."""
-        return sum(kind.seconds for kind in self.kinds.values()) + self.stream_seconds
+        return sum(kind.seconds for kind in self.kinds.values())
 
     @property
     def seconds_ahead(self) -> float | None:
@@ -104,16 +85,17 @@ class Progress:
 
     def _core_seconds_ahead(self) -> float:
         known = [kind for kind in self.kinds.values() if kind.done]
-        told = sum(kind.cost * kind.done for kind in known)
-        factor = sum(kind.seconds for kind in known) / told if told else 1.0
-        runs = sum(
-            (kind.runs - kind.done) * (kind.seconds / kind.done if kind.done else factor * kind.cost)
-            for kind in self.kinds.values()
+        guessed = sum(kind.guess * kind.done for kind in known)
+        factor = sum(kind.seconds for kind in known) / guessed if guessed else 1.0
+        return sum(
+            (kind.runs - kind.done) * (kind.mean if kind.done else factor * kind.guess) for kind in self.kinds.values()
         )
-        stream = self.stream_seconds / self.streams_done if self.streams_done else COMPARATOR_SECONDS
-        return runs + stream * (self.streams - self.streams_done)
 
-    def settle(self) -> None:
-        """Take note that all kernels are compiled."""
-        if self.settled is None:
+    def set_stage(self) -> None:
+        """Say what is being done; kernels are compiled until every player has finished a run."""
+        untried = dict.fromkeys(kind.label for kind in self.kinds.values() if kind.label and not kind.done)
+        self.stage = f"compiling or loading {', '.join(untried)}" if untried else "playing"
+        if self.playing_since is None and (self.runs_done or self.streams_done):
+            self.playing_since = time.perf_counter()
+        if self.settled is None and not untried:
             self.settled = time.perf_counter(), self.core_seconds

@@ -7,7 +7,6 @@ from typing import Any
 
 from banditlab.engine.plan import Run, look_at, why_not
 from banditlab.engine.runner import play
-from banditlab.engine.work import is_long
 
 ROUNDS = 64
 """Rounds that are played to see how long a run takes."""
@@ -32,6 +31,5 @@ def _seconds(run: Run) -> float:
 KNOWN: dict[str, Callable[[Any], Any]] = {
     "environment": _environment,
     "why_not": _why_not,
-    "is_long": is_long,
     "seconds": _seconds,
 }

@@ -286,39 +286,6 @@ def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
         score.close_row()
 
 
-def play_together(
-    env: Any, players: Sequence[Any], *, seed: int, checkpoints: Sequence[int]
-) -> list[Played | Exception]:
-    """Play several players that play blocks on one oblivious stream that is drawn once, block by block.
-
-    Each meets what it would have met alone, and leaves what it would have left. A player that raises is out, with its
-    exception in its place; the others go on. An exception of the environment is everybody's.
-
-    Parameters
-    ----------
-    env
-        An oblivious environment; it is reset with `seed`.
-    players
-        Players that are played in blocks, fresh, each with its own generator.
-    checkpoints
-        Increasing rounds at which a row is kept, the last round included.
-    """
-    base, stops = env.unwrapped, list(checkpoints)
-    env.reset(seed=seed)
-    rounds = stops[-1]
-    scores = [_Score(player, keep=False, first=FirstSights(base, rounds)) for player in players]
-    loops: list[Any] = [block_loop(player) for player in players]
-    failed: dict[int, Exception] = {}
-    for piece in cut_at(checked_blocks(base.blocks(rounds, BLOCK), base.problem, rounds), stops):
-        for i, loop in enumerate(loops):
-            if i not in failed:
-                try:
-                    _play_piece(loop, piece, scores[i])
-                except Exception as error:  # whatever a plug-in raises is its own run's failure
-                    failed[i] = error
-    return [failed[i] if i in failed else score.finish("blocks") for i, score in enumerate(scores)]
-
-
 def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
     """Yield blocks as kernels take them, `rounds` rounds in all; what plays them does not check them again.
 

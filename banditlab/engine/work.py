@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.distributions import VERSION
-from banditlab.engine.blocks import block_loop, is_bare
 from banditlab.engine.comparing import compare_run, compare_stream
+from banditlab.engine.compiling import one_compiler
 from banditlab.engine.plan import Run
-from banditlab.engine.runner import BLOCK, Blocks, Played, play, play_together
-from banditlab.engine.warming import drawing_seconds, one_compiler, warmed_seconds
+from banditlab.engine.runner import BLOCK, Blocks, Played, play
 from banditlab.results.files import NoRoomError
 from banditlab.results.schema import COMPARATOR, COUNTED, Finished, Rows
 from banditlab.results.store import Store
@@ -35,7 +34,7 @@ LONGEST_ERROR = 2000
 COMPILE_SECONDS = 600.0
 """How long the kernels of a run may take to be compiled here, or by another process that is waited for, beside its limit."""
 STREAM_BYTES = 128 * 2**20
-"""A stream up to this size is kept in memory for the players of a task; through a longer one they go together."""
+"""A stream up to this size is kept in memory for the players of a task; a longer one is drawn for each."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +46,13 @@ class Task:
     runs: tuple[Run, ...]
     balls: tuple[float, ...] = ()
     comparators: bool = False
-    together: bool = False
-    """Whether the runs go through their stream side by side, because it is too long to be kept."""
     foreign: bool = False
     """Whether a lab's or a plug-in's code takes part: it is run in a process of its own."""
     limit: float = 0.0
     """Seconds a run may take, 0 for any number."""
 
-    warming: bool = False
-    """Whether only the kernels of the runs are compiled and the seconds such runs take are told (see `warming`)."""
-
     def id_of(self, run: Run) -> str:
         """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
-        if self.warming:
-            return f"{WARMING}{run.run_id}"
         return run.stream_id if self.comparators else run.run_id
 
 
@@ -72,12 +64,6 @@ class Outcome:
     rounds: int
     seconds: float
     failure: str = ""
-    drawing: float = 0.0
-    """Seconds that its stream takes to be drawn; told where kernels are compiled only."""
-
-
-WARMING = "warm "
-"""Before the id of a run whose kernels are compiled: no run's id."""
 
 
 class Log:
@@ -102,10 +88,6 @@ def execute(task: Task, log: Log | None = None) -> list[Outcome]:
     log = Log() if log is None else log
     with one_thread():
         open_labs(task.labs)
-        if task.warming:
-            for run in task.runs:
-                log.ended([Outcome(task.id_of(run), 0, *_warmed(run, log))])
-            return log.outcomes
         store = Store(task.folder)
         if task.comparators:
             for run in task.runs:
@@ -113,7 +95,7 @@ def execute(task: Task, log: Log | None = None) -> list[Outcome]:
             return log.outcomes
         shelf = _Shelf(store, log)
         try:
-            (_play_long if task.together else _play_all)(shelf, task)
+            _play_all(shelf, task)
         finally:  # an interrupt loses no finished run
             shelf.store_all()
     return log.outcomes
@@ -177,9 +159,9 @@ class _Shelf:
         if time.perf_counter() - self._since >= STORE_SECONDS:
             self.store_all()
 
-    def fail(self, run: Run, error: BaseException) -> None:
+    def fail(self, run: Run, error: BaseException, seconds: float) -> None:
         """Record a run that failed."""
-        self.log.ended([_failed(self.store, run, False, error)])
+        self.log.ended([_failed(self.store, run, False, error, seconds)])
 
     def store_all(self) -> list[Outcome]:
         """Store what waits, log it and return its outcomes; runs that cannot be stored even alone have failed."""
@@ -202,8 +184,18 @@ class _Shelf:
         except NoRoomError:
             raise
         except Exception as error:
-            return _failed(self.store, run, False, error)
+            return _failed(self.store, run, False, error, seconds)
         return Outcome(run.run_id, run.rounds, seconds)
+
+
+def prepare(task: Task) -> None:
+    """Have the kernels of a task's runs compiled and in this process, so that they count for no run's limit."""
+    from banditlab.numerics.threads import one_thread
+
+    with one_thread():
+        open_labs(task.labs)
+        for run in [] if task.comparators else task.runs:
+            tried(partial(_load_kernels, run, None), Log())  # what fails here fails in its run, where it is recorded
 
 
 def _play_all(shelf: _Shelf, task: Task) -> None:
@@ -211,75 +203,19 @@ def _play_all(shelf: _Shelf, task: Task) -> None:
     for run in task.runs:
         met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
         begin = time.perf_counter()
-        rows, error = tried(partial(_rows_of_one, run, streams, met), shelf.log)
-        if rows is None:  # a plug-in may raise anything: it is listed, the other runs go on
-            shelf.fail(run, error or RuntimeError("no rows"))
+        played, error = tried(partial(_play_one, run, streams, met), shelf.log)
+        if played is None:  # a plug-in may raise anything: it is listed, the other runs go on
+            shelf.fail(run, error or RuntimeError("no rows"), time.perf_counter() - begin)
         else:
-            shelf.add(run, rows, time.perf_counter() - begin)
+            shelf.add(run, *played)
         if met and task.balls:
             _guarded(shelf.store, run, partial(met[0].compare, shelf.store, run, task.balls), shelf.log)
-
-
-def _rows_of_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> Rows:
-    return run_rows(run, *_play_one(run, streams, met))
-
-
-def is_long(run: Run) -> bool:
-    """Return whether the run's stream is oblivious and too long to be kept; False where it cannot be built."""
-    if run.adaptive:
-        return False
-    env, error = tried(run.build_environment, Log())  # what fails here fails in its run, where it is recorded
-    return error is None and bool(run.rounds * _row_bytes(env) > STREAM_BYTES)
 
 
 def _row_bytes(env: Any) -> int:
     """Return what a context takes in a block: what the environment says, else what a dense one does."""
     base = env.unwrapped
     return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
-
-
-def _play_long(shelf: _Shelf, task: Task) -> None:
-    """Play runs of one long stream side by side, so that it is drawn once; players without kernels play alone."""
-    first, log = task.runs[0], shelf.log
-    env, error = tried(first.build_environment, log)
-    if error is not None:
-        for run in task.runs:
-            shelf.fail(run, error)
-        return
-    ready: list[tuple[Run, Any]] = []
-    for run in task.runs:
-        begin = time.perf_counter()
-        player, error = tried(partial(_ready, run, env), log)
-        if error is not None:
-            shelf.fail(run, error)
-        elif player is not None:
-            ready.append((run, player))
-        else:
-            rows, error = tried(partial(_rows_of_one, run, {}, []), log)
-            if rows is None:
-                shelf.fail(run, error or RuntimeError("no rows"))
-            else:
-                shelf.add(run, rows, time.perf_counter() - begin)
-    begin = time.perf_counter()
-    players, seed = [player for _, player in ready], first.environment_seed()
-    played, error = tried(lambda: play_together(env, players, seed=seed, checkpoints=first.checkpoints), log)
-    share = (time.perf_counter() - begin) / max(1, len(ready))
-    for i, (run, player) in enumerate(ready):
-        left: Any = error if played is None else played[i]  # the environment's own error is everybody's
-        rows, failure = (
-            (None, left) if isinstance(left, BaseException) else tried(partial(run_rows, run, player, left), log)
-        )
-        if rows is None:
-            shelf.fail(run, failure or RuntimeError("no rows"))
-        else:
-            shelf.add(run, rows, share)
-
-
-def _ready(run: Run, env: Any) -> Any:
-    """Return the run's player if it is played in blocks, its kernels loaded, else None."""
-    _load_kernels(run, env)
-    player = run.build_player(env)
-    return player if is_bare(env, run.rounds) and block_loop(player) is not None else None
 
 
 def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcome:
@@ -291,9 +227,8 @@ def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> O
     """Compute a stream's comparators and say how it went."""
     begin = time.perf_counter()
     _, error = tried(compare, log)
-    if error is not None:
-        return _failed(store, run, True, error)
-    return Outcome(run.stream_id, run.rounds, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return Outcome(run.stream_id, run.rounds, seconds) if error is None else _failed(store, run, True, error, seconds)
 
 
 def said(error: BaseException) -> str:
@@ -305,15 +240,15 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:LONGEST_ERROR]}"
 
 
-def _failed(store: Store, run: Run, comparator: bool, error: BaseException) -> Outcome:
+def _failed(store: Store, run: Run, comparator: bool, error: BaseException, seconds: float) -> Outcome:
     try:
         trace = "".join(traceback.format_exception(error))
     except BaseException:  # it is made of what the exception says of itself
         trace = "the exception gives no traceback"
-    return store_failure(store, run, comparator, said(error), trace[-20 * LONGEST_ERROR :])
+    return store_failure(store, run, comparator, said(error), trace[-20 * LONGEST_ERROR :], seconds)
 
 
-def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str) -> Outcome:
+def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str, seconds: float = 0.0) -> Outcome:
     """Record why a run, or its stream's comparators, failed."""
     id_ = run.stream_id if comparator else run.run_id
     record = {
@@ -327,23 +262,24 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
         "facts": facts(),
     }
     store.write_failure(id_, record)
-    return Outcome(id_, run.rounds, 0.0, error)
+    return Outcome(id_, run.rounds, seconds, error)
 
 
-def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Any, Played]:
-    """Play a run on its stream, which is drawn once for the runs of it that follow one another; return its player too."""
+def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Rows, float]:
+    """Play a run on its stream, which is drawn once for the runs of it that follow one another; return rows and seconds."""
+    begin = time.perf_counter()
     if run.stream_id not in streams:
         streams.clear()
         streams[run.stream_id] = _open_stream(run)
     env, blocks = streams[run.stream_id]
-    _load_kernels(run, env)
+    compiling = _load_kernels(run, env)
     player = run.build_player(env)
     if run.adaptive:
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
     if run.adaptive:
         met.append(env)
-    return player, played
+    return run_rows(run, player, played), time.perf_counter() - begin - compiling
 
 
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
@@ -357,20 +293,18 @@ _loaded: set[str] = set()
 """Kinds of players whose kernels this process has."""
 
 
-def _load_kernels(run: Run, env: Any) -> None:
-    """Play two rounds of a kind of player once in a process: compiling kernels, or reading them, is no part of a run's time."""
-    key = f"{run.label}|{run.adaptive}"
+def _load_kernels(run: Run, env: Any) -> float:
+    """Play two rounds of a kind of player once in a process, on `env` or one of its own; return the seconds it took.
+
+    Compiling kernels, or reading them, is no part of a run's time.
+    """
+    key, begin = f"{run.label}|{run.adaptive}", time.perf_counter()
     if key not in _loaded:
+        env = run.build_environment() if env is None else env
         with one_compiler(key):  # others on this machine that need the same wait and read it
             play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
         _loaded.add(key)
-
-
-def _warmed(run: Run, log: Log) -> tuple[float, str, float]:
-    """Have the kernels of a kind of run compiled and kept; return the end of an Outcome, 0 seconds where none can be told."""
-    seconds, _ = tried(partial(warmed_seconds, run), log)
-    drawing, _ = tried(partial(drawing_seconds, run), log)
-    return seconds or 0.0, "", drawing or 0.0
+    return time.perf_counter() - begin
 
 
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:

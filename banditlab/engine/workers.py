@@ -16,12 +16,11 @@ from dataclasses import replace
 from banditlab.engine import processes
 from banditlab.engine.plan import Run
 from banditlab.engine.processes import Worker, dismissed, engaged, how_it_ended, is_death
-from banditlab.engine.work import Log, Outcome, Task, execute, store_failure
+from banditlab.engine.work import COMPILE_SECONDS, Log, Outcome, Task, execute, prepare, store_failure
 from banditlab.errors import UsageError
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
-READ_SECONDS = 10.0  # how long one of the package's own runs may take to read its kernels, beside its limit
 ATTEMPTS = 2  # tries, alone, of a run that ends its process
 STARTS = 5  # processes in a row that may end before they have started
 TICK = 0.2  # seconds between two looks at the clock
@@ -69,6 +68,9 @@ def dispatch(
                 starts = 0
                 if error is not None:
                     raise error
+                if worker.preparing:
+                    _play(worker)
+                    continue
                 if worker.task is not None:
                     yield worker.future.result(), worker.task
                     worker.task = None
@@ -104,19 +106,16 @@ def _lost(
         id_ = task.id_of(run)
         tries[id_] += alone
         if alone and (late or tries[id_] >= ATTEMPTS):
-            why = (
-                f"it took longer than run_timeout = {task.limit:g} s"
-                if late
-                else f"its worker died each time it was tried, alone ({how})"
-            )
+            why = f"its worker died each time it was tried, alone ({how})"
+            if late:
+                limit = f"{COMPILE_SECONDS:g} s to compile" if worker.preparing else f"run_timeout = {task.limit:g} s"
+                why = f"it took longer than {limit}"
             yield [_blamed(task, run, store, why)], replace(task, runs=(run,))
         else:
-            queue.appendleft(replace(task, runs=(run,), together=False))
+            queue.appendleft(replace(task, runs=(run,)))
 
 
 def _blamed(task: Task, run: Run, store: Store, why: str) -> Outcome:
-    if task.warming:  # the run itself will say so
-        return Outcome(task.id_of(run), 0, 0.0)
     return store_failure(store, run, task.comparators, why, "the worker process left no traceback")
 
 
@@ -128,8 +127,8 @@ def settled(task: Task, store: Store, before: set[str]) -> tuple[Told | None, li
     before
         What had failed before the sweep began: it is tried again, and has not failed yet.
     """
-    finished = set() if task.warming or task.comparators else finished_runs(store.folder)
-    failed = set() if task.warming else store.failed() - before
+    finished = set() if task.comparators else finished_runs(store.folder)
+    failed = store.failed() - before
     outcomes, known, left = [], [], []
     for run in task.runs:
         id_ = task.id_of(run)
@@ -147,9 +146,17 @@ class _Quiet(Log):
 
 
 def _give(worker: Worker, task: Task) -> None:
-    seconds = task.limit + (0.0 if task.foreign else READ_SECONDS) if task.limit else math.inf
-    worker.call(seconds, _done, task)
-    worker.task = task
+    """Have a task done; kernels of the package are compiled first where it has a limit, of which that is no part."""
+    worker.task, worker.preparing = task, bool(task.limit) and not task.foreign
+    if worker.preparing:
+        worker.call(COMPILE_SECONDS, prepare, task)
+    else:
+        _play(worker)
+
+
+def _play(worker: Worker) -> None:
+    worker.preparing = False
+    worker.call(worker.task.limit or math.inf, _done, worker.task)
 
 
 def _done(task: Task) -> list[Outcome]:

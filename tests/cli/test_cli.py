@@ -26,7 +26,8 @@ from banditlab.cli.progress_words import done_of, left_of
 from banditlab.comparison import comparison, plain_name
 from banditlab.engine import Progress
 from banditlab.engine.annotations import shown_types
-from banditlab.engine.progress import TABLES_SECONDS, Kind
+from banditlab.engine.progress import TABLES_SECONDS
+from banditlab.engine.schedule import Kind
 from banditlab.registry import registry
 from tests.results.by_hand import put
 
@@ -163,26 +164,25 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
 
 def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress = Progress(runs=100, streams=2, stage="compiling fastcb (1 of 3)")
-    progress.kinds = {"one": Kind(cost=1.0, runs=50), "other": Kind(cost=2.0, runs=50)}
+    one, other, compared = Kind("a", 1.0, 50), Kind("b", 2.0, 50), Kind("", 1.0, 2)
+    progress.kinds = {"one": one, "other": other, "compared": compared}
     assert (done_of(progress), left_of(progress)) == ("", "")
     progress.playing_since = progress.began
     assert (done_of(progress, rate=False), left_of(progress)) == ("0/100 runs, 0/2 streams compared", "")
     # comparators that took no time say nothing about the runs
-    progress.streams_done, progress.stream_seconds = 2, 0.01
+    progress.streams_done, compared.done, compared.seconds = 2, 2, 0.01
     assert left_of(progress) == ""
-    # Runs of one kind take twice what was estimated, and so will the others: 80 + 200 core-seconds, of which the tasks of two
-    # workers that are half done are 2; and the tables.
-    progress.runs_done, progress.kinds["one"].done, progress.kinds["one"].seconds, progress.jobs = 10, 10, 20.0, 2
-    assert left_of(progress) == "about 140 s left"
-    # of the other kind that was wrong; a task of it takes 3 s
-    progress.runs_done, progress.kinds["other"].done, progress.kinds["other"].seconds = 11, 1, 3.0
-    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 - 3) / 2 + 100 * TABLES_SECONDS)} s left"
-    progress.streams_done, progress.stream_seconds, progress.failed = 1, 10.0, 3
-    assert left_of(progress) == f"about {math.ceil((80 + 49 * 3 + 10 - 3) / 2 + 100 * TABLES_SECONDS)} s left"
+    # Of one kind ten are done, 20.01 core-seconds each with what is beside the rounds, and the others take 3 s.
+    progress.runs_done, progress.jobs = 11, 2
+    one.done, one.seconds, other.done, other.seconds = 10, 20.0, 1, 3.0
+    ahead = 40 * 2.001 + 49 * 3.001
+    assert left_of(progress) == f"about {math.ceil((ahead - 3.001) / 2 + 100 * TABLES_SECONDS)} s left"
+    progress.streams_done, compared.done, compared.seconds, progress.failed = 1, 1, 10.0, 3
+    ahead += 10.001
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
     progress.settled = time.perf_counter() - 60.0, 10.0
-    share = 60 / (23.0 + 3)
-    assert left_of(progress) == f"about {math.ceil(share * (80 + 49 * 3 + 10 - 3) + 100 * TABLES_SECONDS)} s left"
+    share = 60 / (23.0 + 10.001)
+    assert left_of(progress) == f"about {math.ceil(share * (ahead - 10.001) + 100 * TABLES_SECONDS)} s left"
     progress.runs_done = 10
     assert done_of(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2

@@ -66,7 +66,7 @@ def fresh_registry(monkeypatch):
     """Give the test a registry of its own, so that labs opened in it are forgotten."""
     fresh = registry_module.Registry()
     monkeypatch.setattr(registry_module, "registry", lambda: fresh)
-    for module in ("describe", "plan", "tasks"):
+    for module in ("describe", "plan", "schedule"):
         target = f"banditlab.engine.{module}.registry"
         monkeypatch.setattr(target, lambda: fresh, raising=False)
     return fresh

@@ -13,16 +13,15 @@ import pytest
 from gymnasium.wrappers import TimeLimit, TransformObservation
 
 from banditlab.agents.banditron import Banditron
-from banditlab.engine import estimating, make_spec, play, progress, questions, warming, work
+from banditlab.engine import compiling, estimating, make_spec, play, progress, questions, work
 from banditlab.engine.annotations import shown_type
 from banditlab.engine.blocks import is_bare
 from banditlab.engine.first_sights import row_groups
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
-from banditlab.engine.progress import Kind, Progress
+from banditlab.engine.progress import Progress
 from banditlab.engine.runner import Played
-from banditlab.engine.tasks import Tasks, _packed, _portions, seconds_of
-from banditlab.engine.warming import kind_of_run, unknown_seconds, warmed_seconds
+from banditlab.engine.schedule import Kind
 from banditlab.engine.work import Outcome, Task, said, store_failure
 from banditlab.envs import Logistic, StreamEnv
 from banditlab.errors import UsageError
@@ -47,7 +46,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (estimating, progress, warming):
+    for module in (estimating, progress, compiling):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -205,111 +204,51 @@ def test_a_wrapper_that_ends_an_episode_is_neutral_from_the_last_round_on(limit:
     assert not is_bare(TransformObservation(env, lambda x: x, env.observation_space), 300)
 
 
-# -------------------------------------------------------------------------------------------------------------- packing
-
-
-def costing(runs: Any, seconds: float) -> dict[str, float]:
-    return {kind_of_run(run): seconds for run in runs}
-
-
-def test_a_run_takes_a_millisecond_beside_its_rounds_and_a_tenth_for_each_until_more_is_known(small: Any) -> None:
-    run = small().plan.runs[0]
-    assert unknown_seconds(run) == pytest.approx(0.03)
-    assert seconds_of(run, {}) == pytest.approx(0.031)
-    assert seconds_of(run, costing([run], 2.0)) == pytest.approx(2.001)
-
-
-def test_portions_are_of_at_least_two_seconds_and_packs_of_at_most(small: Any) -> None:
-    runs = small(repetitions=1).plan.runs * 2
-    costs = costing(runs, 0.999)  # a second each
-    assert [len(part) for part in _portions(runs, costs, 2.0, 99)] == [2, 2, 2]
-    assert [len(part) for part in _portions(runs, costs, 2.5, 99)] == [3, 3]
-    assert [len(part) for part in _portions(runs, costs, 99.0, 4)] == [4, 2]
-    singles = [(run,) for run in runs]
-    assert [len(part) for part in _packed(singles, costs, 2.0)] == [2, 2, 2]
-    assert [len(part) for part in _packed(singles, costs, 1.5)] == [1] * 6
-    assert [len(part) for part in _packed([runs[:3], *singles[3:]], costs, 2.0)] == [3, 2, 1]
-
-
-def test_tasks_take_two_seconds_and_longer_for_more_than_200_processes() -> None:
-    assert [Tasks("out", (), None, jobs).seconds for jobs in (1, 100, 200, 300, 400)] == [2.0, 2.0, 2.0, 3.0, 4.0]
-
-
-def test_tasks_are_the_costliest_first_and_streams_of_short_runs_make_sixteen(small: Any) -> None:
-    sweep = small(repetitions=50)
-    runs, streams = sweep.plan.runs, list(sweep.plan.streams().values())
-    costs = {kind_of_run(run): 3.0 if run.label == "uniform" else 1.5 for run in runs}
-    made = Tasks("out", (), None, 1).made(runs, streams, costs)
-    assert [len(task.runs) for task in made if task.comparators] == [3] * 16 + [2]  # 50 // 16
-    order = [sum(1.0 if task.comparators else seconds_of(run, costs) for run in task.runs) for task in made]
-    assert order == sorted(order, reverse=True)
-    assert {len(task.runs) for task in made if not task.comparators} == {1, 2}
-
-
-def test_runs_of_a_long_stream_go_twelve_together_or_for_forty_seconds(small: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(work, "STREAM_BYTES", 0)
-    agents = [{"id": "banditron", "grid": {"gamma": [i / 40 for i in range(1, 31)]}}]
-    runs = small(agent=agents, repetitions=1).plan.runs
-    for cost, sizes in ((0.0, [12, 12, 6]), (9.999, [4] * 7 + [2])):
-        made = Tasks("out", (), None, 1).made(runs, [], costing(runs, cost))
-        assert [len(task.runs) for task in made] == sizes
-        assert all(task.together for task in made)
-
-
-def test_plug_ins_have_an_hour_and_the_package_has_no_limit(small: Any, lab: Any, fresh_registry: Any) -> None:
-    fresh_registry.open_lab(lab("odd"))
-    runs = small(agent=[{"id": "odd"}, {"id": "uniform"}], repetitions=1).plan.runs
-    for limit, limits in ((None, {True: 3600.0, False: 0.0}), (5.0, {True: 5.0, False: 5.0})):
-        made = Tasks("out", (), limit, 1).made(runs, [], {})
-        assert {task.foreign: task.limit for task in made} == limits
-        assert {task.foreign: len(task.labs) for task in made} == {True: 1, False: 0}
-
-
 # ----------------------------------------------------------------------------------------------------- clocks and time left
 
 
 def test_time_left_by_hand(clock: Clock) -> None:
-    """Two kinds on two workers; a task is of two seconds or as long as its longest run."""
+    """Two kinds and comparators on two workers; a task is of two seconds or as long as its longest run."""
     stand = Progress(runs=10, streams=4, jobs=2, began=clock.now)
-    stand.kinds = {"short": Kind(1.0, 6, done=3, seconds=6.0), "long": Kind(4.0, 4)}
+    short, long, compared = Kind("a", 1.0, 6, 3, 6.0), Kind("b", 4.0, 4), Kind("", 1.0, 4)
+    stand.kinds = {"short": short, "long": long, "compared": compared}
     stand.playing_since = clock.now - 5.0
-    # short ones take twice what was thought, so long ones do: 3 * 2 + 4 * 8, and 4 comparators of a second
-    ahead = 6.0 + 32.0 + 4.0
+    # short ones take 2.001 s, twice what was guessed, so all others do: 3 * 2.001 + 4 * 8, and 4 comparators of 2 s
+    ahead = 3 * 2.001 + 32.0 + 8.0
     assert stand.core_seconds == 6.0
-    # two tasks of a long run's 4 s are half done: 4 s of 42; a run's rows take 0.2 ms at the end
+    # two tasks of a long run's 4 s are half done; a run's rows take 0.2 ms at the end
     assert stand.seconds_ahead == pytest.approx((ahead - 4.0) / 2 + 10 * 2e-4)
     stand.settled = clock.now - 25.0, 1.0
     share = 25.0 / (6.0 - 1.0 + 4.0)  # of 5 core-seconds that were counted and 4 under way
     assert stand.seconds_ahead == pytest.approx(share * (ahead - 4.0) + 10 * 2e-4)
-    stand.streams_done, stand.stream_seconds = 1, 3.0
-    assert stand.core_seconds == 9.0
-    share = 25.0 / (9.0 - 1.0 + 4.0)
-    assert stand.seconds_ahead == pytest.approx(share * (6.0 + 32.0 + 9.0 - 4.0) + 10 * 2e-4)
     stand.rounds_done = 300
     assert (stand.rounds_per_second, stand.seconds) == (60.0, 0.0)
     clock.now += 15.0
     assert (stand.rounds_per_second, stand.seconds) == (15.0, 15.0)
 
 
-def test_time_left_where_runs_are_short_or_all_are_done(clock: Clock) -> None:
+def test_no_time_left_is_told_before_a_twentieth_is_done(clock: Clock) -> None:
     stand = Progress(runs=100_000, streams=0, jobs=1)
-    assert (stand.rounds_per_second, stand.seconds_ahead) == (0.0, None)
+    assert (stand.rounds_per_second, stand.seconds_ahead, stand.settled) == (0.0, None, None)
     stand.playing_since = clock.now
-    stand.kinds = {"one": Kind(0.5, 21)}
-    for done, known in ((0, False), (1, True)):  # from a twentieth on: one second of twenty
-        stand.kinds["one"].done, stand.kinds["one"].seconds = done, 1.0 * done
+    for done, known in ((0, False), (9, False), (11, True)):
+        stand.kinds = {"one": Kind("a", 0.5, 200, done, 0.5 * done)}
         assert (stand.seconds_ahead is not None) == known
-    stand.kinds = {"one": Kind(0.5, 200, done=9, seconds=4.5)}
-    assert stand.seconds_ahead is None  # 4.5 s of 95.5
-    stand.kinds["one"].done, stand.kinds["one"].seconds = 10, 5.0
-    assert stand.seconds_ahead == pytest.approx(95.0 - 1.0 + 20.0)
-    assert stand.kinds["one"].mean == 0.5
-    stand.kinds["one"].done = 11
-    stand.kinds["one"].runs = 111  # of 100 runs of 5/11 s, one task of two seconds is half done
-    assert stand.seconds_ahead == pytest.approx(100 * 5 / 11 - 1.0 + 20.0)
-    stand.kinds["one"].runs = 11
+    stand.kinds = {"one": Kind("a", 0.5, 11, 11, 5.0)}
     assert stand.seconds_ahead == pytest.approx(20.0)  # the tables
-    assert Progress(runs=1, streams=0).settled is None
+
+
+def test_the_stage_names_players_without_a_finished_run(clock: Clock) -> None:
+    stand = Progress(runs=2, streams=1)
+    stand.kinds = {"a": Kind("a", 1.0, 1), "b": Kind("b", 1.0, 1), "c": Kind("", 1.0, 1)}
+    stand.set_stage()
+    assert (stand.stage, stand.playing_since, stand.settled) == ("compiling or loading a, b", None, None)
+    stand.kinds["a"].done, stand.runs_done = 1, 1
+    stand.set_stage()
+    assert (stand.stage, stand.playing_since, stand.settled) == ("compiling or loading b", clock.now, None)
+    stand.kinds["b"].done = 1
+    stand.set_stage()
+    assert (stand.stage, stand.settled) == ("playing", (clock.now, 0.0))
 
 
 @pytest.mark.parametrize(("a_round", "played"), [(0.01, [2, 64]), (0.001, [2, 64, 128, 256])])
@@ -383,56 +322,31 @@ def test_comparators_are_timed_up_to_500_rounds_and_further_where_that_is_quick(
         assert parts == first
 
 
-@pytest.mark.parametrize("tell", [warmed_seconds, questions._seconds])
-def test_a_runs_seconds_are_those_of_64_rounds_in_proportion(tell: Any, small: Any, monkeypatch: Any) -> None:
+def test_a_runs_seconds_are_those_of_64_rounds_in_proportion(small: Any, monkeypatch: Any) -> None:
     seen = []
 
     def plays(env: Any, player: Any, *, seed: int, rounds: int) -> Played:
         seen.append(rounds)
         return Played(seconds=[9.0, 0.005 * rounds])
 
-    monkeypatch.setattr(warming, "play", plays)
     monkeypatch.setattr(questions, "play", plays)
-    monkeypatch.setattr(warming, "_note", lambda run: None)
-    assert tell(small().plan.runs[0]) == pytest.approx(1.5)
-    assert tell(small(rounds=1, norm_bounds=[]).plan.runs[0]) == pytest.approx(0.005)
+    assert questions._seconds(small().plan.runs[0]) == pytest.approx(1.5)
+    assert questions._seconds(small(rounds=1, norm_bounds=[]).plan.runs[0]) == pytest.approx(0.005)
     assert seen == [2, 64, 1, 1]
 
 
-def test_a_quick_players_rounds_are_played_until_their_time_can_be_told(small: Any, monkeypatch: Any) -> None:
-    seen: list[int] = []
-
-    def plays(env: Any, player: Any, *, seed: int, rounds: int) -> Played:
-        seen.append(rounds)
-        return Played(seconds=[1e-3 + rounds * rate])  # a millisecond is lost to somebody else
-
-    monkeypatch.setattr(warming, "play", plays)
-    monkeypatch.setattr(warming, "_note", lambda run: None)
-    run = small(rounds=5000, norm_bounds=[]).plan.runs[0]
-    for rate, last in ((1e-6, 5000), (1.9e-2 / 4096, 4096), (1.8e-2 / 4096, 5000), (1.9e-2 / 64, 64)):
-        seen.clear()
-        assert warmed_seconds(run) == pytest.approx((1e-3 + last * rate) / last * 5000, rel=1e-9)
-        assert seen == [2, *(many for many in (64, 256, 1024, 4096, 5000) if many <= last)]
-    seen.clear()
-    rate = 0.0
-    monkeypatch.setattr(warming, "LONGEST_TRIAL", 0.0)  # the environment takes all of it
-    assert warmed_seconds(run) == pytest.approx(1e-3 / 64 * 5000)
-    assert seen == [2, 64]
-
-
 def test_who_waits_for_anothers_compiler_waits_five_minutes(clock: Clock, tmp_path: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(warming, "current_folder", lambda: tmp_path)
-    monkeypatch.setattr(warming, "hold", lambda file: None)  # another process has it
+    monkeypatch.setattr(compiling, "current_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiling, "hold", lambda file: None)  # another process has it
     begin = clock.now
-    with warming.one_compiler("key"):
+    with compiling.one_compiler("key"):
         assert clock.now - begin == pytest.approx(300.0, abs=1.0)
 
 
 # ----------------------------------------------------------------------------------------------- failures, streams, time
 
 
-def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_path: Any) -> None:
-    """Seconds of a failure would make others look longer."""
+def test_a_failure_is_recorded_under_the_runs_id(small: Any, tmp_path: Any) -> None:
     [run, *_] = small().plan.runs
     store = Store(tmp_path)
     assert store_failure(store, run, False, "ValueError: no", "trace") == Outcome(
@@ -443,18 +357,6 @@ def test_a_failure_took_no_time_and_says_so_under_the_runs_id(small: Any, tmp_pa
     assert told == {run.run_id: run.label, run.stream_id: "comparator"}
 
 
-def test_the_mark_of_compiled_kernels_is_the_users_own(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(warming, "current_folder", lambda: tmp_path)
-    [run, *_] = small().plan.runs
-    assert warming.is_cold(run)
-    warming._note(run)
-    assert not warming.is_cold(run)
-    [mark] = (tmp_path / "compiled").iterdir()
-    assert mark.stat().st_mode & 0o777 == 0o600
-    monkeypatch.setattr(warming, "current_folder", lambda: None)
-    assert not warming.is_cold(run)
-
-
 @pytest.mark.parametrize(("n", "cut"), [(40_000, 40_000), (40_001, 40_000)])
 def test_a_traceback_keeps_its_last_forty_thousand_characters(n: int, cut: int, small: Any, tmp_path: Any) -> None:
     class Long(Exception):
@@ -462,21 +364,11 @@ def test_a_traceback_keeps_its_last_forty_thousand_characters(n: int, cut: int, 
 
     [run, *_] = small().plan.runs
     store = Store(tmp_path)
-    work._failed(store, run, False, Long("x" * n))
+    work._failed(store, run, False, Long("x" * n), 0.5)
     [record] = store.failures([run.run_id])
     assert len(record["traceback"]) == cut
     assert record["traceback"].endswith("x\n")
     assert len(record["error"]) == len("Long: ") + 2000
-
-
-@pytest.mark.parametrize(
-    ("n_features", "rounds", "long"), [(2**12, 2**12, False), (2**12, 2**12 + 1, True), (2**12 - 1, 2**12 + 1, False)]
-)
-def test_a_stream_of_more_than_128_mib_is_long(n_features: int, rounds: int, long: bool, small: Any) -> None:
-    """Eight bytes a number."""
-    environment = [{"id": "banditlab/Logistic-v0", "n_features": n_features, "n_classes": 2}]
-    [run, *_] = small(environment=environment, rounds=rounds, norm_bounds=[], agent=[{"id": "uniform"}]).plan.runs
-    assert work.is_long(run) == long
 
 
 def test_what_is_done_is_counted_once(small: Any, tmp_path: Any) -> None:
@@ -486,10 +378,3 @@ def test_what_is_done_is_counted_once(small: Any, tmp_path: Any) -> None:
     )
     assert stands[0] == (0, 0, 0)
     assert stands[-1] == (6, 2, 6 * 300)
-
-
-def test_players_side_by_side_share_the_time_they_took(small: Any, tmp_path: Any) -> None:
-    begin = time.perf_counter()
-    outcomes = work.execute(Task(str(tmp_path), (), tuple(small(repetitions=1).plan.runs), together=True))
-    assert len(outcomes) == 3
-    assert 0.0 < sum(outcome.seconds for outcome in outcomes) <= time.perf_counter() - begin

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-import os
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -15,16 +13,12 @@ import pytest
 
 from banditlab.agents.banditron import Banditron
 from banditlab.analysis import load
-from banditlab.engine import describe, plan, play, tasks, work
+from banditlab.engine import describe, plan, play, work
 from banditlab.engine import sweep as sweep_module
 from banditlab.engine.describe import build_environment, coerce, describe_environment, is_foreign
 from banditlab.engine.plan import Seen, why_not
-from banditlab.engine.processes import LostError
-from banditlab.engine.progress import Kind, Progress
-from banditlab.engine.runner import checked_blocks, play_together, refuse_contexts, refuse_unlabelled
+from banditlab.engine.runner import checked_blocks, refuse_contexts, refuse_unlabelled
 from banditlab.engine.sweep import Estimate, _executor
-from banditlab.engine.tasks import Tasks, cost_of, long_streams
-from banditlab.engine.warming import drawing_of, kind_of_run, runs_by_kind
 from banditlab.engine.work import Outcome, Task
 from banditlab.envs import Logistic, Table
 from banditlab.errors import IncompatibleError, UsageError
@@ -58,7 +52,7 @@ def table(tmp_path: Any) -> Any:
 
 
 @pytest.mark.parametrize(("rounds", "first"), [(30, [5, 10, 30]), (50, [5, 10, 40])])
-def test_a_table_is_shown_the_same_in_blocks_in_steps_side_by_side_and_drawn_before(
+def test_a_table_is_shown_the_same_in_blocks_in_steps_and_drawn_before(
     rounds: int, first: list[int], table: Any
 ) -> None:
     env = table(rounds)
@@ -67,7 +61,6 @@ def test_a_table_is_shown_the_same_in_blocks_in_steps_side_by_side_and_drawn_bef
     found = [
         play(table(rounds), banditron(env), seed=7, checkpoints=[5, 10], path=path) for path in ("blocks", "steps")
     ]
-    found += play_together(table(rounds), [banditron(env)], seed=7, checkpoints=[5, 10, rounds])  # type: ignore[arg-type]
     found.append(play(table(rounds), banditron(env), seed=7, checkpoints=[5, 10], blocks=drawn))
     for each in found:
         assert (each.rounds, each.first_sight_rounds) == ([5, 10, rounds], first)
@@ -362,10 +355,6 @@ def test_an_estimate_is_that_of_the_rounds_and_of_what_is_beside_them(
     sweep = small(repetitions=1, agent=[{"id": "banditron"}, {"id": "uniform"}, {"id": "linucb"}])
     beside: list[tuple[str, float]] = []
 
-    def warm_up(runs: Any, progress: Any, tell: Any, *, uncompiled: bool) -> dict[str, float]:
-        assert (progress, uncompiled) == (None, True)
-        return dict.fromkeys(runs_by_kind(runs), 7.0)
-
     def seconds(run: Any) -> float:
         if run.label == "uniform":
             raise ValueError
@@ -375,7 +364,7 @@ def test_an_estimate_is_that_of_the_rounds_and_of_what_is_beside_them(
         beside.append((runs[0].label, cost))
         return 0.25
 
-    monkeypatch.setattr(sweep_module, "warm_up", warm_up)
+    monkeypatch.setattr(sweep_module, "ask", lambda question, run: {"seconds": 7.0}[question])
     monkeypatch.setattr(sweep_module, "seconds_of_rounds", seconds)
     monkeypatch.setattr(sweep_module, "seconds_beside_rounds", others)
     place = "banditlab/Logistic-v0"
@@ -384,7 +373,7 @@ def test_an_estimate_is_that_of_the_rounds_and_of_what_is_beside_them(
     found = sweep.estimate()
     assert found == [
         Estimate(label, "banditron", 1, 2.25),
-        Estimate(label, "uniform", 1, 7.25),
+        Estimate(label, "uniform", 1, 0.03 + 0.25),  # it cannot be played: a guess
         Estimate(label, "linucb", 1, 3.25),
     ]
     assert beside == [("banditron", 2.0)]
@@ -420,82 +409,6 @@ def test_a_sweep_says_how_long_it_took_and_what_was_there(small: Any, tmp_path: 
 
 
 # ------------------------------------------------------------------------------------------------------- a sweep's stand
-
-
-@pytest.fixture
-def one(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a round of a sweep of one run with a clock of our own: (round, run, clock)."""
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(sweep_module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    sweep = small(repetitions=1, agent=[{"id": "uniform"}])
-    [run] = sweep.plan.runs
-    executor: Any = SimpleNamespace(jobs=3, remote=False, notices=[], state=lambda: None, submit=lambda task: None)
-    executor.completed = lambda: iter(())
-    made = sweep_module._Round(sweep, executor, Store(tmp_path), Progress(runs=1, streams=1), lambda progress: None)
-    return made, run, clock
-
-
-def test_one_run_is_played_by_one_process(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, run, _ = one
-    monkeypatch.setattr(sweep_module, "is_cold", lambda run: False)
-    monkeypatch.setattr(sweep_module, "warm_up", lambda runs, *_: {kind_of_run(each): 5.0 for each in runs})
-    assert made.together is False
-    made.play([run], [])
-    [kind] = made.progress.kinds.values()
-    assert (made.executor.jobs, made.progress.jobs, kind) == (1, 1, Kind(5.001, 1))
-    assert made.first == {kind_of_run(run): run}
-
-
-def test_what_compiles_is_named_and_the_clock_of_playing_begins_once(one: Any) -> None:
-    made, run, clock = one
-    kind = kind_of_run(run)
-    made.waiting = {kind: [run]}
-    made._say_stage()
-    assert (made.progress.stage, made.progress.playing_since) == (f"compiling {run.label}", None)
-    made.waiting.clear()
-    for now in (100.0, 105.0):
-        clock.now = now
-        made._say_stage()
-        assert (made.progress.stage, made.progress.playing_since) == ("playing", 100.0)
-
-
-def test_what_is_done_is_taken_down(one: Any) -> None:
-    made, run, clock = one
-    progress, kind = made.progress, Kind(1.0, 3)
-    progress.kinds, progress.jobs = {kind_of_run(run): kind}, 7
-    task = Task("out", (), (run,))
-    made._take([], task)
-    made._take([], None)
-    assert (progress.playing_since, progress.jobs, progress.cluster) == (None, 7, None)
-    for now, outcome in ((101.0, Outcome(run.run_id, 300, 0.5)), (104.0, Outcome(run.run_id, 200, 2.0, "no"))):
-        clock.now = now
-        made._take([outcome], task)
-    assert (progress.playing_since, progress.failed, progress.runs_done, progress.rounds_done) == (101.0, 1, 2, 500)
-    assert kind == Kind(1.0, 3, done=2, seconds=2.5)
-    compared = dataclasses.replace(task, comparators=True)
-    for seconds in (1.5, 2.0):
-        made._take([Outcome(run.stream_id, 300, seconds)], compared)
-    assert (progress.streams_done, progress.stream_seconds, progress.runs_done) == (2, 3.5, 2)
-    made.executor.state = lambda: "a cluster"
-    for jobs, shown in ((0, 1), (1, 1), (5, 5)):
-        made.executor.jobs = jobs
-        made._take([], None)
-        assert (progress.jobs, progress.cluster) == (shown, "a cluster")
-    for later, jobs, shown in ((1.0, 3, 5), (29.9, 2, 5), (30.1, 1, 3), (32.0, 1, 2), (61.0, 1, 1), (61.5, 4, 4)):
-        clock.now, made.executor.jobs = 104.0 + later, jobs  # a worker that died may have a successor soon
-        made._take([], None)
-        assert progress.jobs == shown, later
-
-
-def test_what_is_told_of_a_streams_drawing_is_kept_beside_the_cost(one: Any) -> None:
-    made, run, _ = one
-    kind = kind_of_run(run)
-    made.first, made.progress.kinds, made.waiting = {kind: run}, {kind: Kind(0.0, 1)}, {kind: []}
-    made._warmed([Outcome(f"warm {run.run_id}", 0, 2.0, "", 0.5)], Task("out", (), (run,), warming=True))
-    assert made.costs == {kind: 2.0, drawing_of(run): 0.5}
-    made._warmed([Outcome(f"warm {run.run_id}", 0, 3.0)], Task("out", (), (run,), warming=True))
-    assert made.costs == {kind: 3.0, drawing_of(run): 0.5}  # a process that died said nothing of it
-    assert drawing_of(run) not in {kind_of_run(run), run.stream_id}
 
 
 def test_comparators_that_failed_are_said_though_their_run_is_stored_after_that(
@@ -540,68 +453,11 @@ def test_a_run_that_vanished_is_recorded_under_its_own_id(small: Any, tmp_path: 
     assert told == {runs[0].run_id: (runs[0].label, "it failed"), runs[2].run_id: (runs[2].label, lost)}
 
 
-# -------------------------------------------------------------------------------------------------------------- packing
-
-
-def test_streams_are_compared_one_a_task_until_there_are_sixteen_a_worker(small: Any) -> None:
-    streams = list(small(repetitions=64).plan.streams().values())
-    for n, jobs, sizes in ((2, 1, [1] * 2), (31, 1, [1] * 31), (32, 1, [2] * 16), (64, 2, [2] * 32), (63, 2, [1] * 63)):
-        made = Tasks("out", (1.0,), 5.0, jobs).made([], streams[:n], {})
-        assert [len(task.runs) for task in made] == sizes
-        assert {run.stream_id for task in made for run in task.runs} == {run.stream_id for run in streams[:n]}
-        assert all((task.comparators, task.limit, task.balls) == (True, 5.0, (1.0,)) for task in made)
-    assert Tasks("out", (), None, 1).made([], streams[:1], {})[0].limit == 0.0
-
-
-@pytest.mark.parametrize(("limit", "given"), [(None, 0.0), (0.0, 0.0), (5.0, 600.0), (7200.0, 7200.0)])
-def test_run_timeout_is_none_of_the_compilers(limit: float | None, given: float, small: Any) -> None:
-    """A kernel takes 20 s to be compiled and its runs a moment: killed for it, none of them would ever be played."""
-    runs = small(norm_bounds=[]).plan.runs
-    for task in Tasks("out", (), limit, 2).warming([runs[0], runs[-1]]):
-        assert (task.limit, task.warming, len(task.runs)) == (given, True, 1)
-
-
-def test_a_streams_costliest_runs_come_first_and_short_ones_share_tasks(small: Any) -> None:
-    runs = small(repetitions=1, agent=[{"id": "uniform"}, {"id": "banditron"}, {"id": "linucb"}]).plan.runs
-    costs = dict(zip(map(kind_of_run, runs), (0.1, 0.3, 0.2), strict=True))
-    [task] = Tasks("out", (), None, 1).made(runs, [], costs)
-    assert [run.label for run in task.runs] == ["banditron", "linucb", "uniform"]
-    assert cost_of(task, costs) == pytest.approx(0.603)
-    assert cost_of(dataclasses.replace(task, comparators=True), costs) == 3 * tasks.COMPARATOR_SECONDS
-    many = small(repetitions=32, agent=[{"id": "uniform"}]).plan.runs
-    made = Tasks("out", (), None, 1).made(many, [], dict.fromkeys(map(kind_of_run, many), 0.009))
-    assert [len(task.runs) for task in made] == [2] * 16  # of 0.32 s a sixteenth each
-    made = Tasks("out", (), None, 2).made(many, [], dict.fromkeys(map(kind_of_run, many), 0.009))
-    assert [len(task.runs) for task in made] == [1] * 32
-
-
-def test_a_stream_nobody_can_tell_the_length_of_is_not_long(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = small().plan.runs[0]
-    foreign: Any = SimpleNamespace(environment_label="e", rounds=10, foreign=True, stream_id="s")
-
-    def ask(question: str, about: Any) -> Any:
-        assert (question, about) == ("is_long", foreign)
-        if answer is None:
-            raise LostError
-        return answer
-
-    monkeypatch.setattr(tasks, "ask", ask)
-    for answer, long in ((True, {"s"}), (False, set()), (None, set())):  # noqa: B007 - `ask` reads it
-        assert long_streams([foreign, foreign]) == long
-    monkeypatch.setattr(tasks, "is_long", lambda each: each is run)
-    assert long_streams([run]) == {run.stream_id}
-
-
 # -------------------------------------------------------------------------------------------------------------- a worker
 
 
 def adaptive(small: Any, **keys: Any) -> Any:
     return small(environment=[{"id": "banditlab/Adversary-v0"}], rounds=60, **keys).plan.runs
-
-
-def test_an_adaptive_stream_is_never_long(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "STREAM_BYTES", 0)
-    assert [work.is_long(small().plan.runs[0]), work.is_long(adaptive(small)[0])] == [True, False]
 
 
 def test_a_stream_of_just_that_many_bytes_is_kept(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -610,18 +466,6 @@ def test_a_stream_of_just_that_many_bytes_is_kept(small: Any, monkeypatch: pytes
     for most, kept in ((size, True), (size - 1, False)):
         monkeypatch.setattr(work, "STREAM_BYTES", most)
         assert (work._open_stream(run)[1] is not None) == kept
-        assert work.is_long(run) != kept
-
-
-def test_a_warming_task_tells_seconds_and_no_rounds(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = tuple(small(agent=[{"id": "banditron"}, {"id": "uniform"}], repetitions=1).plan.runs)
-    told = {"banditron": 2.5, "uniform": None}
-    monkeypatch.setattr(work, "warmed_seconds", lambda run: told[run.label])
-    monkeypatch.setattr(work, "drawing_seconds", lambda run: {"banditron": 0.75}[run.label])
-    found = work.execute(Task("nowhere", (), runs, warming=True))
-    drawn = {"banditron": 0.75, "uniform": 0.0}  # what cannot be told, its runs will say
-    assert found == [Outcome(f"warm {run.run_id}", 0, told[run.label] or 0.0, "", drawn[run.label]) for run in runs]
-    assert not os.path.exists("nowhere")
 
 
 def test_kernels_are_read_by_two_rounds_once_in_a_process(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -636,81 +480,16 @@ def test_kernels_are_read_by_two_rounds_once_in_a_process(small: Any, monkeypatc
     assert played == [2, 2, 1]
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_the_time_of_runs_is_told_by_run(together: bool, small: Any, tmp_path: Any) -> None:
+def test_the_time_of_runs_is_told_by_run(small: Any, tmp_path: Any) -> None:
     runs = tuple(small(repetitions=1, agent=[{"id": "uniform"}]).plan.runs)
     begin = time.perf_counter()
-    [outcome] = work.execute(Task(str(tmp_path), (), runs, together=together))
+    [outcome] = work.execute(Task(str(tmp_path), (), runs))
     assert 0.0 < outcome.seconds <= time.perf_counter() - begin
     assert outcome.failure == ""
     begin = time.perf_counter()
     [outcome] = work.execute(Task(str(tmp_path), (), runs, balls=(1.0,), comparators=True))
     assert 0.0 < outcome.seconds <= time.perf_counter() - begin
     assert outcome.id == runs[0].stream_id
-
-
-def side_by_side(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, **fakes: Any) -> Any:
-    """Play three runs of a stream side by side with parts of the engine replaced; return runs, outcomes and what is stored."""
-    now = iter(np.arange(0.0, 1e6, 0.75))
-    monkeypatch.setattr(work, "time", SimpleNamespace(perf_counter=lambda: float(next(now))))
-    monkeypatch.setattr(work, "one_compiler", lambda key: contextlib.nullcontext())
-    for name, fake in fakes.items():
-        monkeypatch.setattr(work, name, fake)
-    runs = small(repetitions=1).plan.runs
-    outcomes = work.execute(Task(str(tmp_path), (), tuple(runs), together=True))
-    return runs, {outcome.id: outcome for outcome in outcomes}, Store(tmp_path).failed()
-
-
-def test_who_plays_no_blocks_plays_a_long_stream_alone(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
-    ready = work._ready
-
-    def which(run: Any, env: Any) -> Any:
-        return None if run.label == "uniform" else ready(run, env)
-
-    runs, found, failed = side_by_side(small, tmp_path, monkeypatch, _ready=which)
-    assert {run.run_id for run in runs} == set(found)
-    assert failed == set()
-    assert [found[run.run_id].seconds for run in runs] == pytest.approx([0.375, 0.375, 0.75])  # two share, one is alone
-
-    def broken(run: Any, *_: Any) -> Any:
-        raise ValueError("its own")
-
-    runs, found, failed = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which, _rows_of_one=broken)
-    assert [found[run.run_id].failure for run in runs] == ["", "", "ValueError: its own"]
-    assert failed == {runs[2].run_id}
-
-
-def test_an_error_beside_others_is_told_of_whose_it_is(small: Any, tmp_path: Any, monkeypatch: Any) -> None:
-    def broken(*_: Any, **__: Any) -> Any:
-        raise ValueError("everybody's")
-
-    runs, found, _ = side_by_side(small, tmp_path / "a", monkeypatch, play_together=broken)
-    assert [found[run.run_id].failure for run in runs] == ["ValueError: everybody's"] * 3
-    ready = work._ready
-
-    def which(run: Any, env: Any) -> Any:
-        if run.label == "uniform":
-            raise ValueError("not built")
-        return ready(run, env)
-
-    monkeypatch.undo()
-    runs, found, _ = side_by_side(small, tmp_path / "b", monkeypatch, _ready=which)
-    assert [found[run.run_id].failure for run in runs] == ["", "", "ValueError: not built"]
-    rows = work.run_rows
-
-    def odd(run: Any, *rest: Any) -> Any:
-        if run.label == "uniform":
-            raise ValueError("odd rows")
-        return rows(run, *rest)
-
-    monkeypatch.undo()
-    runs, found, _ = side_by_side(small, tmp_path / "c", monkeypatch, run_rows=odd)
-    assert [found[run.run_id].failure for run in runs] == ["", "", "ValueError: odd rows"]
-    monkeypatch.undo()
-    monkeypatch.setattr(plan.Run, "build_environment", broken)
-    runs, found, failed = side_by_side(small, tmp_path / "d", monkeypatch)
-    assert [found[run.run_id].failure for run in runs] == ["ValueError: everybody's"] * 3
-    assert failed == {run.run_id for run in runs}
 
 
 def test_what_an_adaptive_environment_showed_is_kept_with_its_labels() -> None:

@@ -9,11 +9,10 @@ import pytest
 import scipy.sparse
 
 from banditlab.agents.banditron import Banditron
-from banditlab.agents.epsilon_greedy import EpsilonGreedy
 from banditlab.agents.gaptron import Gaptron
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.engine import work as work_module
-from banditlab.engine.runner import checked_blocks, cut_at, play_together
+from banditlab.engine.runner import checked_blocks, cut_at
 from banditlab.envs import Sparse
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.sparse_rows import SparseRows
@@ -62,13 +61,6 @@ def test_a_long_stream_is_played_in_the_memory_of_the_weights():
     assert one.state.V.nbytes == 4 * 347_000 * 8
     assert peak < 40 * 2**20  # a dense block has 2.6 GiB; blocks, words and their draws take some 20 MiB
     assert played.mistakes[-1] < 0.75 * 3000
-
-
-def test_players_side_by_side_leave_what_they_leave_alone():
-    env = Sparse(horizon=1500)
-    alone = [play(env, agent(env, cls), seed=2, checkpoints=[400]) for cls in (Banditron, EpsilonGreedy)]
-    both = play_together(env, [agent(env), agent(env, EpsilonGreedy)], seed=2, checkpoints=[400, 1500])
-    assert [one.mistakes for one in alone] == [one.mistakes for one in both]
 
 
 def test_pieces_of_sparse_blocks_end_at_the_checkpoints():

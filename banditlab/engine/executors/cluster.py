@@ -363,7 +363,7 @@ class Cluster(Executor):
         """Return the files of comparators that are there already: what they lack is added."""
         files: dict[str, bytes] = {}
         for run in task.runs:
-            if (task.comparators or run.adaptive) and not task.warming:
+            if task.comparators or run.adaptive:
                 names = self.store.comparator_files(run.stream_id)
                 found = {name: data for name in names if (data := self.store.files.data(name)) is not None}
                 files |= found if len(found) == len(names) else {}
@@ -436,7 +436,7 @@ class Cluster(Executor):
         said = {outcome.id: outcome for each in reply["outcomes"] if (outcome := Outcome(*each)).id in runs}
         if task.comparators:  # those that lacked nothing: another process was quicker
             stored |= {id_ for id_ in said if self.store.comparators(id_)[0]}
-        done = [each for id_, each in said.items() if task.warming or each.failure or id_ in stored]
+        done = [each for id_, each in said.items() if each.failure or id_ in stored]
         if not task.comparators:  # a run that was stored in the last moment
             done += [Outcome(id_, runs[id_].rounds, 0.0) for id_ in stored - said.keys()]
         yield done, task
@@ -469,9 +469,7 @@ class Cluster(Executor):
             yield from self._again(flight, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}")
             return
         task = flight.task
-        if task.warming:  # the runs themselves will tell
-            yield [Outcome(task.id_of(run), 0, 0.0) for run in task.runs], task
-        elif not flight.alone:
+        if not flight.alone:
             self.suspects.extend(replace(task, runs=(run,)) for run in task.runs)
         else:
             yield from self._lost(task, error.allowed_failures + 1)
@@ -487,8 +485,6 @@ class Cluster(Executor):
         yield self._blame(task, why), task
 
     def _blame(self, task: Task, why: str) -> list[Outcome]:
-        if task.warming:
-            return [Outcome(task.id_of(run), 0, 0.0) for run in task.runs]
         trace = "the worker left no traceback"
         return [store_failure(self.store, run, task.comparators, why, trace) for run in self._runs(task)]
 

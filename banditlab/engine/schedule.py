@@ -1,0 +1,188 @@
+"""What a sweep does next: runs and comparators that are missing, handed out in tasks of about two seconds.
+
+What a run of a kind takes is known once one of that kind was played. So the first run of each kind is a task of its own, and
+workers compile different players side by side. Tasks get shorter towards the end, so that workers finish together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from banditlab.engine.plan import Run
+from banditlab.engine.work import Task
+from banditlab.registry import registry
+from banditlab.results.schema import COMPARATOR
+
+TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
+LEAST_SECONDS = 0.05  # tasks get no shorter towards the end
+SHARES = 4  # what is left is cut into so many tasks a process
+MANY = 200  # processes from which on tasks get longer in proportion: a scheduler spends 10 ms on each
+FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs in which a lab's or a plug-in's code takes part
+ROUND_SECONDS = 1e-4  # a guess at a round, before any was played
+COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators
+FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
+
+
+@dataclass
+class Kind:
+    """Runs that take about the same time: of one player on one environment, or comparators of one environment's streams."""
+
+    label: str
+    """The player's, "" for comparators."""
+    guess: float
+    """Seconds of one, before any is done."""
+    runs: int = 0
+    done: int = 0
+    seconds: float = 0.0
+    """Core-seconds that those that are done took."""
+
+    @property
+    def mean(self) -> float:
+        """Core-seconds that one takes: the mean of those that are done, the guess before."""
+        return FIXED_SECONDS + self.seconds / self.done if self.done else self.guess
+
+
+def kind_of(run: Run, comparators: bool = False) -> str:
+    """Return what runs of one kind have in common."""
+    return f"{run.environment_label}|{COMPARATOR if comparators else run.label}"
+
+
+class Schedule:
+    """Hands out the tasks of a sweep.
+
+    Parameters
+    ----------
+    folder
+        The results folder, as workers on this machine find it.
+    balls
+        Norm bounds of the comparators.
+    limit
+        Seconds a run may take, None for the default: none, or `FOREIGN_SECONDS` where a lab's or plug-in's code takes part.
+    missing
+        The runs to be played.
+    streams
+        A run of each stream whose comparators are to be computed.
+    """
+
+    def __init__(
+        self, folder: str, balls: tuple[float, ...], limit: float | None, missing: list[Run], streams: list[Run]
+    ) -> None:
+        self.kinds: dict[str, Kind] = {}
+        self._queues: dict[tuple[bool, bool], _Queue] = {}
+        """Of the package's code and of foreign code, which comes last: it is played in processes of its own."""
+        foreign = foreign_kinds(missing + streams)
+        own, own_limit = registry().labs(), limit or 0.0
+        for apart in (False, True):
+            task = Task(folder, tuple(own) if apart else (), (), balls, foreign=apart, limit=own_limit)
+            if apart and limit is None:
+                task = replace(task, limit=FOREIGN_SECONDS)
+            for comparators, runs in ((True, streams), (False, missing)):
+                queue = _Queue(replace(task, comparators=comparators), self.kinds)
+                queue.put(run for run in runs if foreign[kind_of(run)] is apart)
+                self._queues[apart, comparators] = queue
+
+    def next(self, jobs: int) -> Task | None:
+        """Return the next task for `jobs` processes, None where nothing waits."""
+        for apart in (False, True):
+            queues = [self._queues[apart, comparators] for comparators in (False, True)]
+            seconds = self._task_seconds(queues, jobs)
+            for queue in queues:
+                if runs := queue.first_of_a_kind():
+                    return queue.taken(runs)
+            for queue in reversed(queues):  # comparators take long and come in few tasks
+                if runs := queue.portion(seconds):
+                    return queue.taken(runs)
+            for queue in queues:
+                if runs := queue.any():
+                    return queue.taken(runs)
+        return None
+
+    def _task_seconds(self, queues: list[_Queue], jobs: int) -> float:
+        left = sum(queue.seconds_left() for queue in queues)
+        return min(max(LEAST_SECONDS, left / (SHARES * jobs)), TASK_SECONDS * max(1.0, jobs / MANY))
+
+    def note(self, run: Run, comparators: bool, seconds: float) -> None:
+        """Take down what a run, or its stream's comparators, took."""
+        kind = self.kinds[kind_of(run, comparators)]
+        kind.done, kind.seconds = kind.done + 1, kind.seconds + seconds
+
+
+class _Queue:
+    """Runs that wait, alike in whose code they run and in whether they or their comparators are wanted."""
+
+    def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
+        self.task, self.kinds = task, kinds
+        self.by_kind: dict[str, dict[str, Run]] = {}
+        self.by_stream: dict[str, dict[str, Run]] = {}
+        self.begun: set[str] = set()
+
+    def put(self, runs: Iterable[Run]) -> None:
+        """Have runs wait."""
+        for run in runs:
+            kind, stream = self._places(run)
+            self.by_kind.setdefault(kind, {})[run.run_id] = run
+            self.by_stream.setdefault(stream, {})[run.run_id] = run
+            if kind not in self.kinds:
+                guess = COMPARATOR_SECONDS if self.task.comparators else ROUND_SECONDS * run.rounds
+                self.kinds[kind] = Kind("" if self.task.comparators else run.label, guess)
+            self.kinds[kind].runs += 1
+
+    def _places(self, run: Run) -> tuple[str, str]:
+        return kind_of(run, self.task.comparators), "" if run.adaptive else run.stream_id
+
+    def taken(self, runs: list[Run]) -> Task:
+        """Return the task of runs that wait no more."""
+        for run in runs:
+            kind, stream = self._places(run)
+            self.begun.add(kind)
+            for groups, key in ((self.by_kind, kind), (self.by_stream, stream)):
+                del groups[key][run.run_id]
+                if not groups[key]:
+                    del groups[key]
+        return replace(self.task, runs=tuple(runs))
+
+    def seconds_left(self) -> float:
+        """Return about how long all that wait take on one core."""
+        return sum(len(runs) * self.kinds[kind].mean for kind, runs in self.by_kind.items())
+
+    def first_of_a_kind(self) -> list[Run]:
+        """Return one run of a kind of which none was handed out yet."""
+        return next(([next(iter(runs.values()))] for kind, runs in self.by_kind.items() if kind not in self.begun), [])
+
+    def portion(self, seconds: float) -> list[Run]:
+        """Return runs that take so long together, those of one stream side by side; one alone where it takes longer.
+
+        Only runs of kinds that are known count; the longest come first.
+        """
+        longest = max(self.by_kind, key=self._known, default="")
+        if longest and self._known(longest) >= seconds:
+            return [next(iter(self.by_kind[longest].values()))]
+        batch, total = list[Run](), 0.0
+        for run in self._in_order():
+            cost = self._known(self._places(run)[0])
+            if batch and total + cost > seconds:
+                break
+            if cost:
+                batch.append(run)
+                total += cost
+        return batch
+
+    def _known(self, kind: str) -> float:
+        return self.kinds[kind].mean if self.kinds[kind].done else 0.0
+
+    def _in_order(self) -> Iterator[Run]:
+        return (run for runs in self.by_stream.values() for run in runs.values())
+
+    def any(self) -> list[Run]:
+        """Return one run, of whatever kind."""
+        return next(([run] for run in self._in_order()), [])
+
+
+def foreign_kinds(runs: list[Run]) -> dict[str, bool]:
+    """Return, for every kind of run, whether a lab's or a plug-in's code takes part."""
+    found: dict[str, bool] = {}
+    for run in runs:
+        if kind_of(run) not in found:
+            found[kind_of(run)] = run.foreign
+    return found

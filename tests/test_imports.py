@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "losses": set(),
     "numerics": {"numerics", "errors"},
     "bounds": {"bounds"},
-    "players": BASE | {"players", "numerics"},
+    "players": BASE | {"players", "numerics", "results"},
     "kernels": {"numerics", "players"},
     "children": {"errors", "validation"},
     "registry": {"errors", "players", "numerics", "children"},

@@ -7,22 +7,57 @@ player built again from `params()` and given its saved state continues as if it 
 from __future__ import annotations
 
 import inspect
-import io
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from pydantic import Field
 
 from banditlab.errors import UsageError
 from banditlab.numerics.limits import Limits
-from banditlab.players.saved import Fields, at, decode, encode, put, read, require, restored, same, within, write
+from banditlab.players.saved import (
+    Fields,
+    Plain,
+    at,
+    decode,
+    encode,
+    one_line,
+    packed,
+    read_whole,
+    require,
+    restored,
+    same,
+    unpacked,
+    within,
+    write_whole,
+)
 from banditlab.problem import Problem
 
 STATE_FORMAT = 1
 """Number of the file format that `save` writes and `load` reads."""
+Size = Annotated[int, Field(lt=2**63)]
+
+
+class SavedProblem(Plain):
+    """The problem in a saved player's header."""
+
+    n_features: Size
+    n_classes: Size
+    radius: float
+    horizon: Size | None
+
+
+class Header(Plain):
+    """The header of a saved player."""
+
+    format: int
+    id: str
+    version: int
+    problem: SavedProblem
+    settings: dict[str, Any]
+    state: dict[str, Any]
 
 
 class Player:
@@ -179,19 +214,18 @@ class Player:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle.
 
-        An earlier file of that name stays until the new one is whole.
+        An earlier file of that name stays until the new one is whole. A UsageError says why it cannot be written.
         """
-        write(path, *self._as_data())
+        write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes."""
-        file = io.BytesIO()
-        put(file, *self._as_data())
-        return file.getvalue()
+        return packed(*self.to_data())
 
-    def _as_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what `save` writes as a header, plain data that fits `Header`, and arrays by name."""
         arrays: dict[str, np.ndarray] = {}
-        problem = {name: getattr(self.problem, name) for name in ("n_features", "n_classes", "radius", "horizon")}
+        problem = {name: getattr(self.problem, name) for name in SavedProblem.model_fields}
         head = {
             "format": STATE_FORMAT,
             "id": self.id,
@@ -214,54 +248,40 @@ class Player:
             The file is not one of this class's, was written in another format or version, or holds what no player of this
             class with its problem and settings can have come to.
         """
-        file = Path(path)
-        if not file.is_file():
-            raise UsageError(f"{file}: no such file")
-        try:
-            opened = open(file, "rb")  # noqa: SIM115 -- only opening it is tried here
-        except OSError as error:
-            raise UsageError(f"{file}: not a saved player: {error.strerror}") from error
-        with opened:
-            return cls._read(opened, os.fstat(opened.fileno()).st_size, str(file))
+        return cls.from_bytes(read_whole(path), str(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "the bytes given") -> Self:
         """Return the player of what `to_bytes` returned, as `load` does; errors name `source`."""
-        return cls._read(io.BytesIO(data), len(data), source)
+        try:
+            head, arrays = unpacked(data, Header)
+        except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
+            raise UsageError(f"{source}: not a saved player: {one_line(error)}") from error
+        return cls.from_data(head, arrays, len(data), source)
 
     @classmethod
-    def _read(cls, file: BinaryIO, size: int, source: str) -> Self:
-        """Return the player of an open file of `size` bytes, called `source` in errors."""
-        try:
-            head, arrays = read(file, size)
-            found = (head["id"], head["version"])
-        except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
-            raise UsageError(f"{source}: not a saved player: {_one_line(error)}") from error
-        if head.get("format") != STATE_FORMAT:
+    def from_data(cls, head: Header, arrays: dict[str, np.ndarray], size: int, source: str) -> Self:
+        """Return the player of what `to_data` returned, from a file of `size` bytes; errors are those of `load`."""
+        if head.format != STATE_FORMAT:
             raise UsageError(
-                f"{source}: saved in format {_short(head.get('format'))}; this version of banditlab reads format {STATE_FORMAT}"
+                f"{source}: saved in format {head.format}; this version of banditlab reads format {STATE_FORMAT}"
             )
-        if found != (cls.id, cls.version) or type(head["version"]) is not int:
-            raise UsageError(f"{source}: holds (id, version) {_short(found)}, expected {(cls.id, cls.version)}")
+        if (head.id, head.version) != (cls.id, cls.version):
+            found = _short((head.id, head.version))
+            raise UsageError(f"{source}: holds (id, version) {found}, expected {(cls.id, cls.version)}")
         try:
             return cls._built(head, arrays, size)
         except Exception as error:  # settings and numbers of a crafted file may raise anything in a constructor
-            raise UsageError(f"{source}: not a {cls.id} that was saved: {_one_line(error)}") from error
+            raise UsageError(f"{source}: not a {cls.id} that was saved: {one_line(error)}") from error
 
     @classmethod
-    def _built(cls, head: dict[str, Any], arrays: dict[str, np.ndarray], size: int) -> Self:
-        """Return the player of a file's header and arrays; `size` is how large the file is, in bytes."""
-        if set(head) != {"format", "id", "version", "problem", "settings", "state"}:
-            raise ValueError(f"its header has the names {_short(', '.join(head))}")
-        settings, state = head["settings"], head["state"]
-        problem = _problem(head["problem"])
-        if not isinstance(settings, dict):
-            raise ValueError("its settings are no table")
+    def _built(cls, head: Header, arrays: dict[str, np.ndarray], size: int) -> Self:
+        problem, settings = Problem(**head.problem.model_dump()), head.settings
         # What the constructor is about to make stands in the file: a small file makes no large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
             raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")
-        given = decode(state, "state", arrays)
+        given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
             raise ValueError("its state is no table, or there are arrays that belong to nothing")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
@@ -275,26 +295,6 @@ class Player:
 
 SLACK = 2**24
 """Bytes that the state of any player may take, whatever the size of its file."""
-
-
-def _problem(given: Any) -> Problem:
-    """Return the problem of a file's header, whose numbers are of the right types."""
-    types: dict[str, Any] = {"n_features": int, "n_classes": int, "radius": (int, float), "horizon": (int, type(None))}
-    if not isinstance(given, dict) or set(given) != set(types):
-        raise ValueError("its problem is none")
-    for name, kind in types.items():
-        if isinstance(given[name], bool) or not isinstance(given[name], kind) or _beyond(given[name]):
-            raise ValueError(f"its problem has {name} = {_short(given[name])}")
-    return Problem(**given)
-
-
-def _beyond(value: Any) -> bool:
-    return type(value) is int and value >= 2**63
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _short(value: Any) -> str:

@@ -1,9 +1,9 @@
-"""A player's state as data: how it is written to a file, read back, and met with a player that was built anew.
+"""A player's state as data: how it is written to a file, read back, and compared with a player that was built anew.
 
-A file may come from anybody. It is a zip of plain arrays and one JSON text, and nothing in it is ever run: arrays are read
-from their bytes (no pickle), generators are of numpy's own kinds, and names, shapes and types must be those of the state
-that the constructor makes from the file's problem and settings. Compiled code checks no bounds, so integers that kernels
-index with must lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
+A file may come from anybody. It is a zip of plain arrays, one of them a JSON text, and nothing in it is ever run: arrays are
+numbers (no pickle), the text has the shape of a pydantic model, and names, shapes and types must be those of the state that
+the constructor makes from the file's problem and settings. Compiled code checks no bounds, so integers that kernels index with
+must lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,28 @@ import json
 import math
 import os
 import zipfile
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from banditlab.errors import UsageError
+from banditlab.results import system
 
 CLOSE = 1e-9
 """How far a number that follows from the settings may differ from what they give here, relatively: by a libm, not by more."""
-_KINDS = "biuf"
+HEADER = "header"
+"""The array that holds the JSON text."""
+
+
+class Plain(BaseModel):
+    """Plain data whose types are as said."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+M = TypeVar("M", bound=Plain)
 
 
 class Fields(dict[str, Any]):
@@ -31,78 +44,77 @@ class Fields(dict[str, Any]):
 # ------------------------------------------------------------------------------------------------------------------ files
 
 
-def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a header and arrays, so that the file is whole or not there: an earlier one stays until then."""
-    fresh = f"{os.fspath(path)}.{os.getpid()}.tmp"
-    try:
-        with open(fresh, "wb") as file:
-            put(file, head, arrays)
-        os.replace(fresh, path)
-    except BaseException:
-        if os.path.exists(fresh):
-            os.unlink(fresh)
-        raise
+def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Return the bytes of a file: arrays as they are, and a header as JSON."""
+    file = io.BytesIO()
+    np.savez(file, **{HEADER: np.array(json.dumps(head).encode())}, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
 
 
-def put(file: BinaryIO, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a header and arrays to an open file."""
-    np.savez(file, header=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
+    """Return the header and the arrays of what `packed` returned.
 
+    Members are stored as they are, so that a file makes nothing that is larger than itself; the zip's checksums tell damage.
 
-def stored(file: BinaryIO, size: int) -> dict[str, bytes]:
-    """Return the members of an open zip file of `size` bytes by name; a ValueError says what is wrong with it.
-
-    Members are stored as they are: a file makes nothing that is larger than itself.
+    Raises
+    ------
+    ValueError, zipfile.BadZipFile
+        The bytes are no such file, or damaged.
     """
-    with zipfile.ZipFile(file) as members:
-        infos = members.infolist()
-        if len({info.filename for info in infos}) < len(infos):
-            raise ValueError("two members have one name")
-        if sum(info.file_size for info in infos) > size:
-            raise ValueError("its members claim to be larger than the file")
-        for info in infos:
-            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.compress_size != info.file_size:
-                raise ValueError(f"the member {_short(info.filename)} is packed: members are stored as they are")
-        return {info.filename: members.read(info) for info in infos}
-
-
-def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of an open file of `size` bytes that `put` wrote; a ValueError says what is wrong."""
-    members = stored(file, size)
-    for name in members:
-        if not name.endswith(".npy"):
-            raise ValueError(f"the member {_short(name)} is no array")
-    arrays = {name[:-4]: _array(name, data) for name, data in members.items()}
-    head = arrays.pop("header", None)
-    if head is None or head.shape != () or head.dtype.kind != "U":
+    with zipfile.ZipFile(io.BytesIO(data)) as members:
+        sizes = [(info.file_size, info.compress_size) for info in members.infolist()]
+        if any(size != stored for size, stored in sizes) or sum(size for size, _ in sizes) > len(data):
+            raise ValueError("its members are packed, or claim to be larger than the file")
+    with np.load(io.BytesIO(data), allow_pickle=False) as members:
+        arrays = {name: members[name] for name in members.files}
+    head = arrays.pop(HEADER, None)
+    if not isinstance(head, np.ndarray) or head.shape != () or head.dtype.kind != "S":
         raise ValueError("it has no header")
-    found = json.loads(str(head), object_pairs_hook=_once)
-    if not isinstance(found, dict):
-        raise ValueError("its header is no table")
-    return found, arrays
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not array.dtype.isnative:
+            raise ValueError(f"the member {_short(name)} is no array of numbers")
+    return model.model_validate_json(head.item()), arrays
 
 
-def _array(name: str, data: bytes) -> np.ndarray:
-    """Return the array that the bytes of a .npy file hold, nothing unpickled and nothing made before its size is known."""
-    file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"the member {_short(name)} is of the .npy format {version}")
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, columns_first, dtype = read_header(file)
-    if dtype.kind not in (_KINDS + "U" if name == "header.npy" else _KINDS) or not dtype.isnative:
-        raise ValueError(f"the member {_short(name)} is an array of {dtype}")
-    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
-        raise ValueError(f"the member {_short(name)} does not have the size of its shape {_short(shape)}")
-    flat = np.frombuffer(data, dtype, offset=file.tell())
-    return flat.reshape(shape, order="F" if columns_first else "C").copy(order="C")
+def is_whole(data: bytes) -> bool:
+    """Return whether the bytes are a file that `packed` made, to its end and undamaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as members:
+            return members.testzip() is None
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice in its header")
-    return found
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file so that it is whole and on disk, or not there: an earlier one stays until then.
+
+    Raises
+    ------
+    UsageError
+        It cannot be written.
+    """
+    try:
+        system.write_whole(Path(path), data)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return what a file holds; a UsageError says why it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def one_line(error: Exception) -> str:
+    """Return what is wrong in one line: of data of a wrong shape, the first place."""
+    text = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    text = " ".join(text.split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _short(value: Any) -> str:
@@ -172,61 +184,74 @@ def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- generators
 
-
-def _words(count: int, bits: int) -> Any:
-    def holds(value: Any) -> bool:
-        return isinstance(value, list) and len(value) == count and all(_below(2**bits)(word) for word in value)
-
-    return holds
-
-
-def _below(end: int, *, odd: bool = False) -> Any:
-    return lambda value: type(value) is int and 0 <= value < end and (value % 2 == 1 or not odd)
+Word32 = Annotated[int, Field(ge=0, lt=2**32)]
+Word64 = Annotated[int, Field(ge=0, lt=2**64)]
+Word128 = Annotated[int, Field(ge=0, lt=2**128)]
+TwoWords = Annotated[list[Word64], Field(min_length=2, max_length=2)]
+FourWords = Annotated[list[Word64], Field(min_length=4, max_length=4)]
 
 
-_HALF = {"has_uint32": _below(2), "uinteger": _below(2**32)}
-_PCG: dict[str, Any] = {"state": {"state": _below(2**128), "inc": _below(2**128, odd=True)}, **_HALF}
-_GENERATORS: dict[str, dict[str, Any]] = {
-    "PCG64": _PCG,
-    "PCG64DXSM": _PCG,
-    "SFC64": {"state": {"state": _words(4, 64)}, **_HALF},
-    "Philox": {
-        "state": {"counter": _words(4, 64), "key": _words(2, 64)},
-        "buffer": _words(4, 64),
-        "buffer_pos": _below(5),
-        **_HALF,
-    },
-    "MT19937": {"state": {"key": lambda value: _words(624, 32)(value) and any(value), "pos": _below(625)}},
-}
-"""numpy's bit generators, and what their states hold: numpy itself takes a place in a buffer as it comes."""
+class _Half(Plain):
+    has_uint32: Annotated[int, Field(ge=0, le=1)]
+    uinteger: Word32
+
+
+class _PCG64Words(Plain):
+    state: Word128
+    inc: Word128
+
+
+class _PCG64(_Half):
+    bit_generator: Literal["PCG64", "PCG64DXSM"]
+    state: _PCG64Words
+
+
+class _SFC64Words(Plain):
+    state: FourWords
+
+
+class _SFC64(_Half):
+    bit_generator: Literal["SFC64"]
+    state: _SFC64Words
+
+
+class _PhiloxWords(Plain):
+    counter: FourWords
+    key: TwoWords
+
+
+class _Philox(_Half):
+    bit_generator: Literal["Philox"]
+    state: _PhiloxWords
+    buffer: FourWords
+    buffer_pos: Annotated[int, Field(ge=0, le=4)]  # numpy reads the buffer there, and does not look
+
+
+class _MT19937Words(Plain):
+    key: Annotated[list[Word32], Field(min_length=624, max_length=624)]
+    pos: Annotated[int, Field(ge=0, le=624)]
+
+
+class _MT19937(Plain):
+    bit_generator: Literal["MT19937"]
+    state: _MT19937Words
+
+
+_GENERATORS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[_PCG64 | _SFC64 | _Philox | _MT19937, Field(discriminator="bit_generator")]
+)
+"""The states of numpy's bit generators."""
 
 
 def _generator(state: Any, path: str) -> np.random.Generator:
-    """Return a generator in the state given, which is data of a bit generator that is known here."""
-    kind = state.get("bit_generator") if isinstance(state, dict) else None
-    if not isinstance(kind, str) or kind not in _GENERATORS:
-        raise ValueError(f"{path} is no generator of numpy ({', '.join(_GENERATORS)})")
-    if not _matches(state, {"bit_generator": lambda value: value == kind, **_GENERATORS[kind]}):
-        raise ValueError(f"{path} holds no state of a {kind}")
-    bits = getattr(np.random, kind)(0)
-    bits.state = _arrays_of(state, 32 if kind == "MT19937" else 64)
+    """Return a generator in the state given."""
+    try:
+        found = _GENERATORS.validate_python(state).model_dump()
+    except ValidationError as error:
+        raise ValueError(f"{path} is no generator of numpy ({one_line(error)})") from None
+    bits = getattr(np.random, found["bit_generator"])(0)
+    bits.state = found
     return np.random.Generator(bits)
-
-
-def _matches(state: Any, schema: Any) -> bool:
-    if callable(schema):
-        return bool(schema(state))
-    return (
-        isinstance(state, dict)
-        and set(state) == set(schema)
-        and all(_matches(state[name], schema[name]) for name in schema)
-    )
-
-
-def _arrays_of(state: Any, bits: int) -> Any:
-    if isinstance(state, dict):
-        return {name: _arrays_of(value, bits) for name, value in state.items()}
-    return np.array(state, dtype=f"u{bits // 8}") if isinstance(state, list) else state
 
 
 # --------------------------------------------------------------------------------------------------- a state meets another

@@ -24,10 +24,10 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, MetaData, Table, Text
 
 from banditlab.errors import LogError
+from banditlab.players.saved import is_whole
 from banditlab.policy import connections
 from banditlab.policy import events as ev
 from banditlab.policy.connections import engine_of, one_line
-from banditlab.results.seal import is_whole
 
 FORMAT = 1
 STEP = 1000

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.players.inputs import as_bit
+from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Choice, Name, Record, short
-from banditlab.policy.container import Parts, packed, read, unpacked, write_whole
+from banditlab.policy.container import Parts, packed, read, unpacked
 from banditlab.policy.events import PLACE, Answered, Changed, Decided, Event
 from banditlab.validation import PENDING, at_least, limit
 

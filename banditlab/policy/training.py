@@ -21,7 +21,8 @@ from banditlab.engine.seeding import generator_for
 from banditlab.envs.files import stored_table
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
-from banditlab.policy.container import Parts, class_names, packed, write_whole
+from banditlab.players.saved import write_whole
+from banditlab.policy.container import Parts, class_names, packed
 from banditlab.policy.core import Core
 from banditlab.problem import Problem
 from banditlab.validation import at_least

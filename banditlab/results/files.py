@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 
 from banditlab.errors import UsageError
 from banditlab.results.schema import COLUMNS, SUMS, Rows, type_of
-from banditlab.results.system import keep_entry, make_readable
+from banditlab.results.system import write_whole
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
@@ -119,27 +118,12 @@ def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None
         There is no room for it.
     """
     try:
-        _write_bytes(file, data, put or os.replace)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, data, put or os.replace)
     except OSError as error:
         if error.errno in NO_ROOM:
             raise NoRoomError(error.errno, error.strerror) from error
         raise
-
-
-def _write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            make_readable(out.fileno())
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        put(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    keep_entry(file.parent)
 
 
 def table_of(rows: Rows) -> pa.Table:

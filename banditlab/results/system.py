@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -118,3 +119,19 @@ def keep_entry(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+def write_whole(file: Path, data: bytes, put: Callable[[str, Path], None] = os.replace) -> None:
+    """Write a file that is on disk and whole, or not there: temporary name, fsync, then `put` gives it its name."""
+    number, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
+    try:
+        with open(number, "wb") as out:
+            make_readable(number)
+            out.write(data)
+            out.flush()
+            os.fsync(number)
+        put(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    keep_entry(file.parent)

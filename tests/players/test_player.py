@@ -125,7 +125,7 @@ def test_the_file_holds_no_pickle(problem: Problem, tmp_path: Any) -> None:
     player.step()
     player.save(tmp_path / "player.npz")
     with np.load(tmp_path / "player.npz", allow_pickle=False) as file:
-        head = json.loads(str(file["header"]))
+        head = json.loads(file["header"].item())
         assert np.array_equal(file["state.state.W"], player.state.W)
     assert head["settings"] == {"rate": 0.5, "mode": "a"}
     assert head["problem"] == {"n_features": 3, "n_classes": 2, "radius": 1.5, "horizon": 10}
@@ -236,7 +236,7 @@ def test_an_array_file_is_refused(tmp_path: Any) -> None:
 def test_a_missing_file_is_named(tmp_path: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Counter.load(tmp_path / "nowhere.npz")
-    assert str(caught.value) == f"{tmp_path / 'nowhere.npz'}: no such file"
+    assert str(caught.value) == f"{tmp_path / 'nowhere.npz'}: cannot be read (No such file or directory)"
 
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.Philox, np.random.MT19937, np.random.SFC64])
@@ -353,42 +353,48 @@ def test_headers_are_refused_by_what_is_wrong_in_them(problem: Problem, tmp_path
     make(problem).save(file)
     with np.load(file) as members:
         arrays = {name: members[name] for name in members.files}
-    head = json.loads(str(arrays.pop("header")))
+    head = json.loads(arrays.pop("header").item())
 
     def said(**change: Any) -> str:
-        np.savez(file, header=np.array(json.dumps(head | change)), **arrays)
+        np.savez(file, header=np.array(json.dumps(head | change).encode()), **arrays)
         with pytest.raises(UsageError) as refusal:
             Counter.load(file)
         return str(refusal.value).removeprefix(f"{file}: ")
 
     none = "not a test-counter that was saved: "
     state = head["state"]["dict"]
-    assert said(version=1.0).startswith("holds (id, version) ('test-counter', 1.0), expected")
-    assert said(version=True).startswith("holds (id, version)")
-    assert said(more=1) == f"{none}its header has the names 'format, id, version, problem, settin..."
-    assert said(settings=[]) == f"{none}its settings are no table"
+    assert said(version=2).startswith("holds (id, version) ('test-counter', 2), expected")
     assert said(state={"fields": state}) == f"{none}its state is no table, or there are arrays that belong to nothing"
     assert said(state={"value": 3}) == f"{none}its state is no table, or there are arrays that belong to nothing"
-    assert said(problem=[]) == f"{none}its problem is none"
-    assert said(problem={"n_features": 3}) == f"{none}its problem is none"
-    for name, value, shown in (
-        ("n_features", True, "True"),
-        ("n_features", 3.0, "3"),
-        ("n_classes", 2**63, "9223372036854775808"),
-        ("radius", "x", "'x'"),
-        ("radius", 2**63, "9223372036854775808"),
-        ("horizon", 2.5, "2.5"),
+    for place, change in (
+        ("version", {"version": 1.0}),
+        ("version", {"version": True}),
+        ("more", {"more": 1}),
+        ("settings", {"settings": []}),
+        ("state", {"state": []}),
+        ("problem", {"problem": []}),
+        ("problem.n_classes", {"problem": {"n_features": 3}}),
     ):
-        assert said(problem=head["problem"] | {name: value}) == f"{none}its problem has {name} = {shown}"
+        assert said(**change).startswith(f"not a saved player: {place}: ")
+    for name, value in (
+        ("n_features", True),
+        ("n_features", 3.0),
+        ("n_classes", 2**63),
+        ("radius", "x"),
+        ("horizon", 2.5),
+    ):
+        assert said(problem=head["problem"] | {name: value}).startswith(f"not a saved player: problem.{name}: ")
     assert "call for" in said(problem=head["problem"] | {"n_classes": 2**63 - 1})
     lacking = {name: value for name, value in state.items() if name != "rounds"}
     assert said(state={"dict": lacking}) == f"{none}its state lacks 'rounds'"
-    np.savez(file, header=np.array(json.dumps(head | {"problem": head["problem"] | {"radius": 1e30}})), **arrays)
+    np.savez(
+        file, header=np.array(json.dumps(head | {"problem": head["problem"] | {"radius": 1e30}}).encode()), **arrays
+    )
     assert Counter.load(file).problem.radius == 1e30
 
 
 def test_errors_and_settings_are_shown_in_one_short_line() -> None:
-    one_line, short = player_module._one_line, player_module._short
+    one_line, short = player_module.one_line, player_module._short
     assert one_line(ValueError("a\n  b")) == "a b"
     assert one_line(ValueError()) == "ValueError"
     assert one_line(ValueError("x" * 300)) == "x" * 300

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import io
 import json
 import math
 import sqlite3
@@ -37,7 +36,6 @@ from banditlab.policy.openapi import schema
 from banditlab.policy.picture import draw_status
 from banditlab.policy.policy import SNAPSHOT_EVERY
 from banditlab.policy.status import LogStatus, Plays, _bins, _plays
-from banditlab.results.seal import BLANK, sealed
 from tests.policy.customers import new_rows
 from tests.policy.test_log import settle
 
@@ -58,16 +56,11 @@ def log(tmp_path: Path) -> Path:
 
 
 def changed_head(file: Path, **changes: Any) -> bytes:
-    """Return a policy's file whose head says something else, sealed again."""
-    with zipfile.ZipFile(file) as old:
-        members = {info.filename: old.read(info) for info in old.infolist()}
-    members[container.HEAD] = json.dumps(json.loads(members[container.HEAD]) | changes).encode()
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as new:
-        for name, data in members.items():
-            new.writestr(name, data)
-        new.comment = BLANK.encode()
-    return sealed(target.getvalue())
+    """Return a policy's file whose header says something else."""
+    with np.load(file) as members:
+        arrays = {name: members[name] for name in members.files}
+    head = json.loads(arrays.pop("header").item()) | changes
+    return saved.packed(head, arrays)
 
 
 @pytest.mark.parametrize(
@@ -100,21 +93,9 @@ def test_what_the_head_of_a_file_may_say(policy_file: Path, changes: dict[str, A
     )
 
 
-def test_a_file_says_nothing_of_the_hour_and_its_head_has_16_mib_at_most(policy_file: Path) -> None:
+def test_a_file_says_nothing_of_the_hour(policy_file: Path) -> None:
     with zipfile.ZipFile(policy_file) as file:
         assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    parts = container.read(policy_file)
-
-    def packed(**told: Any) -> bytes:
-        return container.packed(parts._replace(trained=parts.trained | told))
-
-    with zipfile.ZipFile(io.BytesIO(packed(file=""))) as file:
-        rest = 2**24 - len(file.read(container.HEAD))
-    assert len(container.unpacked(packed(file="x" * rest), "t").trained["file"]) == rest
-    with pytest.raises(UsageError, match="take 16,777,217 bytes"):
-        packed(file="x" * (rest + 1))
-    with pytest.raises(ValueError, match="JSON"):
-        packed(expected_mistakes=math.nan)
 
 
 def test_two_classes_are_enough_for_a_policy(tmp_path: Path) -> None:
@@ -126,35 +107,23 @@ def test_two_classes_are_enough_for_a_policy(tmp_path: Path) -> None:
     assert again.describe()["decisions"] == 0
 
 
-def open_decisions(**change: Any) -> bytes:
-    """Return the member of a file with one open decision at d = 2, K = 3, something of it changed."""
-    one: dict[str, Any] = {
-        "name": "n", "row": [1, 0, True], "explored": None,
-        "x": np.zeros(2), "p": np.full(3, 1 / 3), "s": np.zeros(4), "more": {},
-    } | change  # fmt: skip
-    arrays = {f"{name}0": one[name] for name in "xps" if one[name] is not None} | one["more"]
-    file = io.BytesIO()
-    saved.put(file, {"ids": [one["name"]], "rows": [one["row"]], "explored": [one["explored"]]}, arrays)
-    return file.getvalue()
+def open_decision(**change: Any) -> Any:
+    """Return what is read of a file with one open decision at d = 2, K = 3, something of it changed."""
+    one: dict[str, Any] = {"action": 1, "x": np.zeros(2), "p": np.full(3, 1 / 3), "payload": np.zeros(4)} | change
+    arrays = {f"open.0.{name}": one[name] for name in ("x", "p", "payload") if one[name] is not None}
+    waiting = container.Waiting(
+        id="n", action=one["action"], generation=0, explored=None, payload=one["payload"] is not None
+    )
+    record = container._record(0, waiting, arrays, 2)
+    assert arrays == {}
+    return record
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"explored": True},
-        {"explored": False},
-        {"row": [0, 0, True]},
-        {"row": [2, 5, True]},
-        {"row": [2, 0, False], "s": None},
-    ],
-)
+@pytest.mark.parametrize("change", [{}, {"action": 0}, {"action": 2}, {"payload": None}])
 def test_open_decisions_that_can_be(change: dict[str, Any]) -> None:
-    [(name, record)] = container._pending(open_decisions(**change), 2).items()
-    row = change.get("row", [1, 0, True])
-    assert (name, record.action, record.generation) == ("n", row[0], row[1])
-    assert record.explored is change.get("explored")
-    assert (record.payload is None) == ("s" in change)
+    record = open_decision(**change)
+    assert (record.action, record.generation, record.explored) == (change.get("action", 1), 0, None)
+    assert (record.payload is None) == ("payload" in change)
 
 
 @pytest.mark.parametrize(
@@ -165,26 +134,21 @@ def test_open_decisions_that_can_be(change: dict[str, Any]) -> None:
         {"x": np.zeros(2, np.float32)},
         {"p": np.full((1, 3), 1 / 3)},
         {"p": np.full(3, 1, np.int64)},
-        {"s": np.zeros((1, 4))},
-        {"s": np.zeros(4, np.float32)},
-        {"row": [-1, 0, True]},
-        {"row": [3, 0, True]},
-        {"row": [1.0, 0, True]},
-        {"row": [True, 0, True]},
-        {"row": [1, 0.0, True]},
-        {"row": [1, False, True]},
-        {"explored": "no"},
-        {"name": 3},
+        {"payload": np.zeros((1, 4))},
+        {"payload": np.zeros(4, np.float32)},
+        {"action": -1},
+        {"action": 3},
     ],
 )
 def test_open_decisions_that_cannot_be(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="its open decision 0 is none"):
-        container._pending(open_decisions(**change), 2)
+        open_decision(**change)
 
 
-def test_arrays_of_no_decision_are_refused() -> None:
-    with pytest.raises(ValueError, match="arrays that belong to nothing"):
-        container._pending(open_decisions(more={"x1": np.zeros(2)}), 2)
+@pytest.mark.parametrize("change", [{"action": 1.0}, {"action": True}, {"explored": "no"}, {"id": 3}])
+def test_an_open_decision_has_its_types(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        container.Waiting(**{"id": "n", "action": 1, "generation": 0, "explored": None, "payload": False} | change)
 
 
 def test_names_of_one_kind_stay_and_of_several_become_texts() -> None:
@@ -192,11 +156,6 @@ def test_names_of_one_kind_stay_and_of_several_become_texts() -> None:
     assert container.class_names([np.str_("a"), "b"]) == ["a", "b"]
     assert container.class_names([1, "a"]) == ["1", "a"]
     assert container.class_names([1, 2.5, "a"]) == ["1", "2.5", "a"]
-
-
-@pytest.mark.parametrize(("length", "told"), [(300, "x" * 300), (301, "x" * 297 + "..."), (0, "ValueError")])
-def test_errors_are_told_in_three_hundred_characters(length: int, told: str) -> None:
-    assert container._one_line(ValueError("x" * length)) == told
 
 
 # ---------------------------------------------------------------------------------------------------------------- the core

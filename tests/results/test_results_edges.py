@@ -1,4 +1,4 @@
-"""Columns, tables and seals of the store by hand: what a value becomes, what belongs to whom, what is refused."""
+"""Columns, and tables of the store by hand: what a value becomes, what belongs to whom, what is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from banditlab.results.files import (
 from banditlab.results.incoming import DamagedError, take
 from banditlab.results.reading import read_runs
 from banditlab.results.schema import SUMS, Finished, type_of
-from banditlab.results.seal import BLANK, MARK, is_whole, sealed
 from banditlab.results.store import Store, shard_name
 from tests.results.by_hand import flipped
 
@@ -165,18 +164,6 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, m
         write_bytes(file, b"three")
     assert [each.name for each in file.parent.iterdir()] == ["f"]
     assert file.read_bytes() == b"two"
-
-
-def test_a_seal_is_the_hash_of_the_file_with_zeros_in_its_place() -> None:
-    data = b'{"a": "' + BLANK.encode() + b'", "b": 1}'
-    assert BLANK == MARK + "0" * 64
-    expected = data.replace(b"0" * 64, hashlib.sha256(data).hexdigest().encode())
-    assert sealed(data) == expected
-    assert is_whole(expected) is True
-    assert [is_whole(unsealed) for unsealed in (MARK.encode(), b"")] == [False, False]
-    assert not any(is_whole(flipped(expected, at, bit)) for at in range(len(expected)) for bit in range(8))
-    assert sealed(BLANK.encode()).startswith(MARK.encode())  # at the very beginning
-    assert is_whole(sealed(BLANK.encode())) is True
 
 
 # ------------------------------------------------------------------------------------------------------------------- store

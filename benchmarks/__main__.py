@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
-    "attacks": "kills, flipped bits, replaced inputs, odd files, hostile plug-ins: docs/results/attacks.md",
     "cluster": "a Dask cluster: milliseconds a task, faults drawn at random, namespaces, peers: docs/cluster.md",
     "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
@@ -39,7 +38,6 @@ PARTS = {
     "lockin": "runs of agents of practice that stay on a wrong class, on one context",
     "defaults": "agents of practice at other settings than their defaults: docs/results/defaults.md",
     "changes": "stackcb and fastcb after a change of the labels, false alarms: docs/results/changes.md",
-    "mutants": "random wrong lines in the package, and whether the tests notice them",
     "sketch": "full matrices, sketches, diagonals at d = 1,024: rounds/s and mistakes: docs/results/second-order.csv",
     "stack": "stackcb against fastcb, its other settings and 600 Fourier features, over a folder of tables",
     "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
@@ -47,25 +45,28 @@ PARTS = {
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",
 }
-DEFAULT = "speed"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the part that was asked for, with BLAS on one thread (and numba, where this module is the program).
+    """Run the part that was asked for; see `run_part`."""
+    run_part("benchmarks", __doc__, PARTS, "speed", list(sys.argv[1:] if arguments is None else arguments))
+
+
+def run_part(package: str, text: str | None, parts: dict[str, str], default: str, arguments: list[str]) -> None:
+    """Run the part of a package that was asked for, with BLAS on one thread (and numba, where the program is `python -m`).
 
     What is wrong with the request, or missing on this machine, is one line and exit code 2.
     """
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
     wanted = bool(arguments) and not arguments[0].startswith("-")
-    part = arguments.pop(0) if wanted else DEFAULT
-    if arguments[:1] in (["-h"], ["--help"]) and not wanted:
-        print(f"{__doc__}\n" + "\n".join(f"  {name:12} {text}" for name, text in PARTS.items()))
+    part = arguments.pop(0) if wanted else default
+    if (arguments[:1] in (["-h"], ["--help"]) and not wanted) or not part:
+        print(f"{text}\n" + "\n".join(f"  {name:12} {line}" for name, line in parts.items()))
         return
-    if part not in PARTS:
-        refuse("", f"no part is called {part!r}{nearest(part, PARTS, keep_order=True)}")
-    run = importlib.import_module(f"benchmarks.commands.{part}").main
-    settings = vars(options(part, run).parse_args(arguments))
+    if part not in parts:
+        refuse(package, f"no part is called {part!r}{nearest(part, parts, keep_order=True)}")
+    run = importlib.import_module(f"{package}.commands.{part}").main
+    settings = vars(options(f"{package} {part}", run).parse_args(arguments))
 
     from threadpoolctl import threadpool_limits
 
@@ -73,19 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with threadpool_limits(1):
             run(**settings)
     except BanditlabError as error:
-        refuse(f" {part}", str(error))
+        refuse(f"{package} {part}", str(error))
 
 
 def refuse(part: str, why: str) -> NoReturn:
     """Say in one line what is wrong and exit with 2, as argparse does."""
-    print(f"python -m benchmarks{part}: {why}", file=sys.stderr)
+    print(f"python -m {part}: {why}", file=sys.stderr)
     raise SystemExit(2) from None
 
 
 def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:
     """Return the parser of a part's settings: the keyword arguments of its `main`."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks {part}",
+        prog=f"python -m {part}",
         description=sys.modules[run.__module__].__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -100,7 +101,12 @@ def options(part: str, run: Callable[..., Any]) -> argparse.ArgumentParser:
     return parser
 
 
-if __name__ == "__main__":
-    for name in THREADS:  # read when numpy and numba are first imported, which no part has done yet
+def use_one_thread() -> None:
+    """Say so to numpy and numba, which read it when they are first imported: no part has done that yet."""
+    for name in THREADS:
         os.environ.setdefault(name, "1")
+
+
+if __name__ == "__main__":
+    use_one_thread()
     main()

@@ -88,7 +88,8 @@ FOREIGN = re.compile(r"""pip install [^\n&;|#]*(?<![\w./-])banditlab(?![\w/-])|[
 def test_nobody_is_told_to_install_the_other_package() -> None:
     """On the package index, `banditlab` is another project."""
     folders = [
-        ROOT / name for name in ("banditlab", "tests", "docs", "benchmarks", "analysis", "agents", "envs", "runs")
+        ROOT / name
+        for name in ("banditlab", "tests", "docs", "audits", "benchmarks", "analysis", "agents", "envs", "runs")
     ]
     files = [file for folder in [*folders, ROOT / ".ci"] for file in folder.rglob("*") if not CACHES & set(file.parts)]
     files = [file for file in [*files, *ROOT.glob("*")] if file.is_file() and file.name.endswith(TEXTS)]

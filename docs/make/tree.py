@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "site"
-BESIDE = ("agents", "analysis", "banditlab", "benchmarks", "envs", "runs", "tests", ".ci")
+BESIDE = ("agents", "analysis", "audits", "banditlab", "benchmarks", "envs", "runs", "tests", ".ci")
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository's own folder that are pages of the site, too."""
 

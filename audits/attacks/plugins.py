@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.measure.attacks.lines import Line
+from audits.attacks.lines import Line
 
 TITLE = "Hostile plug-ins"
 WORDS = """A lab's agent misbehaves in a way that its setting names, every way in one sweep beside `uniform`,

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 from types import ModuleType
 
+from audits.attacks.lines import COUNTS, Line, read_csv, total, write_csv
 from banditlab.analysis.pages import markdown_table
 from banditlab.errors import UsageError, nearest
-from benchmarks.measure.attacks.lines import COUNTS, Line, read_csv, total, write_csv
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "caches")
-"""Modules of `benchmarks.measure.attacks`, in the page's order."""
+"""Modules of `audits.attacks`, in the page's order."""
 
 
 def main(*, only: str = "", share: float = 1.0, seed: int = 1) -> None:
@@ -47,7 +47,7 @@ def page() -> str:
     return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, said=said), *parts]) + "\n"
 
 
-HEAD = """Made by `python -m benchmarks attacks`; the tables are `attacks-*.csv` beside this page.
+HEAD = """Made by `python -m audits attacks`; the tables are `attacks-*.csv` beside this page.
 **{tried:,} attacks: {said}.**
 
 `right`: every value is as without the attack. `named`: what is lost or refused is said in one line, and done again where the
@@ -61,7 +61,7 @@ def _table(lines: list[Line]) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"benchmarks.measure.attacks.{name}")
+    return importlib.import_module(f"audits.attacks.{name}")
 
 
 def _file(name: str) -> Path:

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from audits.attacks import files, flips, plugins
+from audits.attacks.lines import COUNTS, Line, read_csv, total, write_csv
+from audits.commands import attacks
 from banditlab.errors import UsageError
 from banditlab.results.reading import Failure
-from benchmarks.commands import attacks
-from benchmarks.measure.attacks import files, flips, plugins
-from benchmarks.measure.attacks.lines import COUNTS, Line, read_csv, total, write_csv
 
 RUNS = pd.DataFrame({"run_id": ["aa", "aa", "bb", "bb"], "round": [1, 2, 1, 2], "mistakes": [0, 1, 1, 1]})
 COMPARATORS = pd.DataFrame({"stream_id": ["ss"], "round": [2], "norm_bound": [1.0], "loss_nats": [0.5]})

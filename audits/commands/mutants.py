@@ -3,8 +3,8 @@
 A mutant is one operator, comparison or constant of `banditlab/` made another, drawn from all of them by `--seed`. It is
 noticed if one test that passes on the sources as they are fails, or never ends. The tests asked: those that name the module,
 those of its room, recorded runs of the players that use it, the slow ones among the first, and for kernels those that name
-what imports the module (`measure/mutants/witnesses.py`).
-A mutant that changes nothing anybody can see is equivalent: `tables/mutants-equivalent.csv` has them, each with its reason;
+what imports the module (`mutants/witnesses.py`).
+A mutant that changes nothing anybody can see is equivalent: `mutants-equivalent.csv` has them, each with its reason;
 they are not played.
 
 What kernels are made of is looked at uncompiled first, by the tests that pass in the clean tree when every kernel is plain
@@ -30,14 +30,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from analysis.result_pages.mutants import EQUIVALENT, OUTCOMES, by_room, parts
+from audits.mutants.playing import Ground, Verdict
+from audits.mutants.sites import Mutant, drawn
 from banditlab.analysis.pages import fill_page
 from banditlab.errors import UsageError
 from banditlab.results.files import write_bytes
-from benchmarks.measure.mutants.playing import Ground, Verdict
-from benchmarks.measure.mutants.sites import Mutant, drawn
 
 ROOT = Path(__file__).parents[2]
-KNOWN = ROOT / "benchmarks/tables/mutants-equivalent.csv"
+KNOWN = ROOT / "audits/mutants-equivalent.csv"
 PLACE = ROOT / "docs/results"
 HEADER = ("path", "line", "before", "after", "text", "outcome", "by", "seconds")
 PAGE = """\
@@ -45,10 +45,10 @@ PAGE = """\
 
 A mutant is the package with one operator, comparison or constant made another. It is noticed if a test that passes on the
 sources as they are fails, or never ends. One that changes nothing anybody can see is equivalent:
-`benchmarks/tables/mutants-equivalent.csv` has those that are known, each with its reason. Kernels are asked as plain Python
+`audits/mutants-equivalent.csv` has those that are known, each with its reason. Kernels are asked as plain Python
 first; what nobody noticed there is tried compiled.
 
-Made by `python -m benchmarks mutants {options} --keep`; every mutant and the test that saw it:
+Made by `python -m audits mutants {options} --keep`; every mutant and the test that saw it:
 [`mutants.csv`](mutants.csv). What is out of time counts as not noticed.
 
 In all, <!-- text: count -->nothing yet<!-- end -->

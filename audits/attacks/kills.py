@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from audits.attacks.flips import unlike
+from audits.attacks.lines import Line
 from banditlab.results.reading import finished_runs
-from benchmarks.measure.attacks.flips import unlike
-from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Kills"
 WORDS = """SIGKILL at a random moment of a sweep by `banditlab run`: to one of two workers, again and again while the sweep goes

@@ -15,9 +15,9 @@ from unittest import mock
 
 import numpy as np
 
+from audits.attacks.lines import Line
 from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
-from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Odd files and surroundings"
 WORDS = """The command line is given tables as nobody should write them, damaged spec files, paths that are too long or no text,

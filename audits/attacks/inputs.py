@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from audits.attacks.flips import unlike
+from audits.attacks.lines import Line
 from banditlab.engine import Sweep
 from banditlab.engine.plan import Run
 from banditlab.results.reading import finished_runs
-from benchmarks.measure.attacks.flips import unlike
-from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Replaced inputs"
 WORDS = """The table, or the lab's file, of a sweep is replaced at a random moment between plan and last run. Tried are runs:

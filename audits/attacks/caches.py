@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numba
 
-from benchmarks.measure.attacks.crafted import Touch
-from benchmarks.measure.attacks.lines import Line
+from audits.attacks.crafted import Touch
+from audits.attacks.lines import Line
 
 TITLE = "Kernel caches"
 WORDS = """A process compiles two kernels, under umask 0, in a cache folder of its own or in one that others may write, with

@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
+from audits.attacks.lines import Line
 from banditlab.analysis import load
 from banditlab.engine import Sweep
 from banditlab.errors import UsageError
@@ -32,7 +33,6 @@ from banditlab.results.reading import (
 )
 from banditlab.results.schema import SUMS
 from banditlab.results.store import Store
-from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Damaged files"
 WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures, the

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.result_pages.mutants import LATE, NOTICED, UNNOTICED
+from audits.mutants.sites import Mutant
+from audits.mutants.witnesses import KERNELS, uncompiled_witnesses, witnesses
 from banditlab.numerics.jit import PACKAGE, kernel_sources
-from benchmarks.measure.mutants.sites import Mutant
-from benchmarks.measure.mutants.witnesses import KERNELS, uncompiled_witnesses, witnesses
 
 HANG = 240
 """Seconds after which one test that has not ended is taken for one that never does; kernels compile in less."""
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:anyio", "--tb=no")
-PARTS = ("agents", "analysis", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
+PARTS = ("agents", "analysis", "audits", "banditlab", "benchmarks", "docs", "envs", "runs", "tests")
 FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
 
 
@@ -180,7 +180,7 @@ class Ground:
             *PYTEST,
             *more,
             "-p",
-            "benchmarks.measure.mutants.uncompiled",
+            "audits.mutants.uncompiled",
             "-W",
             "ignore::RuntimeWarning",
             *_selected(asked),

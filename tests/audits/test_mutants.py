@@ -13,13 +13,13 @@ import pytest
 from numba.core.extending import _Intrinsic
 
 from analysis.result_pages.mutants import NOTICED, UNNOTICED, by_room
+from audits.commands import mutants as command
+from audits.commands.mutants import ROOT, equivalents
+from audits.mutants.playing import Ground, Verdict, failed
+from audits.mutants.sites import Mutant, drawn, mutants_of
+from audits.mutants.uncompiled import PLAIN
+from audits.mutants.witnesses import uncompiled_witnesses, witnesses
 from banditlab.errors import UsageError
-from benchmarks.commands import mutants as command
-from benchmarks.commands.mutants import ROOT, equivalents
-from benchmarks.measure.mutants.playing import Ground, Verdict, failed
-from benchmarks.measure.mutants.sites import Mutant, drawn, mutants_of
-from benchmarks.measure.mutants.uncompiled import PLAIN
-from benchmarks.measure.mutants.witnesses import uncompiled_witnesses, witnesses
 
 SOURCE = textwrap.dedent(
     '''
@@ -258,7 +258,7 @@ def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.M
     page = (tmp_path / "mutants.md").read_text()
     assert "5 mutants were played: 3 are noticed or equivalent, 60.0%." in page
     assert page.count("| not noticed |") == 3
-    assert "`python -m benchmarks mutants --sample 5 --seed 3 --limit 600 --keep`" in page
+    assert "`python -m audits mutants --sample 5 --seed 3 --limit 600 --keep`" in page
     with pytest.raises(UsageError, match="of another draw"):
         command.main(sample=5, seed=4, keep=True)
     assert (tmp_path / "mutants.csv").read_text() == whole

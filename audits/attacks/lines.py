@@ -1,7 +1,7 @@
 """What an attack came to: a line of its table, and the page made of all tables.
 
 A part is a module of this folder with `TITLE`, `WORDS` (a paragraph), `COUNT` (how often by default) and
-`attack(count, seed) -> list[Line]`. Its name stands in PARTS of `benchmarks.commands.attacks`, in the page's order.
+`attack(count, seed) -> list[Line]`. Its name stands in PARTS of `audits.commands.attacks`, in the page's order.
 """
 
 from __future__ import annotations

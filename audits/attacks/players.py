@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from audits.attacks.crafted import MUTATIONS
+from audits.attacks.lines import Line
+from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, STOPPED, TRACEBACK
 from banditlab.registry import registry
-from benchmarks.measure.attacks.crafted import MUTATIONS
-from benchmarks.measure.attacks.lines import Line
-from benchmarks.measure.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, STOPPED, TRACEBACK
 
 TITLE = "Crafted players"
 WORDS = """Files that `Player.save` wrote, changed, loaded and played in a process of its own: every agent and forecaster, and
@@ -120,7 +120,7 @@ def attacked(case: Case, count: int, seed: int, folder: Path) -> list[tuple[str,
 def _run(order: str, folder: Path) -> None:
     """Run the child until it ends, dies, or makes no progress for too long."""
     child = subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", "-m", "benchmarks.measure.attacks.player_child"],
+        [sys.executable, "-X", "faulthandler", "-m", "audits.attacks.player_child"],
         stdin=subprocess.PIPE,
         stderr=(folder / "stderr").open("a"),
         text=True,

@@ -1,4 +1,4 @@
-"""Loads crafted players and plays them, in a process of its own: `python -m benchmarks.measure.attacks.player_child`.
+"""Loads crafted players and plays them, in a process of its own: `python -m audits.attacks.player_child`.
 
 It writes a letter for every attack, so that whoever waits knows the one at which it died or hung.
 """
@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from audits.attacks.crafted import MUTATIONS, Saved
 from banditlab.errors import BanditlabError, IncompatibleError
 from banditlab.players.actor import Trace
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks.measure.attacks.crafted import MUTATIONS, Saved
 
 ROUNDS, D = 40, 4
 """Rounds played before a player is saved, and the features of its contexts."""

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from audits.attacks.lines import Line
 from banditlab.analysis.cells import STARTS, write_csv
 from banditlab.engine.spec import make_spec
 from banditlab.envs.table import Table
 from banditlab.errors import BanditlabError
-from benchmarks.measure.attacks.lines import Line
 
 TITLE = "Odd tables, large requests, cells of tables"
 WORDS = """CSV, LIBSVM and Parquet files with bits flipped, cells replaced, entries of 1e-320 to 1e308, gzip bombs, an index of

@@ -17,8 +17,7 @@ def stage_of(progress: Progress) -> str:
     state = progress.cluster
     if state is None:
         return progress.stage
-    lost = f", {state.deaths:,} lost" if state.deaths else ""
-    there = f"{many(state.workers, 'worker')}{lost}, {many(state.in_flight, 'task')} in flight"
+    there = f"{many(state.workers, 'worker')}, {many(state.in_flight, 'task')} in flight"
     return f"{progress.stage} ({there})"
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from banditlab.engine.executors.executor import State
 from banditlab.engine.schedule import TASK_SECONDS, Kind
 
 TABLES_SECONDS = 2e-4
 """What a run takes at the end, when the tables are written."""
+
+
+@dataclass
+class ClusterState:
+    """Where a cluster stands."""
+
+    workers: int
+    """Workers that answer."""
+    in_flight: int
+    """Tasks that were sent and have not come back."""
 
 
 @dataclass
@@ -40,7 +49,7 @@ class Progress:
     """When the first task began; None while kernels are compiled."""
     settled: tuple[float, float] | None = None
     """When all kernels were compiled, and the core-seconds that were done then; None before."""
-    cluster: State | None = None
+    cluster: ClusterState | None = None
     """Where a cluster stands, None on this machine."""
     notices: list[str] = field(default_factory=list)
     """Lines for the user that came up so far."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from banditlab.distributions import refuse_without
 from banditlab.engine.comparing import stored_pairs
 from banditlab.engine.estimating import seconds_beside_rounds, seconds_of_comparators, seconds_of_rounds
-from banditlab.engine.executors.executor import Executor
 from banditlab.engine.executors.local import Local
 from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.processes import ask
@@ -25,6 +24,9 @@ from banditlab.engine.work import Outcome, Task, facts, store_failure
 from banditlab.results.reading import finished_runs
 from banditlab.results.schema import COMPARATOR
 from banditlab.results.store import Store
+
+if TYPE_CHECKING:
+    from banditlab.engine.executors.cluster import Cluster
 
 Watcher = Callable[[Progress], None]
 PATIENCE = 120.0
@@ -111,7 +113,7 @@ class Sweep:
             Where to play instead: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
             `distributed.Client`. Workers need this package, and no disk in common. Takes the extra `cluster`.
         patience
-            Seconds the cluster may do nothing before this gives up.
+            Seconds without an answer of the scheduler, or without a worker that plays, after which this gives up.
         shard
             (i, n): only the i-th of n parts, from 1 on, whole streams each; `merge` puts the parts' folders together.
 
@@ -120,7 +122,8 @@ class Sweep:
         UsageError
             The folder cannot be written or has another store format; an address or a part that cannot be.
         ClusterError
-            The cluster cannot be reached, or nothing has moved for `patience` seconds. What is finished is stored.
+            The cluster cannot be reached, the scheduler is lost, nobody plays for `patience` seconds, or a worker has other
+            versions than this machine. What is finished is stored.
         """
         begin = time.perf_counter()
         plan = self.plan if shard is None else self.plan.part(*shard)
@@ -135,8 +138,9 @@ class Sweep:
         if missing or streams:
             schedule = Schedule(str(store.folder), self.balls, self.spec.run_timeout, missing, streams)
             progress.kinds = schedule.kinds
+            jobs = min(jobs, len(missing) + len(streams))
             with _executor(cluster, jobs, store, patience) as executor:
-                _Round(schedule, executor, progress, tell, len(missing) + len(streams)).play()
+                _Round(schedule, executor, progress, tell).play()
         progress.stage = "storing"
         tell(progress)
         store.compact()
@@ -186,22 +190,22 @@ class Sweep:
         return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
 
 
-def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Executor:
+def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> AbstractContextManager[Local | Cluster]:
     if cluster is None:
-        return Local(max(1, jobs), store)
-    from banditlab.engine.executors.cluster import Cluster
+        return nullcontext(Local(max(1, jobs), store))
+    refuse_without("--cluster", "distributed")
+    from banditlab.engine.executors.cluster import on_cluster
 
-    return Cluster(cluster, store, patience)
+    return on_cluster(cluster, store, patience)
 
 
 class _Round:
     """One call of a sweep: the executor gets tasks as it has room for them, and what comes back is counted."""
 
-    def __init__(self, schedule: Schedule, executor: Executor, progress: Progress, tell: Watcher, waiting: int) -> None:
+    def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, tell: Watcher) -> None:
         self.schedule, self.executor, self.progress, self.tell = schedule, executor, progress, tell
-        if not executor.remote:
-            executor.jobs = max(1, min(executor.jobs, waiting))
-        self.flying: list[Future[list[Outcome]]] = []
+        self.under_way: dict[str, Task] = {}
+        """The task of each run, or stream, that was handed over and has no outcome yet."""
 
     def play(self) -> None:
         """Have everything played."""
@@ -214,9 +218,11 @@ class _Round:
     def _feed(self) -> None:
         """Hand over tasks, a few more than there are processes, and say where the sweep stands."""
         executor, progress = self.executor, self.progress
-        self.flying = [future for future in self.flying if not future.done()]
-        while len(self.flying) <= IN_FLIGHT * executor.jobs and (task := self.schedule.next(executor.jobs)):
-            self.flying.append(executor.submit(task))
+        room = 1 + IN_FLIGHT * executor.jobs - len({id(task) for task in self.under_way.values()})
+        while room > 0 and (task := self.schedule.next(executor.jobs)):
+            self.under_way |= {task.id_of(run): task for run in task.runs}
+            executor.submit(task)
+            room -= 1
         progress.jobs = max(1, executor.jobs)
         progress.cluster, progress.notices = executor.state(), executor.notices
         progress.set_stage()
@@ -226,6 +232,7 @@ class _Round:
         progress = self.progress
         runs = {task.id_of(run): run for run in task.runs}
         for outcome in outcomes:
+            del self.under_way[outcome.id]
             self.schedule.note(runs[outcome.id], task.comparators, outcome.seconds)
             progress.failed += bool(outcome.failure)
             if task.comparators:

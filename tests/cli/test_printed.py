@@ -23,7 +23,7 @@ from banditlab.cli.progress_words import done_of, left_of, many, stage_of
 from banditlab.cli.ranking import cells, folded, print_ranking, ranked_lines
 from banditlab.cli.table_view import fault_lines, note_lines
 from banditlab.comparison import FaultyTableError, Note
-from banditlab.engine.executors.executor import State
+from banditlab.engine.progress import ClusterState
 from banditlab.errors import UsageError
 from banditlab.results.reading import Failure
 
@@ -51,8 +51,8 @@ def test_words_of_where_a_sweep_stands() -> None:
     assert done_of(progress(runs_done=3, streams_done=1)) == "3/4 runs, 1/2 streams compared, 1,234 rounds/s"
     assert done_of(progress(streams=0, failed=2), rate=False) == "0/4 runs, 2 failed"
     assert stage_of(progress()) == "playing"
-    assert stage_of(progress(cluster=State(1, 2, 0))) == "playing (1 worker, 2 tasks in flight)"
-    assert stage_of(progress(cluster=State(3, 1, 5))) == "playing (3 workers, 5 lost, 1 task in flight)"
+    assert stage_of(progress(cluster=ClusterState(1, 2))) == "playing (1 worker, 2 tasks in flight)"
+    assert stage_of(progress(cluster=ClusterState(3, 1))) == "playing (3 workers, 1 task in flight)"
     assert left_of(progress(seconds_ahead=1.2)) == "about 2 s left"
     assert left_of(progress(seconds_ahead=1.2, runs_done=4, streams_done=1)) == "about 2 s left"
     assert left_of(progress(seconds_ahead=1.2, runs_done=4, streams_done=2)) == left_of(progress()) == ""

@@ -1,4 +1,4 @@
-"""A sweep on a Dask cluster is the sweep on one machine, whoever dies: two plain local workers that share no results folder."""
+"""A sweep on a Dask cluster gives the rows of one machine: two plain local workers that share no results folder."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from banditlab.engine import Sweep
-from banditlab.engine.executors import cluster as cluster_module
-from banditlab.engine.executors import freight, remote
-from banditlab.engine.executors.cluster import Cluster, differences
-from banditlab.engine.work import Task, execute, facts
+from banditlab.engine.executors import parcels
+from banditlab.engine.work import Task
 from banditlab.errors import ClusterError, UsageError
-from banditlab.results.incoming import DamagedError, take
+from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 from benchmarks.measure.rig import Rig
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` brings it")
+cluster_module = pytest.importorskip("banditlab.engine.executors.cluster")
+remote = pytest.importorskip("banditlab.engine.executors.remote")
+Cluster, Flight = cluster_module.Cluster, cluster_module.Flight
 
 TABLE = "a,b,kind\n" + "\n".join(f"{i % 7},{i * i % 11},{'xyz'[i * i % 3]}" for i in range(60)) + "\n"
 LAB = """
@@ -38,7 +40,7 @@ LAB = """
 
     class Odd(Agent):
         id = "odd"
-        summary = "plays at random, and does what it is told to beside"
+        summary = "plays at random, and misbehaves in round 20"
         explores = False
 
         def __init__(self, problem, rng, *, deed: str = "none"):
@@ -53,6 +55,8 @@ LAB = """
             if self.rounds == 20 and self.deed == "kills":  # the cluster's worker, and itself with it
                 os.kill(os.getppid(), signal.SIGKILL)
                 time.sleep(60)
+            if self.rounds == 20 and self.deed == "hangs":
+                time.sleep(3600)
             if self.deed == "sleeps":
                 time.sleep(0.005)
             u = self.rng.random(2)
@@ -118,28 +122,21 @@ def assert_same(one: Path, other: Path) -> None:
         pd.testing.assert_frame_equal(left, right, check_exact=True)
 
 
-def told(progress_lines: list[Any]) -> int:
-    return max((state.workers for state in progress_lines if state), default=0)
-
-
 @pytest.mark.slow
 def test_a_cluster_is_one_machine(rig: Rig, mixed: Any, tmp_path: Path) -> None:
     """A table, a lab's agent, comparators and an adaptive environment, on workers that have none of the files."""
     mixed().run(tmp_path / "serial")
     rig.start()
-    states: list[Any] = []
-    notices: list[str] = []
+    workers: set[int] = set()
 
     def watch(progress: Any) -> None:
-        states.append(progress.cluster)
-        notices[:] = progress.notices
+        workers.add(progress.cluster.workers if progress.cluster else 0)
 
     result = mixed().run(tmp_path / "cluster", cluster=rig.address, watch=watch)
-    assert (result.failures, result.played, told(states)) == ([], 36, 2)
-    assert [line for line in notices if not line.startswith("dashboard: http://127.0.0.1:")] == []
+    assert (result.failures, result.played, max(workers)) == ([], 36, 2)
     assert_same(tmp_path / "serial", tmp_path / "cluster")
-    assert [*tmp_path.glob("w*/**/my table.csv")]  # it came by the wire
-    assert not [*tmp_path.glob("w*/**/shards")]  # what was played in is gone
+    assert [*tmp_path.glob("w*/**/my table.csv")]  # it was sent
+    assert not [*tmp_path.glob("w*/**/shards")]  # the temporary folders are gone
     again = mixed(norm_bounds=[1.0, 2.0]).run(tmp_path / "cluster", cluster=str(rig.file))
     assert (again.present, again.played) == (36, 0)
     mixed(norm_bounds=[1.0, 2.0]).run(tmp_path / "serial")
@@ -150,37 +147,40 @@ SLOW = [{"id": "odd", "deed": "sleeps"}, {"id": "uniform"}]
 
 
 @pytest.mark.slow
-def test_who_is_killed_costs_nothing(rig: Rig, mixed: Any, tmp_path: Path) -> None:
-    """A worker for good, then the scheduler, whose successor finds new workers."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_freezes_costs_no_run(
+    number: int, rig: Rig, mixed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "SILENT", 6.0)
+    monkeypatch.setattr(cluster_module, "FETCH", 6.0)
     mixed(agent=SLOW).run(tmp_path / "serial")
     rig.start()
-    told: list[tuple[int, int]] = []
-    deeds = [lambda: rig.kill("w0"), lambda: (rig.kill("scheduler"), rig.kill("w1"), rig.start(1))]
+    hit: list[int] = []
 
     def watch(progress: Any) -> None:
-        told.append((progress.runs_done, progress.cluster.deaths if progress.cluster else 0))
-        if deeds and progress.runs_done >= (2 if len(deeds) == 2 else 6):
-            deeds.pop(0)()
+        if progress.runs_done >= 2 and not hit:
+            hit.append(number)
+            rig.signal("w0", number)
 
     result = mixed(agent=SLOW).run(tmp_path / "cluster", cluster=rig.address, watch=watch, patience=60)
-    assert (result.failures, result.played, deeds) == ([], 18, [])
-    assert told[-1][1] >= 1
+    assert (result.failures, result.played, hit) == ([], 18, [number])
     assert_same(tmp_path / "serial", tmp_path / "cluster")
 
 
 @pytest.mark.slow
-def test_the_guilty_run_is_found(rig: Rig, mixed: Any, tmp_path: Path) -> None:
-    """One run ends its own process, another kills the cluster's worker each time: both are recorded, nobody else is."""
+def test_the_guilty_run_is_named(rig: Rig, mixed: Any, tmp_path: Path) -> None:
+    """One run ends its own process, one hangs, one kills the cluster's worker each time: they are recorded, no other is."""
     rig.environment["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "1"
     rig.start()
-    agents = [{"id": "odd", "grid": {"deed": ["none", "exits", "kills"]}}, {"id": "uniform"}]
+    agents = [{"id": "odd", "grid": {"deed": ["none", "exits", "hangs", "kills"]}}, {"id": "uniform"}]
     environment = [{"id": "banditlab/Logistic-v0", "n_features": 4, "n_classes": 3}]
-    sweep = mixed(agent=agents, environment=environment, repetitions=1, norm_bounds=[])
+    sweep = mixed(agent=agents, environment=environment, repetitions=1, norm_bounds=[], run_timeout=5)
     result = sweep.run(tmp_path / "out", cluster=rig.address)
     errors = {failure["settings"]["deed"]: failure["error"] for failure in result.failures}
-    assert errors.keys() == {"exits", "kills"}
+    assert errors.keys() == {"exits", "hangs", "kills"}
     assert "exit code 7" in errors["exits"]
-    assert "workers died while it was all there was in the cluster" in errors["kills"]
+    assert "longer than run_timeout = 5 s" in errors["hangs"]
+    assert errors["kills"] == "2 workers died while it was all there was in the cluster"
     assert result.played == 2
 
 
@@ -207,88 +207,72 @@ deed = "sleeps"
 [[agent]]
 id = "uniform"
 """
+LINE = ["run", "tiny.toml", "--lab", "lab", "--no-report"]
 
 
-def wait_for_runs(folder: Path, n: int, process: subprocess.Popen[str]) -> None:
-    from banditlab.results.reading import finished_runs
-
-    until = time.monotonic() + 300
-    while len(finished_runs(folder)) < n:
+def wait_until(true: Any, process: subprocess.Popen[str] | None = None) -> None:
+    until = time.monotonic() + 120
+    while not true():
         assert time.monotonic() < until
-        assert process.poll() is None, process.communicate()
+        assert process is None or process.poll() is None, process and process.communicate()
         time.sleep(0.05)
+
+
+def is_idle(rig: Rig) -> bool:
+    """Return whether no worker plays any task."""
+    with distributed.Client(rig.address, set_as_default=False) as client:
+        return not any(client.processing().values()) and not [*rig.folder.glob("w*/**/task-*")]
 
 
 @pytest.mark.slow
 def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_path: Path) -> None:
-    """The driver is interrupted, then killed; then the scheduler is, for good. The same command does the rest."""
+    """The main process is interrupted, terminated, killed; the scheduler freezes, then dies. The same command resumes."""
     (tmp_path / "tiny.toml").write_text(SPEC)
     rig.start(1)
-    line = [
-        "run",
-        "tiny.toml",
-        "-o",
-        "out",
-        "--lab",
-        "lab",
-        "--no-report",
-        "--cluster",
-        rig.address,
-        "--patience",
-        "12",
-    ]
-    done = 0
-    for sign, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
+    line = [*LINE, "-o", "out", "--cluster", rig.address, "--patience", "6"]
+
+    def more(n: int) -> subprocess.Popen[str]:
+        wanted = len(finished_runs(tmp_path / "out")) + n if (tmp_path / "out").exists() else n
         process = command(*line, cwd=tmp_path)
-        wait_for_runs(tmp_path / "out", done + 3, process)
+        wait_until(lambda: len(finished_runs(tmp_path / "out")) >= wanted, process)
+        return process
+
+    for sign, code in ((signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)):
+        process = more(2)
         process.send_signal(sign)
-        out, error = process.communicate(timeout=300)
+        out, error = process.communicate(timeout=30)
         assert process.returncode == code, (out, error)
-        done = len(list_of_runs(tmp_path / "out"))
-        assert done < 24
-    process = command(*line, cwd=tmp_path)
-    wait_for_runs(tmp_path / "out", done + 2, process)
-    rig.kill("scheduler")
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 2, (out, error)
-    assert len(error.splitlines()) == 1
-    assert "has not answered for 12 s; finished runs are stored, the same command does the rest" in error
+        wait_until(partial(is_idle, rig))
+    for number, why in (
+        (signal.SIGSTOP, "has not answered for 6 s"),
+        (signal.SIGKILL, "connection to the scheduler is lost"),
+    ):
+        process = more(2)
+        rig.signal("scheduler", number)
+        out, error = process.communicate(timeout=60)
+        assert process.returncode == 2, (out, error)
+        assert len(error.splitlines()) == 1
+        assert f"{why}; finished runs are stored, the same command does the rest" in error
+        rig.signal("scheduler", signal.SIGCONT)
+    assert len(finished_runs(tmp_path / "out")) < 24
     rig.end()
     rig.start(1)
-    process = command(*line, cwd=tmp_path)
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 0, (out, error)
-    assert len(list_of_runs(tmp_path / "out")) == 24
-    assert "there already" in out
-
-
-def list_of_runs(folder: Path) -> set[str]:
-    from banditlab.results.reading import finished_runs
-
-    return finished_runs(folder)
+    for options in (line, [*LINE, "-o", "serial", "-j", "1"]):
+        process = command(*options, cwd=tmp_path)
+        out, error = process.communicate(timeout=120)
+        assert process.returncode == 0, (out, error)
+    assert_same(tmp_path / "serial", tmp_path / "out")
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_package_gets_no_tasks(rig: Rig, small: Any, tmp_path: Path) -> None:
-    shutil.copytree(freight.PACKAGE, tmp_path / "other" / "banditlab", ignore=shutil.ignore_patterns("__pycache__"))
+def test_workers_with_another_package_are_refused(rig: Rig, small: Any, tmp_path: Path) -> None:
+    shutil.copytree(parcels.PACKAGE, tmp_path / "other" / "banditlab", ignore=shutil.ignore_patterns("__pycache__"))
     with (tmp_path / "other" / "banditlab" / "problem.py").open("a") as file:
         file.write("# another\n")
     rig.environment["PYTHONPATH"] = str(tmp_path / "other")
     rig.start(1)
-    with pytest.raises(ClusterError, match=r"a worker has banditlab .* of other sources than here; it gets no tasks"):
+    with pytest.raises(ClusterError, match=r"worker tcp://.* has banditlab .*\(sources .*\(here .*; finished runs are"):
         small().run(tmp_path / "out", cluster=rig.address)
-    rig.environment["PYTHONPATH"] = str(freight.PACKAGE.parent)
-    rig.worker("w1")
-    with distributed.Client(
-        rig.address, set_as_default=False
-    ) as client:  # alone, the other one would be refused once more
-        client.wait_for_workers(2, timeout=120)
-    notices: list[str] = []
-    result = small(norm_bounds=[]).run(
-        tmp_path / "out", cluster=rig.address, watch=lambda progress: notices.__setitem__(slice(None), progress.notices)
-    )
-    assert (result.played, result.failures) == (6, [])
-    assert any("of other sources than here" in line for line in notices)
 
 
 @pytest.mark.slow
@@ -304,12 +288,12 @@ def test_tls(rig: Rig, mixed: Any, tmp_path: Path) -> None:
         sweep.run(tmp_path / "out", cluster=rig.address, patience=2)
     with distributed.Client(rig.address, security=security, set_as_default=False) as client:
         result = sweep.run(tmp_path / "out", cluster=client)
-        assert client.status == "running"  # whose it is closes it
+        assert client.status == "running"  # who passed it closes it
     assert (result.played, result.failures) == (3, [])
 
 
 def certificate(folder: Path) -> tuple[str, str]:
-    """Make a certificate that vouches for itself; return the paths of it and of its key."""
+    """Make a certificate that signs itself; return the paths of it and of its key."""
     import datetime
 
     x509 = pytest.importorskip("cryptography.x509", reason="makes the certificate")
@@ -343,203 +327,168 @@ def test_nobody_answers(small: Any, tmp_path: Path) -> None:
         small().run(tmp_path, cluster="tcp://127.0.0.1:9", patience=1)
 
 
-def test_files_are_known_by_their_bytes(tmp_path: Path) -> None:
-    key = freight.key_of("a.csv", b"content")
-    freight.put(tmp_path, {key: ("a.csv", b"content")})
-    freight.put(tmp_path, {key: ("a.csv", b"content")})
-    assert freight.only_file(tmp_path, key).read_bytes() == b"content"
-    with pytest.raises(UsageError, match="damaged on its way"):
-        freight.put(tmp_path / "b", {key: ("a.csv", b"Content")})
-    assert not freight.has(tmp_path / "b", key)
-    outside = freight.key_of("../a.csv", b"content")
-    with pytest.raises(UsageError, match="damaged on its way"):
-        freight.put(tmp_path / "b", {outside: ("../a.csv", b"content")})
+def test_files_are_unpacked_once_under_their_hash(lab: Path, tmp_path: Path) -> None:
+    key, content = parcels.packed(parcels.lab_files(lab), lab)
+    assert key != parcels.packed(parcels.lab_files(lab), lab.parent)[0]
+    parcels.unpack(tmp_path / "home", key, content)
+    file = tmp_path / "home" / key / "agents" / "odd.py"
+    assert file.read_bytes() == (lab / "agents" / "odd.py").read_bytes()
+    before = file.stat()
+    parcels.unpack(tmp_path / "home", key, content)
+    assert file.stat() == before
+    assert [each.name for each in (tmp_path / "home").iterdir()] == [key]
 
 
-def test_a_lab_is_laid_out_once(lab: Path, tmp_path: Path) -> None:
-    ship = freight.Freight()
-    layout = ship.of_lab(str(lab))
-    freight.put(tmp_path / "home", ship.parts)
-    one, two = (freight.laid_out(tmp_path / "home", layout) for _ in range(2))
-    assert one == two
-    assert (Path(one) / "agents" / "odd.py").read_bytes() == (lab / "agents" / "odd.py").read_bytes()
-
-
-def test_rows_are_taken_once_and_whole(small: Any, tmp_path: Path) -> None:
-    """Of files from elsewhere: a run that is there is left out, a flipped bit is seen, a stranger's rows are not written."""
-    sweep = small()
-    sweep.run(tmp_path / "whole")
-    made = Store(tmp_path / "made")
-    runs = sweep.plan.runs[:3]
-    execute(Task(str(made.folder), (), tuple(runs), ()))
-    files = sent(made.folder)
-    [name] = set(files) - {"SHA256SUMS"}
-    ids = [run.run_id for run in runs]
-    out = Store(tmp_path / "out")
-    flipped = bytearray(files[name])
-    flipped[len(flipped) // 2] ^= 1
-    with pytest.raises(DamagedError):
-        take(out, files | {name: bytes(flipped)}, set(ids))
-    assert take(out, files, {"of nobody"}) == set()
-    assert take(out, files, {ids[0]}) == {ids[0]}
-    assert take(out, files, set(ids[1:])) == set(ids[1:])
-    out.compact()
-    rows = pd.read_parquet(tmp_path / "out" / "results.parquet").drop(columns="seconds")
-    whole = pd.read_parquet(tmp_path / "whole" / "results.parquet").drop(columns="seconds")
-    mine = whole[whole.run_id.isin(ids)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(rows, mine[list(rows)], check_exact=True)
-    stream = runs[0].stream_id
-    files = sent(tmp_path / "whole")
-    assert take(out, files, {stream}) == {stream}
-    with pytest.raises(DamagedError):
-        take(out, files | {"comparators/other.parquet": files[f"comparators/{stream}.parquet"]}, {"other"})
-
-
-def sent(folder: Path) -> dict[str, bytes]:
-    """Return the files that a worker sends that has played in a folder."""
-    return dict(remote._files(folder))
+def test_other_versions_are_refused_by_name() -> None:
+    remote._check("tcp://w", parcels.versions())
+    with pytest.raises(UsageError, match=r"worker tcp://w has numba .* \(here 0\.1\), python 3\..* \(here 2\); all"):
+        remote._check("tcp://w", parcels.versions() | {"numba": "0.1"} | {"python": "2"})
 
 
 class Future:
-    """A task's future that has come to something."""
+    """A task's future that a test completes."""
 
-    def __init__(self, key: str, status: str, result: Any = None) -> None:
-        self.key, self.status, self._result = key, status, result
+    def __init__(self, key: str, status: str, answer: Any = None) -> None:
+        self.key, self.status, self.answer, self.released = key, status, answer, False
 
     def result(self, timeout: float) -> Any:
-        return self._result
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
     def exception(self) -> Any:
-        return self._result
+        return self.answer
+
+    def release(self) -> None:
+        self.released = True
 
 
 @pytest.fixture
-def idle(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Task]:
-    """Return (a cluster's executor that knows of no cluster, a task of three runs it has sent)."""
-
-    class Nobody:
-        name, client = "tcp://nobody", type("Client", (), {"status": "running"})()
-        run = staticmethod(lambda *_, **__: {})
-        dashboard = staticmethod(lambda: "")
-        close = staticmethod(lambda: None)
-        restored = staticmethod(lambda: Nobody.client)
-
-    monkeypatch.setattr(cluster_module, "Link", lambda *_: Nobody())
-    monkeypatch.setattr(Cluster, "_wait_for_the_first", lambda self: None)
-    store = Store(tmp_path / "idle")
-    task = Task(str(store.folder), (), tuple(small(norm_bounds=[]).plan.runs[:3]))
-    made = Cluster("tcp://nobody", store, 60.0)
-    made.submit(task)
-    made.queue.clear()
-    return made, task
+def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Return the executor of a cluster whose scheduler answers what a test puts into `client.answers`."""
+    answers: dict[str, Any] = {"identity": {"workers": {}, "services": {}}, "processing": {}}
+    client = SimpleNamespace(
+        status="running", loop=None, answers=answers, scheduler=SimpleNamespace(identity="identity", processing="processing"),
+        sync=lambda question, callback_timeout: answers[question], wait_for_workers=lambda n, timeout: None,
+        dashboard_link="http://here:None/status",
+    )  # fmt: skip
+    monkeypatch.setattr(cluster_module, "as_completed", lambda loop: None)
+    return Cluster(client, "tcp://here", Store(tmp_path / "out"), 10.0)
 
 
-def reply(task: Task, folder: Path, **more: Any) -> dict[str, Any]:
-    """Return what a worker sends that has done a task."""
-    outcomes = execute(replace(task, folder=str(folder)))
-    told = [astuple(each) for each in outcomes]
-    return {"worker": "tcp://w", "outcomes": told, "files": sent(folder), "refused": ""} | more
+def fly(made: Cluster, task: Task, status: str, answer: Any = None, *, alone: bool = False) -> list[Any]:
+    """Return what comes of a task whose future has this status."""
+    future = Future("k", status, answer)
+    made.flying["k"] = Flight(task, future, alone)
+    return list(made._received(future))
 
 
-def test_a_task_that_comes_back_twice_is_told_of_once(idle: tuple[Cluster, Task], tmp_path: Path) -> None:
-    made, task = idle
-    flight = cluster_module._Flight(task, None)
-    answer = reply(task, tmp_path / "worker")
-    for outcomes in (3, 0):
-        made.arrived.put(Future("k", "finished", answer))
-        made.flying["k"] = flight
-        told = sum(len(mine) for mine, _ in settled(made))
-        assert told == outcomes
-    assert not made.queue
+def test_a_result_that_cannot_be_fetched_is_played_again_and_ends_the_sweep_in_the_end(
+    idle: Cluster, tasks: list[Task]
+) -> None:
+    assert fly(idle, tasks[0], "cancelled") == []
+    assert fly(idle, tasks[0], "finished", TimeoutError()) == []
+    assert fly(idle, tasks[0], "lost", TimeoutError()) == []
+    assert list(idle.queue) == [tasks[0]] * 3
+    with pytest.raises(ClusterError, match=r"cannot be fetched \(TimeoutError\); finished runs are stored"):
+        fly(idle, tasks[0], "finished", TimeoutError())
+    assert fly(idle, tasks[1], "cancelled", alone=True) == []
+    assert list(idle.suspects) == [tasks[1]]
 
 
-def settled(made: Cluster) -> list[Any]:
-    """Return what is told of everything that has arrived."""
-    found = []
-    for future in list(made._arrivals(0.0)):
-        for outcomes, task in made._received(future):
-            mine = [outcome for outcome in outcomes if outcome.id in made._owed]
-            for outcome in mine:
-                made._settle(outcome)
-            found.append((mine, task))
-    return found
+def test_a_run_is_blamed_for_dead_workers_only_where_it_was_alone(idle: Cluster, tasks: list[Task]) -> None:
+    error = cluster_module.KilledWorker("k", None, 3)  # type: ignore[arg-type]
+    task = replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
+    [(outcomes, _)] = fly(idle, replace(task, warming=True), "error", error)
+    assert [outcome.failure for outcome in outcomes] == ["", ""]
+    assert fly(idle, task, "error", error) == []
+    assert [each.runs for each in idle.suspects] == [tasks[0].runs, tasks[1].runs]
+    [([outcome], _)] = fly(idle, idle.suspects[0], "error", error, alone=True)
+    assert outcome.failure == "4 workers died while it was all there was in the cluster"
+    assert idle.store.failed() == {tasks[0].runs[0].run_id}
 
 
-def test_damaged_and_empty_answers_come_back_and_end_as_failures(idle: tuple[Cluster, Task], tmp_path: Path) -> None:
-    made, task = idle
-    answer = reply(task, tmp_path / "worker")
-    spoilt = answer | {"files": {name: data[:-9] for name, data in answer["files"].items()}}
-    for tries in range(5):
-        assert not [outcome for outcomes, _ in settled(made) for outcome in outcomes]
-        made.flying["k"] = cluster_module._Flight(task, None)
-        made.arrived.put(Future("k", "finished", spoilt if tries % 2 else answer | {"outcomes": [], "files": {}}))
-    outcomes = [outcome for outcomes, _ in settled(made) for outcome in outcomes]
-    assert [outcome.failure[:32] for outcome in outcomes] == ["the cluster gave no result in 5 "] * 3
-    assert len(made.store.failed()) == 3
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (UsageError("tcp://w has no room"), "here: tcp://w has no room; fin"),
+        (ImportError("no\n x"), "ImportError: no x; fin"),
+    ],
+)
+def test_a_worker_that_cannot_play_ends_the_sweep(
+    error: Exception, line: str, idle: Cluster, tasks: list[Task]
+) -> None:
+    with pytest.raises(ClusterError, match=line):
+        fly(idle, tasks[0], "error", error)
 
 
-def test_who_loses_workers_is_tried_alone_and_nobody_is_blamed_for_being_there(idle: tuple[Cluster, Task]) -> None:
-    from distributed.scheduler import KilledWorker
+def test_a_suspect_is_sent_when_nothing_else_is_in_the_cluster(
+    idle: Cluster, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[Task, bool]] = []
 
-    made, task = idle
-    error = KilledWorker("k", None, 3)  # type: ignore[arg-type]
-    made.flying["k"] = cluster_module._Flight(task, None)
-    made.arrived.put(Future("k", "error", error))
-    assert settled(made) == []
-    assert [len(each.runs) for each in made.suspects] == [1, 1, 1]
-    guilty = made.suspects.popleft()
-    made.flying["k"] = cluster_module._Flight(guilty, None, alone=True)
-    made.arrived.put(Future("k", "error", error))
-    [(outcomes, _)] = settled(made)
-    assert [outcome.id for outcome in outcomes] == [guilty.runs[0].run_id]
-    assert made.store.failed() == {guilty.runs[0].run_id}
+    def record(task: Task, *, alone: bool) -> None:
+        sent.append((task, alone))
+        idle.flying[str(len(sent))] = Flight(task, None, alone)
+
+    monkeypatch.setattr(idle, "_fly", record)
+    idle.suspects.append(tasks[0])
+    for task in tasks[1:4]:
+        idle.submit(task)
+    idle._send()
+    assert sent == [(tasks[1], False), (tasks[2], False)]  # two for each thread
+    idle.flying.clear()
+    idle._send()
+    assert sent[2:] == [(tasks[3], False)]
+    idle.flying.clear()
+    idle._send()
+    idle.submit(tasks[4])
+    idle._send()
+    assert sent[3:] == [(tasks[0], True)]
+    assert idle.state().in_flight == 1
 
 
-def test_a_worker_that_came_later_and_has_no_files_is_nobodys_doing(idle: tuple[Cluster, Task]) -> None:
-    """Nor is it a try; but where workers die while a run is alone, they are counted, whoever answers in their place."""
-    made, task = idle
-    made._provide = lambda *_: None  # type: ignore[method-assign]
-    made.deaths_since = 3
-    without = {"worker": "tcp://late", "missing": []}
+def look(made: Cluster, seconds: float = 2.0) -> None:
+    made.looked -= seconds
+    made._look()
+
+
+def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: list[Task]) -> None:
+    workers = {name: {"last_seen": 0.0, "nthreads": 2, "status": "running"} for name in ("a", "b", "c")}
+    idle.client.answers |= {
+        "identity": {"workers": workers, "services": {}},
+        "processing": {"a": ["0"], "b": ["1", "x"], "c": ["2"]},
+    }
+    for i, task in enumerate(tasks[:3]):
+        idle.flying[str(i)] = Flight(task, Future(str(i), "pending"), False)
+    for beat in range(16):
+        workers["a"]["last_seen"] = workers["c"]["last_seen"] = float(beat)
+        look(idle)
+        assert (idle.silent, idle.jobs) == (set(), 6)
+    workers["c"]["status"] = "paused"
+    workers["a"]["last_seen"] = 99.0
+    look(idle)
+    assert (idle.silent, idle.jobs, idle.state().workers) == ({"b", "c"}, 2, 1)
+    assert [flight.future.released for flight in idle.flying.values()] == [False, True, True]
+    workers["b"]["last_seen"] = 1.0
+    look(idle)
+    assert idle.silent == {"c"}
+
+
+def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[Task]) -> None:
+    idle.flying["k"] = Flight(tasks[0], Future("k", "pending"), False)
+    idle.client.answers["identity"]["workers"] = {"a": {"last_seen": 0.0, "nthreads": 1, "status": "running"}}
+    idle.client.answers["processing"] = {"a": ["k"]}
     for _ in range(10):
-        made.flying["k"] = cluster_module._Flight(task, None, there=frozenset({"tcp://w"}))
-        made.arrived.put(Future("k", "finished", without))
-        assert settled(made) == []
-        assert made.queue.popleft() is task
-    assert made.deaths_since == 3  # nothing was done: a storm goes on
-    alone = replace(task, runs=task.runs[:1])
-    for loss in range(1, 5):
-        made.flying["k"] = cluster_module._Flight(
-            alone, None, alone=True, there=frozenset({"tcp://w"}), deaths=made.deaths
-        )
-        made.deaths += 1
-        made.arrived.put(Future("k", "finished", without))
-        told = settled(made)
-        assert len(told) == (loss == 4)
-    assert [outcome.id for outcome in told[0][0]] == [alone.runs[0].run_id]
-    assert "workers died while it was all there was" in told[0][0][0].failure
-    for tries in range(1, 6):  # one that was given the files, and says again and again that it has none
-        made.flying["k"] = cluster_module._Flight(task, None, there=frozenset({"tcp://late"}))
-        made.arrived.put(Future("k", "finished", without))
-        assert bool(settled(made)) == (tries == 5)
-
-
-def test_what_does_not_move_ends_in_a_line(idle: tuple[Cluster, Task]) -> None:
-    made, task = idle
-    made.queue.append(task)
-    made.moved -= 61
-    with pytest.raises(ClusterError, match="nothing has moved for 60 s"):
-        made._watch({})
-    made.moved, made.most, made.deaths_since = time.monotonic(), 2, 24  # 20, and two for each there was
-    made._watch({})
-    made.deaths_since = 25
-    with pytest.raises(ClusterError, match="25 workers were lost since the last result"):
-        made._watch({})
-
-
-def test_differences_are_said() -> None:
-    ours = facts()
-    theirs = ours | {"packages": ours["packages"] | {"numba": "0.1"}, "processor": "another"}
-    assert differences(ours, ours) == ""
-    said = differences(theirs, ours)
-    assert said.startswith(f"numba 0.1 (here {ours['packages']['numba']}), processor another (here ")
+        look(idle)
+    idle.client.answers["processing"] = {"a": ["of another client"]}
+    for _ in range(4):
+        look(idle)
+    with pytest.raises(ClusterError, match="no worker that answers has had a task for 10 s; finished runs are stored"):
+        look(idle)
+    idle.client.answers["identity"] = None
+    with pytest.raises(ClusterError, match="the scheduler has not answered for 10 s"):
+        look(idle)
+    idle.client.status = "connecting"
+    with pytest.raises(ClusterError, match="the connection to the scheduler is lost"):
+        look(idle, 0.0)

@@ -43,7 +43,6 @@ def test_who_does_the_tasks_of_this_machine(
     monkeypatch.setattr(local.pool, "dispatch", does("pool"))
     monkeypatch.setattr(local, "execute", lambda task: seen.append("here") or [])
     made = Local(jobs, Store(tmp_path))
-    assert made.remote is False
     limit = 5.0 if own < 0 else 0.0
     given = [replace(task, limit=limit) for task in tasks[: abs(own)]]
     given += [replace(task, foreign=True) for task in tasks[4 : 4 + foreign]]

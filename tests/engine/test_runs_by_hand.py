@@ -396,7 +396,9 @@ def test_comparators_are_estimated_by_one_stream_of_each_environment(
 
 
 def test_this_machine_has_a_process_at_least(tmp_path: Any) -> None:
-    assert [_executor(None, jobs, Store(tmp_path), 1.0).jobs for jobs in (-1, 0, 1, 2)] == [1, 1, 1, 2]
+    for jobs, processes in ((-1, 1), (0, 1), (1, 1), (2, 2)):
+        with _executor(None, jobs, Store(tmp_path), 1.0) as executor:
+            assert executor.jobs == processes
 
 
 def test_a_sweep_says_how_long_it_took_and_what_was_there(small: Any, tmp_path: Any) -> None:

@@ -111,14 +111,14 @@ def test_runs_wait_a_second_to_be_stored_together(small: Any, tmp_path: Any, mon
 
 def test_a_full_disk_is_no_runs_fault(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What says that a run failed is short, and may still fit where its rows do not."""
-    write = files._write_bytes
+    write = files.write_whole
 
     def full(file: Any, *given: Any) -> None:
         if file.suffix == ".parquet":
             raise OSError(28, "No space left on device")
         write(file, *given)
 
-    monkeypatch.setattr(files, "_write_bytes", full)
+    monkeypatch.setattr(files, "write_whole", full)
     for keys in ({"norm_bounds": []}, {}):
         with pytest.raises(OSError, match="No space left") as caught:
             small(agent=[{"id": "uniform"}], rounds=20, **keys).run(tmp_path)

@@ -30,11 +30,10 @@ from banditlab.results.files import (
     table_of,
     write_bytes,
 )
-from banditlab.results.incoming import DamagedError, take
+from banditlab.results.incoming import take
 from banditlab.results.reading import read_runs
-from banditlab.results.schema import SUMS, Finished, type_of
+from banditlab.results.schema import SHARDS, Finished, type_of
 from banditlab.results.store import Store, shard_name
-from tests.results.by_hand import flipped
 
 # ----------------------------------------------------------------------------------------------------------------- columns
 
@@ -263,35 +262,20 @@ def test_what_is_compacted_while_it_is_read_is_read(tmp_path: Path, monkeypatch:
     assert (found.table["run_id"].to_pylist(), found.damaged) == (["aa", "aa"], [])
 
 
-def test_only_what_is_wanted_and_whole_is_taken_over(tmp_path: Path) -> None:
+def test_what_another_machine_made_is_written_and_earlier_failures_are_forgotten(tmp_path: Path) -> None:
     made, out = Store(tmp_path / "made"), Store(tmp_path / "out")
     made.write_runs([finished("aa"), finished("bb")])
     rows = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}
     made.write_comparators("ss", rows, {"W": np.eye(2)})
-    for run_id in ("ff", "gg"):
-        made.write_failure(run_id, {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
-    files = {name: (made.folder / name).read_bytes() for name in made.files.names(SUMS, "shards/*/*", "*/*.*")}
-    out.write_failure("aa", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
-    out.write_failure("hh", {"error": "before", "environment": "e", "player": "p", "repetition": 1, "settings": {}})
-    assert take(out, files, {"nobody"}) == set()
-    assert take(out, files, {"aa", "ff"}) == {"aa"}
+    record = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}}
+    made.write_failure("ff", record)
+    for run_id in ("aa", "hh", "ss"):
+        out.write_failure(run_id, record)
+    names = made.files.names(SHARDS, "comparators/*", "failed/*")
+    take(out, {name: (made.folder / name).read_bytes() for name in names})
     assert out.failed() == {"ff", "hh"}
-    assert take(out, files, {"bb", "ss", "aa"}) == {"aa", "bb", "ss"}
-    assert out.failed() == {"ff", "hh"}
-    table = read_runs(out.folder, ["aa", "bb"]).table
-    assert table is not None
-    assert sorted(set(table["run_id"].to_pylist())) == ["aa", "bb"]
+    assert out.done() == ({"aa", "bb"}, [])
     assert list(out.comparators("ss")[1]) == ["W"]
-    for name, data in files.items():
-        if name == SUMS:
-            continue
-        other = Store(tmp_path / "other")
-        for spoilt in (files | {name: flipped(data, len(data) // 2, 3)}, {name: data}, files | {"failed/x.json": data}):
-            with pytest.raises(DamagedError):
-                take(other, spoilt, {"aa", "ss", "ff", "x"})
-        assert other.files.names("shards/*/*", "comparators/*", "failed/*") == []
-    half = {name: data for name, data in files.items() if not name.endswith(".npz")}
-    assert take(Store(tmp_path / "other"), half, {"ss"}) == set()
 
 
 def test_what_is_finished_is_what_has_results(tmp_path: Path) -> None:

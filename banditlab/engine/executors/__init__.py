@@ -1,1 +1,1 @@
-"""Who does a sweep's tasks: this process, processes of this machine, or the workers of a cluster."""
+"""Who plays a sweep's tasks: this machine (`local`) or a Dask cluster (`cluster`)."""

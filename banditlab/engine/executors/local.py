@@ -6,28 +6,32 @@ from collections import deque
 from collections.abc import Iterator
 
 from banditlab.engine import pool, workers
-from banditlab.engine.executors.executor import Executor, Told
-from banditlab.engine.work import Task, execute
+from banditlab.engine.work import Outcome, Task, execute
 from banditlab.results.store import Store
 
 
-class Local(Executor):
-    """Does tasks in this process, or in `jobs` processes.
+class Local:
+    """Plays tasks in this process, or in `jobs` processes.
 
-    joblib's processes do the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
-    or a plug-in's code takes part, are always done by `workers`, which can be ended one by one.
+    joblib's processes play the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
+    or a plug-in's code takes part, are always played by `workers`, which can be ended one by one.
     The package's own come first.
     """
 
     def __init__(self, jobs: int, store: Store) -> None:
-        super().__init__(jobs)
-        self.store = store
+        self.jobs, self.store = jobs, store
+        self.notices: list[str] = []
         self._own, self._foreign = deque[Task](), deque[Task]()
 
-    def _take(self, task: Task) -> None:
+    def submit(self, task: Task) -> None:
+        """Accept a task, also while others are played."""
         (self._foreign if task.foreign else self._own).append(task)
 
-    def _done(self) -> Iterator[Told]:
+    def state(self) -> None:
+        """Return None: there is no cluster."""
+
+    def completed(self) -> Iterator[tuple[list[Outcome], Task]]:
+        """Play the tasks and yield outcomes as they come, with their task."""
         while self._own or self._foreign:
             if not self._own:
                 yield from workers.dispatch(self._foreign, self.jobs, self.store)

@@ -1,7 +1,7 @@
-"""What runs in a cluster's worker: it says what it is, takes files, and plays tasks in temporary folders.
+"""What runs in a cluster's worker: a task is played in a temporary folder, and its files go back.
 
-The worker is a courier. The runs are played by this package's own processes beside it (see `workers`), one thread each,
-as many as the worker has threads: who ends such a process ends nothing else, limits and blame are theirs.
+This package's own processes beside the worker play the runs (see `workers`), one for each of its threads: a run that ends or
+hangs its process ends no worker, and it is named as on one machine.
 """
 
 from __future__ import annotations
@@ -9,111 +9,112 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from dataclasses import astuple, replace
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from distributed import WorkerPlugin, get_worker
+
 from banditlab.engine import workers
-from banditlab.engine.executors import freight
-from banditlab.engine.executors.freight import Parcel, Parts
-from banditlab.engine.plan import Run
-from banditlab.engine.work import Outcome, Task, facts
+from banditlab.engine.executors.parcels import Parcel, unpack, versions
+from banditlab.engine.work import Outcome, Task
 from banditlab.errors import UsageError
-from banditlab.results.schema import SHARDS, SUMS
+from banditlab.results.schema import SHARDS
 from banditlab.results.store import Store
 
-FOLDER = "banditlab"
-CACHED = ("run_id", "stream_id", "description", "foreign")
-"""What the driver knows of a run: identities are hashes of classes' settings, and a worker need not know a lab's classes."""
+FILES = 60.0
+"""Seconds a task waits for files that are on their way to its worker."""
 
-TRIM = "MALLOC_TRIM_THRESHOLD_"
-"""With it Dask's nannies have free memory given back at once, for tasks that leave much of it behind. The C library then asks
-the system for every large array anew: twice the page faults, some 5 % of the time of short runs."""
-
-_stopped: set[str] = set()
-"""Sweeps that were told to stop."""
+Played = tuple[list[Outcome], dict[str, bytes]]
+"""Outcomes, and the files that belong to them by their names in a results folder."""
 
 
-def hello() -> dict[str, Any]:
-    """Return what this worker is: the package's digest, versions and processor."""
-    return {"package": freight.package_digest(), "facts": facts()}
+class Files(WorkerPlugin):
+    """Packed files for every worker that is there, or comes later."""
+
+    def __init__(self, key: str, content: bytes) -> None:
+        self.key, self.content = key, content
+
+    def setup(self, worker: Any) -> None:
+        """Write the files on a worker's machine."""
+        unpack(_home(worker), self.key, self.content)
+        self.content = b""
 
 
-def receive(parts: Parts, dask_worker: Any = None) -> None:
-    """Take files over; an error where one is not what its key says."""
-    freight.put(_home(dask_worker), parts)
+def played(expected: dict[str, str], parcel: bytes) -> Played:
+    """Play a task.
 
+    Parameters
+    ----------
+    expected
+        The `versions` where the sweep is.
+    parcel
+        A pickled `Parcel`, opened where the versions are the same.
 
-def stop(sweep: str) -> None:
-    """Have the tasks of a sweep store what is finished and end."""
-    _stopped.add(sweep)
-
-
-def played(parcel: Parcel) -> dict[str, Any]:
-    """Do a parcel's task and return {outcomes, files, refused}; or what is missing; or that this is another package."""
-    from distributed import get_worker
-
+    Raises
+    ------
+    UsageError
+        Other versions than expected, processes that cannot be started, or files that do not come.
+    OSError
+        The worker's disk is full.
+    """
     worker = get_worker()
-    if parcel["package"] != freight.package_digest():
-        return {"worker": worker.address, "stranger": True}
+    _check(worker.address, expected)
     home = _home(worker)
-    missing = [key for key in parcel["needs"] if not freight.has(home, key)]
-    if missing:
-        return {"worker": worker.address, "missing": missing}
-    key = worker.get_current_task()
-
-    def stopped() -> bool:
-        known = worker.state.tasks.get(key)  # the driver may be gone, and nobody want this any more
-        return parcel["sweep"] in _stopped or known is None or known.state in ("cancelled", "released", "forgotten")
-
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home, prefix="task-", ignore_cleanup_errors=True) as folder:
-            return {"worker": worker.address, **_play(parcel, home, Path(folder) / "store", stopped)}
-    except (OSError, UsageError) as error:  # its disk is full, and no run's fault: it would fail one after another
-        return {"worker": worker.address, "outcomes": [], "files": {}, "refused": _why(error)}
+    opened: Parcel = pickle.loads(parcel)
+    _wait_for(opened.paths(home), worker.address)
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix="task-", ignore_cleanup_errors=True) as folder:
+        return _play(opened, home, Store(Path(folder) / "store"), worker)
 
 
 def _home(worker: Any) -> Path:
-    return Path(worker.local_directory) / FOLDER
+    return Path(worker.local_directory) / "banditlab"
 
 
-def _play(parcel: Parcel, home: Path, folder: Path, stopped: Any) -> dict[str, Any]:
-    task: Task = pickle.loads(parcel["task"])
-    os.environ.pop(TRIM, None)  # this process has read it; those that play have not been started
-    store = Store(folder)
-    for name, content in parcel["files"].items():  # comparators that are there already
+def _wait_for(paths: list[Path], address: str) -> None:
+    until = time.monotonic() + FILES
+    while not all(path.exists() for path in paths):
+        if time.monotonic() > until:
+            raise UsageError(f"worker {address} got no files within {FILES:g} s")
+        time.sleep(0.1)
+
+
+def _check(address: str, expected: dict[str, str]) -> None:
+    there = versions()
+    other = [f"{name} {there.get(name)} (here {mine})" for name, mine in expected.items() if there.get(name) != mine]
+    if other:
+        raise UsageError(f"worker {address} has {', '.join(other)}; all workers need what is installed here")
+
+
+def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
+    key = worker.get_current_task()
+
+    def is_unwanted() -> bool:
+        """Return whether the sweep has ended, or sent the task to another worker."""
+        known = worker.state.tasks.get(key)
+        return known is None or known.state != "executing"
+
+    # Dask sets it so that the system gets free memory back at once, which costs short runs 5 % of their time.
+    os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
+    for name, content in parcel.comparators.items():
         store.write(name, content)
-    labs = tuple(freight.laid_out(home, layout) for layout in parcel["labs"])
-    runs = tuple(_located(run, paths, home) for run, paths in zip(task.runs, parcel["paths"], strict=True))
-    task = replace(task, folder=str(store.folder), labs=labs, runs=runs)
     outcomes: list[Outcome] = []
-    refused = ""
-    try:
-        for told, _ in workers.dispatch([task], 1, store, stopped) if runs else ():
-            outcomes += told
-    except (OSError, UsageError) as error:
-        refused = _why(error)
-    files = {name: content for name, content in _files(store.folder) if parcel["files"].get(name) != content}
-    return {"outcomes": [astuple(outcome) for outcome in outcomes], "files": files, "refused": refused}
+    for some, _ in workers.dispatch([_placed(parcel, home, store)], 1, store, is_unwanted):
+        outcomes += some
+    names = store.files.names(SHARDS, "comparators/*", "failed/*.json")
+    return outcomes, {name: (store.folder / name).read_bytes() for name in names}
 
 
-def _why(error: Exception) -> str:
-    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-
-
-def _located(run: Run, paths: dict[str, str], home: Path) -> Run:
-    """Return a run whose environment reads the files that were sent; its identity stays."""
-    if not paths:
-        return run
-    here = {setting: str(freight.only_file(home, key)) for setting, key in paths.items()}
-    settings = run.environment["settings"] | here
-    moved = replace(run, environment=run.environment | {"settings": settings})
-    vars(moved).update({name: vars(run)[name] for name in CACHED if name in vars(run)})
-    return moved
-
-
-def _files(folder: Path) -> Any:
-    for pattern in (SUMS, SHARDS, "comparators/*.npz", "comparators/*.parquet", "failed/*.json"):
-        for file in sorted(folder.glob(pattern)):
-            yield file.relative_to(folder).as_posix(), file.read_bytes()
+def _placed(parcel: Parcel, home: Path, store: Store) -> Task:
+    """Return the task with the folders and files of this machine; the runs keep the identities that they came with."""
+    runs = []
+    for run, places in zip(parcel.task.runs, parcel.places, strict=True):
+        here = {setting: str(home / place) for setting, place in places.items()}
+        settings = run.environment["settings"] | here
+        placed = replace(run, environment=run.environment | {"settings": settings})
+        vars(placed).update({name: value for name, value in vars(run).items() if name != "environment"})
+        runs.append(placed)
+    labs = tuple(str(home / lab) for lab in parcel.labs)
+    return replace(parcel.task, folder=str(store.folder), labs=labs, runs=tuple(runs))

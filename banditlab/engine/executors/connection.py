@@ -1,0 +1,103 @@
+"""The connection to a Dask cluster: an address, a scheduler file, workers started here, or a client that there is."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+
+from banditlab.children import SAFE_PATH, safe_start
+from banditlab.errors import ClusterError, UsageError
+
+LOCAL = {
+    # By default Dask looks a hundred times a second at what a worker does, which is to wait for other processes.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    f"distributed.nanny.pre-spawn-environ.{SAFE_PATH}": "1",
+}
+"""Dask's configuration for workers started here, and for those that replace one that ended."""
+LOUD = ("distributed", "tornado", "asyncio")
+CLOSE = 5.0
+"""Seconds that leaving a cluster may take."""
+
+
+@contextlib.contextmanager
+def connected(where: Any, seconds: float) -> Iterator[Any]:
+    """Connect to a cluster within so many seconds, and leave it at the end; a client that is passed stays open.
+
+    Raises
+    ------
+    UsageError
+        No such address.
+    ClusterError
+        No scheduler answers there.
+    """
+    if isinstance(where, Client):
+        yield where
+        return
+    with _quiet(), contextlib.ExitStack() as opened:
+        options = _address(where)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # workers with other versions are refused
+                if "local" in options:
+                    options = {"address": _local(options["local"])}
+                    opened.callback(_close, options["address"])
+                client = Client(**options, timeout=seconds, set_as_default=False)
+        except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+            line = " ".join(str(error).split())[:300]
+            raise ClusterError(f"{where}: no scheduler answers there ({line})") from None
+        opened.callback(_close, client)
+        yield client
+
+
+def _close(opened: Any) -> None:
+    with contextlib.suppress(Exception):  # whoever is gone cannot be left
+        opened.close(timeout=CLOSE)
+
+
+def _local(workers: int) -> Any:
+    with dask.config.set(LOCAL), safe_start():
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Turn off the logs of Dask: this package says in one line what a user needs."""
+    names = [name for name in ["distributed", *logging.root.manager.loggerDict] if name.partition(".")[0] in LOUD]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _address(where: Any) -> dict[str, Any]:
+    """Return how to reach a cluster, as keyword arguments of `Client`, or {"local": number of workers}."""
+    if not isinstance(where, str | os.PathLike):
+        if not hasattr(where, "scheduler_address"):
+            raise UsageError(f"cluster must be an address, a Client or a Dask cluster, got a {type(where).__name__}")
+        return {"address": where}
+    text = os.fspath(where)
+    kind, _, number = text.partition(":")
+    if kind == "local" and (number.isdecimal() and int(number) > 0):
+        return {"local": int(number)}
+    if text.startswith(("tcp://", "tls://", "ucx://", "ws://", "wss://")):
+        return {"address": text}
+    if Path(text).is_file():
+        return {"scheduler_file": text}
+    raise UsageError(f"--cluster {text}: must be tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N")

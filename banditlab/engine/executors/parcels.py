@@ -1,0 +1,78 @@
+"""What travels to a worker: a task, and the files that its runs read, known by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from banditlab.engine.work import Task, facts
+
+ROOMS = ("agents", "envs")
+PACKAGE = Path(__file__).parents[2]
+
+_unpacking = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A task on its way to a worker."""
+
+    task: Task
+    places: tuple[dict[str, str], ...]
+    """Of each run: where its environment's files are in the worker's folder, by the setting that names them."""
+    labs: tuple[str, ...]
+    """Where the lab folders are in the worker's folder."""
+    comparators: dict[str, bytes]
+    """Files of comparators that are stored already, by name: what they lack is added."""
+
+    def paths(self, home: Path) -> list[Path]:
+        """Return what the task needs in the worker's folder."""
+        return [home / place for place in (*self.labs, *(place for each in self.places for place in each.values()))]
+
+
+@cache
+def package_digest() -> str:
+    """Return a hash of this package's source files."""
+    digest = hashlib.sha256()
+    for file in sorted(PACKAGE.rglob("*.py")):
+        digest.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Return what must be the same here and on a worker for the same results."""
+    packages = facts()["packages"]
+    python = "{}.{}".format(*sys.version_info)
+    return packages | {"banditlab": f"{packages['banditlab']} (sources {package_digest()})", "python": python}
+
+
+def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
+    """Return (hash, content) of files below a folder, as one piece of bytes."""
+    content = pickle.dumps({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
+    return hashlib.sha256(content).hexdigest(), content
+
+
+def lab_files(lab: Path) -> list[Path]:
+    """Return the Python files of a lab folder."""
+    return [file for room in ROOMS for file in sorted((lab / room).glob("*.py"))]
+
+
+def unpack(home: Path, key: str, content: bytes) -> None:
+    """Write packed files into a folder of that name below `home`, unless it is there: all of them or none."""
+    with _unpacking:
+        if (home / key).is_dir():
+            return
+        home.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=home, prefix="part-"))
+        for name, data in pickle.loads(content).items():
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / name).write_bytes(data)
+        os.replace(fresh, home / key)

@@ -399,8 +399,6 @@ def test_a_result_that_cannot_be_fetched_is_played_again_and_ends_the_sweep_in_t
 def test_a_run_is_blamed_for_dead_workers_only_where_it_was_alone(idle: Cluster, tasks: list[Task]) -> None:
     error = cluster_module.KilledWorker("k", None, 3)  # type: ignore[arg-type]
     task = replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
-    [(outcomes, _)] = fly(idle, replace(task, warming=True), "error", error)
-    assert [outcome.failure for outcome in outcomes] == ["", ""]
     assert fly(idle, task, "error", error) == []
     assert [each.runs for each in idle.suspects] == [tasks[0].runs, tasks[1].runs]
     [([outcome], _)] = fly(idle, idle.suspects[0], "error", error, alone=True)

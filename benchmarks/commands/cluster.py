@@ -79,7 +79,7 @@ def main(
 
 def _empty(folder: Path, n: int) -> None:
     """Print what the driver and the scheduler spend on a task of nothing."""
-    from banditlab.engine.executors.cluster import Cluster
+    from banditlab.engine.executors.cluster import on_cluster
     from banditlab.engine.work import Task
     from banditlab.results.store import Store
 
@@ -87,7 +87,7 @@ def _empty(folder: Path, n: int) -> None:
     rig = Rig(folder).start(2)
     try:
         store = Store(folder / "out")
-        with Cluster(rig.address, store, 60.0) as cluster:
+        with on_cluster(rig.address, store, 60.0) as cluster:
             run = Sweep(rounds=10, environment=[{"id": "banditlab/Logistic-v0"}], agent=[{"id": "uniform"}]).plan.runs[
                 0
             ]
@@ -147,6 +147,8 @@ class Scenario:
             if code == 0:
                 return time.monotonic() - begin, starts
             if code is not None:
+                for name in self.rig.processes:
+                    self.rig.signal(name, signal.SIGCONT)
                 self.rig.mend()
                 self.driver, starts = self._driver(), starts + 1
             time.sleep(0.05)
@@ -175,12 +177,18 @@ def _replace(scene: Scenario) -> None:
     scene.rig.mend()
 
 
-def _stop(scene: Scenario) -> None:
-    name = scene.worker()
+def _stop(scene: Scenario, name: str, seconds: float) -> None:
     if name in scene.rig.processes:
         scene.rig.signal(name, signal.SIGSTOP)
-        time.sleep(4.0)
-        scene.rig.signal(name, signal.SIGCONT)
+        time.sleep(seconds)
+        if seconds:
+            scene.rig.signal(name, signal.SIGCONT)
+
+
+def _stop_driver(scene: Scenario) -> None:
+    scene.driver.send_signal(signal.SIGSTOP)
+    time.sleep(5.0)
+    scene.driver.send_signal(signal.SIGCONT)
 
 
 def _kill_players(scene: Scenario) -> None:
@@ -192,21 +200,25 @@ def _kill_players(scene: Scenario) -> None:
             os.kill(player, signal.SIGKILL)
 
 
-def _scheduler(scene: Scenario) -> None:
-    for name in list(scene.rig.processes):
-        scene.rig.kill(name)
-    scene.rig.mend()
+def _kill_scheduler(scene: Scenario) -> None:
+    if "scheduler" in scene.rig.processes:
+        scene.rig.kill("scheduler")
 
 
 DEEDS: dict[str, Callable[[Scenario], None]] = {
     "worker killed": _kill,
     "worker replaced": _replace,
     "all workers killed": _kill_all,
-    "worker stopped for 4 s": _stop,
+    "worker stopped for 4 s": lambda scene: _stop(scene, scene.worker(), 4.0),
+    "worker stopped for good": lambda scene: _stop(scene, scene.worker(), 0.0),
     "playing processes killed": _kill_players,
-    "scheduler replaced": _scheduler,
+    "scheduler killed": _kill_scheduler,
+    "scheduler stopped for 4 s": lambda scene: _stop(scene, "scheduler", 4.0),
+    "scheduler stopped for good": lambda scene: _stop(scene, "scheduler", 0.0),
     "driver killed": lambda scene: scene.driver.kill(),
     "driver interrupted": lambda scene: scene.driver.send_signal(signal.SIGINT),
+    "driver terminated": lambda scene: scene.driver.terminate(),
+    "driver stopped for 5 s": _stop_driver,
 }
 
 

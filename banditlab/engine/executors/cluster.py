@@ -42,13 +42,13 @@ from banditlab.results.store import Store
 
 CONNECT = 30.0
 """Seconds in which a scheduler must accept the connection."""
-TICK = 0.1
+TICK = 0.02
 """Seconds between two checks for results."""
 LOOK = 2.0
 """Seconds between two questions to the scheduler about its workers."""
 ANSWER = 10.0
 """Seconds the scheduler has for an answer."""
-FETCH = 60.0
+FETCH = 30.0
 """Seconds in which a result must come from its worker; else the task is played again."""
 SILENT = 30.0
 """Seconds without a heartbeat after which a worker's tasks go to others."""
@@ -148,6 +148,7 @@ class Cluster:
                 self._send()
                 batch = self.arriving.next_batch(block=False)
                 for future in batch:
+                    self._look()
                     yield from self._received(future)
                 if not batch:
                     yield [], None
@@ -299,20 +300,21 @@ class Cluster:
     def _received(self, future: Any) -> Iterator[Arrived]:
         """Store what a task brought; play it again where it brought nothing."""
         flight = self.flying.pop(future.key)
-        if future.status == "error":
-            yield from self._failed(flight, future.exception())
-        elif future.status == "cancelled":  # its worker is silent, or the scheduler is lost
-            self._again(flight)
-        else:
+        if future.status not in ("error", "cancelled"):
             try:
                 outcomes, files = future.result(timeout=FETCH)
-            except OSError as error:
+            except Exception as error:  # its worker is silent, or gone
                 self._count(flight.task, f"a result cannot be fetched ({type(error).__name__})")
-                self._again(flight)
+                self.still += FETCH
+            else:
+                self.still = 0.0
+                take(self.store, files)
+                yield outcomes, flight.task
                 return
-            self.still = 0.0
-            take(self.store, files)
-            yield outcomes, flight.task
+        if future.status == "error":
+            yield from self._failed(flight, future.exception())
+        else:  # cancelled where its worker is silent or the scheduler is lost
+            self._again(flight)
 
     def _again(self, flight: Flight) -> None:
         (self.suspects if flight.alone else self.queue).appendleft(flight.task)
@@ -326,10 +328,8 @@ class Cluster:
     def _failed(self, flight: Flight, error: BaseException) -> Iterator[Arrived]:
         task = flight.task
         if not isinstance(error, KilledWorker):
-            line = " ".join(str(error).split())[:500]
-            raise self._ended(
-                line if isinstance(error, UsageError) else f"a worker raises {type(error).__name__}: {line}"
-            )
+            kind = "" if isinstance(error, UsageError) else f"a worker raises {type(error).__name__}: "
+            raise self._ended(kind + " ".join(str(error).split())[:500])
         if flight.alone:
             why = f"{error.allowed_failures + 1} workers died while it was all there was in the cluster"
             yield [self._blamed(task, run, why) for run in task.runs], task

@@ -30,7 +30,7 @@ from distributed import as_completed
 from distributed.scheduler import KilledWorker
 
 from banditlab.engine.executors.connection import CLOSE, connected
-from banditlab.engine.executors.parcels import Parcel, lab_files, packed, versions
+from banditlab.engine.executors.parcels import Parcel, packed, versions
 from banditlab.engine.executors.remote import Files, played
 from banditlab.engine.plan import Run
 from banditlab.engine.progress import ClusterState
@@ -257,8 +257,9 @@ class Cluster:
     def _sent(self, path: Path) -> str:
         """Return the hash of a file, or of a lab folder, that every worker gets once."""
         if path not in self.keys:
+            lab = sorted([*path.glob("agents/*.py"), *path.glob("envs/*.py")])
             try:
-                key, content = packed(lab_files(path), path) if path.is_dir() else packed([path], path.parent)
+                key, content = packed(lab, path) if path.is_dir() else packed([path], path.parent)
             except OSError as error:
                 raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
             if key not in self.keys.values():

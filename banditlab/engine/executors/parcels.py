@@ -15,7 +15,6 @@ from pathlib import Path
 
 from banditlab.engine.work import Task, facts
 
-ROOMS = ("agents", "envs")
 PACKAGE = Path(__file__).parents[2]
 
 _unpacking = threading.Lock()
@@ -58,11 +57,6 @@ def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
     """Return (hash, content) of files below a folder, as one piece of bytes."""
     content = pickle.dumps({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
     return hashlib.sha256(content).hexdigest(), content
-
-
-def lab_files(lab: Path) -> list[Path]:
-    """Return the Python files of a lab folder."""
-    return [file for room in ROOMS for file in sorted((lab / room).glob("*.py"))]
 
 
 def unpack(home: Path, key: str, content: bytes) -> None:

@@ -29,7 +29,7 @@ from benchmarks.measure.rig import Rig
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` brings it")
 cluster_module = pytest.importorskip("banditlab.engine.executors.cluster")
 remote = pytest.importorskip("banditlab.engine.executors.remote")
-Cluster, Flight = cluster_module.Cluster, cluster_module.Flight
+Cluster, Sent = cluster_module.Cluster, cluster_module.Sent
 
 TABLE = "a,b,kind\n" + "\n".join(f"{i % 7},{i * i % 11},{'xyz'[i * i % 3]}" for i in range(60)) + "\n"
 LAB = """
@@ -377,32 +377,32 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return Cluster(client, "tcp://here", Store(tmp_path / "out"), 10.0)
 
 
-def fly(made: Cluster, task: Task, status: str, answer: Any = None, *, alone: bool = False) -> list[Any]:
+def arrive(made: Cluster, task: Task, status: str, answer: Any = None, *, alone: bool = False) -> list[Any]:
     """Return what comes of a task whose future has this status."""
     future = Future("k", status, answer)
-    made.flying["k"] = Flight(task, future, alone)
+    made.sent["k"] = Sent(task, future, alone)
     return list(made._received(future))
 
 
 def test_a_result_that_cannot_be_fetched_is_played_again_and_ends_the_sweep_in_the_end(
     idle: Cluster, tasks: list[Task]
 ) -> None:
-    assert fly(idle, tasks[0], "cancelled") == []
-    assert fly(idle, tasks[0], "finished", TimeoutError()) == []
-    assert fly(idle, tasks[0], "lost", TimeoutError()) == []
+    assert arrive(idle, tasks[0], "cancelled") == []
+    assert arrive(idle, tasks[0], "finished", TimeoutError()) == []
+    assert arrive(idle, tasks[0], "lost", TimeoutError()) == []
     assert list(idle.queue) == [tasks[0]] * 3
     with pytest.raises(ClusterError, match=r"cannot be fetched \(TimeoutError\); finished runs are stored"):
-        fly(idle, tasks[0], "finished", TimeoutError())
-    assert fly(idle, tasks[1], "cancelled", alone=True) == []
+        arrive(idle, tasks[0], "finished", TimeoutError())
+    assert arrive(idle, tasks[1], "cancelled", alone=True) == []
     assert list(idle.suspects) == [tasks[1]]
 
 
 def test_a_run_is_blamed_for_dead_workers_only_where_it_was_alone(idle: Cluster, tasks: list[Task]) -> None:
     error = cluster_module.KilledWorker("k", None, 3)  # type: ignore[arg-type]
     task = replace(tasks[0], runs=tasks[0].runs + tasks[1].runs)
-    assert fly(idle, task, "error", error) == []
+    assert arrive(idle, task, "error", error) == []
     assert [each.runs for each in idle.suspects] == [tasks[0].runs, tasks[1].runs]
-    [([outcome], _)] = fly(idle, idle.suspects[0], "error", error, alone=True)
+    [([outcome], _)] = arrive(idle, idle.suspects[0], "error", error, alone=True)
     assert outcome.failure == "4 workers died while it was all there was in the cluster"
     assert idle.store.failed() == {tasks[0].runs[0].run_id}
 
@@ -418,7 +418,7 @@ def test_a_worker_that_cannot_play_ends_the_sweep(
     error: Exception, line: str, idle: Cluster, tasks: list[Task]
 ) -> None:
     with pytest.raises(ClusterError, match=line):
-        fly(idle, tasks[0], "error", error)
+        arrive(idle, tasks[0], "error", error)
 
 
 def test_a_suspect_is_sent_when_nothing_else_is_in_the_cluster(
@@ -428,18 +428,18 @@ def test_a_suspect_is_sent_when_nothing_else_is_in_the_cluster(
 
     def record(task: Task, *, alone: bool) -> None:
         sent.append((task, alone))
-        idle.flying[str(len(sent))] = Flight(task, None, alone)
+        idle.sent[str(len(sent))] = Sent(task, None, alone)
 
-    monkeypatch.setattr(idle, "_fly", record)
+    monkeypatch.setattr(idle, "_submit", record)
     idle.suspects.append(tasks[0])
     for task in tasks[1:4]:
         idle.submit(task)
     idle._send()
     assert sent == [(tasks[1], False), (tasks[2], False)]  # two for each thread
-    idle.flying.clear()
+    idle.sent.clear()
     idle._send()
     assert sent[2:] == [(tasks[3], False)]
-    idle.flying.clear()
+    idle.sent.clear()
     idle._send()
     idle.submit(tasks[4])
     idle._send()
@@ -459,7 +459,7 @@ def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: l
         "processing": {"a": ["0"], "b": ["1", "x"], "c": ["2"]},
     }
     for i, task in enumerate(tasks[:3]):
-        idle.flying[str(i)] = Flight(task, Future(str(i), "pending"), False)
+        idle.sent[str(i)] = Sent(task, Future(str(i), "pending"), False)
     for beat in range(16):
         workers["a"]["last_seen"] = workers["c"]["last_seen"] = float(beat)
         look(idle)
@@ -468,14 +468,14 @@ def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: l
     workers["a"]["last_seen"] = 99.0
     look(idle)
     assert (idle.silent, idle.jobs, idle.state().workers) == ({"b", "c"}, 2, 1)
-    assert [flight.future.released for flight in idle.flying.values()] == [False, True, True]
+    assert [each.future.released for each in idle.sent.values()] == [False, True, True]
     workers["b"]["last_seen"] = 1.0
     look(idle)
     assert idle.silent == {"c"}
 
 
 def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[Task]) -> None:
-    idle.flying["k"] = Flight(tasks[0], Future("k", "pending"), False)
+    idle.sent["k"] = Sent(tasks[0], Future("k", "pending"), False)
     idle.client.answers["identity"]["workers"] = {"a": {"last_seen": 0.0, "nthreads": 1, "status": "running"}}
     idle.client.answers["processing"] = {"a": ["k"]}
     for _ in range(10):

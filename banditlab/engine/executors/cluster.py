@@ -86,14 +86,14 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
         try:
             yield cluster
         finally:
-            for flight in cluster.flying.values():
-                flight.future.release()
+            for sent in cluster.sent.values():
+                sent.future.release()
             with contextlib.suppress(Exception):  # whoever is gone needs to forget nothing
                 client.sync(cluster.forget, callback_timeout=CLOSE)
 
 
 @dataclass(frozen=True)
-class Flight:
+class Sent:
     """A task that was sent."""
 
     task: Task
@@ -111,15 +111,15 @@ class Cluster:
         """Threads of the workers that answer."""
         self.notices: list[str] = []
         self.queue, self.suspects = deque[Task](), deque[Task]()
-        self.flying: dict[str, Flight] = {}
+        self.sent: dict[str, Sent] = {}
         self.arriving = as_completed(loop=client.loop)
         self.keys: dict[Path, str] = {}  # the hashes of files and lab folders that were sent
         self.id = uuid.uuid4().hex
         self.tries = Counter[str]()
-        self.beats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, looks since then
+        self.heartbeats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, looks since then
         self.silent: set[str] = set()
         self.looked = time.monotonic() - LOOK
-        self.still = 0.0  # seconds in which nothing moved
+        self.idle = 0.0  # seconds in which nothing moved
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -132,7 +132,7 @@ class Cluster:
 
     def state(self) -> ClusterState:
         """Return how many workers answer, and how many tasks were sent and have not come back."""
-        return ClusterState(len(self.beats.keys() - self.silent), len(self.flying))
+        return ClusterState(len(self.heartbeats.keys() - self.silent), len(self.sent))
 
     def completed(self) -> Iterator[Arrived]:
         """Have the tasks played and yield outcomes as they come.
@@ -143,7 +143,7 @@ class Cluster:
             The scheduler is lost, no worker plays, or a worker cannot play, in one line; what came back is stored.
         """
         try:
-            while self.queue or self.flying or self.suspects:
+            while self.queue or self.sent or self.suspects:
                 self._look()
                 self._send()
                 batch = self.arriving.next_batch(block=False)
@@ -183,11 +183,11 @@ class Cluster:
         self.looked = time.monotonic()
         if busy is not None and "dashboard" in found["services"]:
             self._say(f"dashboard: {self.client.dashboard_link}")
-        if busy is not None and self._is_playing(found["workers"], busy):
-            self.still = 0.0
+        if busy is not None and self._is_any_playing(found["workers"], busy):
+            self.idle = 0.0
         else:  # at most what a look can take: this process may have been stopped meanwhile
-            self.still += min(self.looked - before, LOOK + ANSWER)
-        if self.still > self.patience:
+            self.idle += min(self.looked - before, LOOK + ANSWER)
+        if self.idle > self.patience:
             why = f"no worker that answers has had a task for {self.patience:g} s"
             raise self._ended(why if busy is not None else f"the scheduler has not answered for {self.patience:g} s")
 
@@ -198,36 +198,38 @@ class Cluster:
         except OSError:
             return None
 
-    def _is_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
+    def _is_any_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
         """Return whether a worker that answers has a task; send what the silent ones have to others."""
-        self.beats = {address: self._beat(address, worker["last_seen"]) for address, worker in workers.items()}
-        late = {address for address, (_, looks) in self.beats.items() if looks * LOOK > SILENT}
+        self.heartbeats = {
+            address: self._heartbeat(address, worker["last_seen"]) for address, worker in workers.items()
+        }
+        late = {address for address, (_, looks) in self.heartbeats.items() if looks * LOOK > SILENT}
         self.silent = late | {address for address, worker in workers.items() if worker["status"] == "paused"}
         self.jobs = max(1, sum(worker["nthreads"] for address, worker in workers.items() if address not in self.silent))
-        places = {key: address for address, keys in busy.items() for key in keys if key in self.flying}
+        places = {key: address for address, keys in busy.items() for key in keys if key in self.sent}
         for key, address in places.items():
             if address in self.silent:
                 self._say(f"{address} does not answer, or has no memory left; its tasks go to others")
-                self.flying[key].future.release()  # it arrives as cancelled
+                self.sent[key].future.release()  # it arrives as cancelled
         return any(address not in self.silent for address in places.values())
 
-    def _beat(self, address: str, last_seen: float) -> tuple[float, int]:
-        before, looks = self.beats.get(address, (-1.0, 0))
+    def _heartbeat(self, address: str, last_seen: float) -> tuple[float, int]:
+        before, looks = self.heartbeats.get(address, (-1.0, 0))
         return last_seen, looks + 1 if last_seen == before else 0
 
     # ---------------------------------------------------------------------------------------------------------------- sending
 
     def _send(self) -> None:
-        if any(flight.alone for flight in self.flying.values()):
+        if any(sent.alone for sent in self.sent.values()):
             return
-        while self.queue and len(self.flying) < IN_FLIGHT * self.jobs:
-            self._fly(self.queue.popleft(), alone=False)
-        if self.suspects and not self.flying:
-            self._fly(self.suspects.popleft(), alone=True)
+        while self.queue and len(self.sent) < IN_FLIGHT * self.jobs:
+            self._submit(self.queue.popleft(), alone=False)
+        if self.suspects and not self.sent:
+            self._submit(self.suspects.popleft(), alone=True)
 
-    def _fly(self, task: Task, *, alone: bool) -> None:
+    def _submit(self, task: Task, *, alone: bool) -> None:
         parcel = pickle.dumps(self._parcel(task))
-        answering = sorted(self.beats.keys() - self.silent) if self.silent else []
+        answering = sorted(self.heartbeats.keys() - self.silent) if self.silent else []
         future = self.client.submit(
             played,
             versions(),
@@ -238,23 +240,23 @@ class Cluster:
             workers=answering or None,
             allow_other_workers=bool(answering),
         )
-        self.flying[future.key] = Flight(task, future, alone)
+        self.sent[future.key] = Sent(task, future, alone)
         self.arriving.add(future)
 
     def _parcel(self, task: Task) -> Parcel:
         """Return a task as it travels, its files sent."""
         for run in task.runs:  # known here, and perhaps not on a worker: a lab's classes have a say in it
             _ = run.run_id, run.stream_id, run.foreign
-        labs = tuple(self._sent(Path(lab)) for lab in task.labs)
+        labs = tuple(self._key_of(Path(lab)) for lab in task.labs)
         return Parcel(task, tuple(self._places(run) for run in task.runs), labs, self._comparators(task))
 
     def _places(self, run: Run) -> dict[str, str]:
         """Return where the files that a run's environment reads are on a worker, by the setting that names them."""
         settings = getattr(registry().load("envs", run.environment["id"]), "path_settings", ())
         paths = {name: Path(path) for name in settings if (path := run.environment["settings"][name])}
-        return {name: f"{self._sent(path)}/{path.name}" for name, path in paths.items()}
+        return {name: f"{self._key_of(path)}/{path.name}" for name, path in paths.items()}
 
-    def _sent(self, path: Path) -> str:
+    def _key_of(self, path: Path) -> str:
         """Return the hash of a file, or of a lab folder, that every worker gets once."""
         if path not in self.keys:
             lab = sorted([*path.glob("agents/*.py"), *path.glob("envs/*.py")])
@@ -300,25 +302,25 @@ class Cluster:
 
     def _received(self, future: Any) -> Iterator[Arrived]:
         """Store what a task brought; play it again where it brought nothing."""
-        flight = self.flying.pop(future.key)
+        sent = self.sent.pop(future.key)
         if future.status not in ("error", "cancelled"):
             try:
                 outcomes, files = future.result(timeout=FETCH)
             except Exception as error:  # its worker is silent, or gone
-                self._count(flight.task, f"a result cannot be fetched ({type(error).__name__})")
-                self.still += FETCH
+                self._count(sent.task, f"a result cannot be fetched ({type(error).__name__})")
+                self.idle += FETCH
             else:
-                self.still = 0.0
+                self.idle = 0.0
                 take(self.store, files)
-                yield outcomes, flight.task
+                yield outcomes, sent.task
                 return
         if future.status == "error":
-            yield from self._failed(flight, future.exception())
+            yield from self._failed(sent, future.exception())
         else:  # cancelled where its worker is silent or the scheduler is lost
-            self._again(flight)
+            self._again(sent)
 
-    def _again(self, flight: Flight) -> None:
-        (self.suspects if flight.alone else self.queue).appendleft(flight.task)
+    def _again(self, sent: Sent) -> None:
+        (self.suspects if sent.alone else self.queue).appendleft(sent.task)
 
     def _count(self, task: Task, why: str) -> None:
         """Count that a task came to nothing, and raise a ClusterError after `RETRIES` more."""
@@ -326,12 +328,12 @@ class Cluster:
         if self.tries[id_] > RETRIES:
             raise self._ended(why)
 
-    def _failed(self, flight: Flight, error: BaseException) -> Iterator[Arrived]:
-        task = flight.task
+    def _failed(self, sent: Sent, error: BaseException) -> Iterator[Arrived]:
+        task = sent.task
         if not isinstance(error, KilledWorker):
             kind = "" if isinstance(error, UsageError) else f"a worker raises {type(error).__name__}: "
             raise self._ended(kind + " ".join(str(error).split())[:500])
-        if flight.alone:
+        if sent.alone:
             why = f"{error.allowed_failures + 1} workers died while it was all there was in the cluster"
             yield [self._blamed(task, run, why) for run in task.runs], task
         else:

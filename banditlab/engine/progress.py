@@ -46,7 +46,7 @@ class Progress:
     began: float = field(default_factory=time.perf_counter)
     """When the sweep began, on `time.perf_counter`."""
     playing_since: float | None = None
-    """When the first task began; None while kernels are compiled."""
+    """When the first task was done; None before."""
     settled: tuple[float, float] | None = None
     """When all kernels were compiled, and the core-seconds that were done then; None before."""
     cluster: ClusterState | None = None
@@ -56,8 +56,10 @@ class Progress:
 
     @property
     def rounds_per_second(self) -> float:
-        """Rounds a second since the first task began."""
-        return 0.0 if self.playing_since is None else self.rounds_done / (time.perf_counter() - self.playing_since)
+        """Rounds a second since the first task was done, a second at least."""
+        if self.playing_since is None:
+            return 0.0
+        return self.rounds_done / max(1.0, time.perf_counter() - self.playing_since)
 
     @property
     def seconds(self) -> float:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types as nbtypes
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
@@ -83,10 +82,9 @@ def _next_uniform(typingctx, function, generator):
     """Return the next uniform of a bit generator: numpy's `next_double` at an address, called with its argument."""
 
     def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(ir.DoubleType(), [cgutils.voidptr_t])
-        return builder.call(
-            builder.inttoptr(args[0], kind.as_pointer()), [builder.inttoptr(args[1], cgutils.voidptr_t)]
-        )
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.DoubleType(), [pointer]).as_pointer()
+        return builder.call(builder.inttoptr(args[0], kind), [builder.inttoptr(args[1], pointer)])
 
     return nbtypes.float64(nbtypes.int64, nbtypes.int64), codegen
 

@@ -9,11 +9,11 @@ the class that is played unless a coin of probability gamma says otherwise.
 The `as_` functions check what a user hands in and raise a UsageError, one line that names the argument: value, values
 are what is looked at, name what it is called in the message, space the problem or d, sparse whether CSR is taken as it
 is. `njit` and `inline` compile a function (inlined: always into its caller), with cache on disk; indices are a sparse
-row's places, and kind, name say by which argument, and of which type, `by_context` and `by_layout` choose.
+row's places, and kind, name say by which argument, and of which type, `by_context` chooses.
 """
 
 from banditlab.numerics.argmax import argmax, runner_up
-from banditlab.numerics.contexts import as_contexts, by_context, by_layout
+from banditlab.numerics.contexts import as_contexts, by_context
 from banditlab.numerics.contexts import counted_row as row
 from banditlab.numerics.contexts import counted_stretch as stretch
 from banditlab.numerics.dense import overwrite
@@ -39,7 +39,6 @@ __all__ = [
     "bind",
     "borrow",
     "by_context",
-    "by_layout",
     "dot",
     "draw",
     "draw_uniform",

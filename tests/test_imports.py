@@ -266,7 +266,7 @@ def unannotated(tree: ast.Module) -> set[str]:
     }
 
 
-COMPILERS = {"njit", "inline", "intrinsic", "bind", "by_context", "by_layout"}
+COMPILERS = {"njit", "inline", "reduction", "intrinsic", "bind", "by_context"}
 
 
 def compiled(tree: ast.Module) -> set[str]:

@@ -11,16 +11,16 @@ from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import inline
-from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.numerics.vectors import add, matrix, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import probability
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch; gamma (1,)."""
+    """W (K, d); the scores z (K,) as scratch; gamma (1,)."""
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     z: NDArray[np.float64]
     gamma: NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class State(NamedTuple):
 @inline
 def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.gamma[0], state.z, p.shape[0]
-    scores(state.V, x, z)
+    scores(state.W, x, z)
     y_hat = argmax(z, K)
     payload[0] = y_hat
     return greedy_or_uniform(y_hat, gamma, u, p)  # P = (1 - gamma) e_yhat + gamma/K
@@ -36,9 +36,9 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
-    add(state.V, int(payload[0]), -1.0, x)
+    add(state.W, int(payload[0]), -1.0, x)
     if correct:
-        add(state.V, action, 1.0 / p[action], x)
+        add(state.W, action, 1.0 / p[action], x)
 
 
 class Banditron(LinearScores, KernelAgent):
@@ -85,4 +85,4 @@ class Banditron(LinearScores, KernelAgent):
         super().__init__(problem, rng)
         self.gamma = probability("gamma", gamma)
         K, d = problem.n_classes, problem.n_features
-        self.state = State(matrix(d, K), per_class(d, K), np.array([self.gamma]))
+        self.state = State(matrix(K, d), np.zeros(K), np.array([self.gamma]))

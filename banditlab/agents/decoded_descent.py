@@ -15,9 +15,9 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, Decoding, decode
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import matrix, scores, squared_norm
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
@@ -26,10 +26,10 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch.
+    """V (K, d), W but for a scale; z, r (K,) scratch.
 
-    step is eta, or B0 where `adaptive`; squares (1,) is sum ||g||_F^2. norm (5,) is the running norm: W = norm[SCALE] V', with
-    an infinite radius. decoding is the place in DECODINGS.
+    step is eta, or B0 where `adaptive`; squares (1,) is sum ||g||_F^2. W = norm.scale[0] V, in a ball of infinite radius.
+    decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -39,7 +39,8 @@ class State(NamedTuple):
     step: float
     adaptive: bool
     squares: NDArray[np.float64]
-    norm: NDArray[np.float64]
+    norm: Norms
+    radius: float
     decoding: int
 
 
@@ -51,7 +52,7 @@ def act_kernel(state, x, u, p, payload):
     z, K, gamma = state.z, p.shape[0], state.gamma
     scores(state.V, x, z)
     best = argmax(z, K)
-    top = 1.0 / exponentials(z, state.norm[SCALE], z[best], K, payload)
+    top = 1.0 / exponentials(z, state.norm.scale[0], z[best], K, payload)
     for k in range(K):
         payload[k] *= top  # s = softmax(W x)
         p[k] = payload[k]
@@ -79,7 +80,7 @@ def learn_kernel(state, x, action, p, payload, correct):
         eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    descend_in_ball(state.V, x, r, state.norm)
+    descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
 class DecodedDescent(ScaledScores, KernelAgent):
@@ -171,14 +172,15 @@ class DecodedDescent(ScaledScores, KernelAgent):
         adaptive = self.step == "adaptive"
         self.payload_size = K
         self.state = State(
-            V=matrix(d, K),
-            z=per_class(d, K),
-            r=per_class(d, K),
+            V=matrix(K, d),
+            z=np.zeros(K),
+            r=np.zeros(K),
             gamma=self.gamma,
             step=self.step_scale if adaptive else float(self.step),
             adaptive=adaptive,
             squares=np.zeros(1),
-            norm=running_norm(math.inf),
+            norm=Norms.of(1),
+            radius=math.inf,
             decoding=DECODINGS.index(self.decoding),
         )
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax
-from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.draws import greedy_or_uniform
-from banditlab.numerics.jit import borrow, inline
-from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
-from banditlab.numerics.simd import WIDTH, eight, fma, put, root
-from banditlab.numerics.simd_math import exponentials, inverse_root
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import entry, matrix, scores, size
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import probability, resolve
@@ -29,10 +27,9 @@ is the same."""
 
 
 class State(NamedTuple):
-    """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
+    """V = W / learning rate and G, the sums of squared gradients (K, d).
 
-    They are laid out as `banditlab.numerics.linear_scores` says.
-    settings (2,): gamma, learning rate; z, r scratch.
+    settings (2,): gamma, learning rate; z, r (K,) scratch.
     """
 
     V: NDArray[np.float64]
@@ -51,78 +48,14 @@ def act_kernel(state, x, u, p, payload):
     return greedy_or_uniform(best, gamma, u, p)
 
 
-@inline
-def rooted(v, s, g):
-    """Return v - g / sqrt(s + g^2) and s + g^2, of numbers or lanes; g = 0 changes neither.
-
-    s begins at FLOOR R^2 >= 1e-212, and |g| stays below 1e150: both within what `inverse_root` is exact for.
-    """
-    s = fma(g, g, s)
-    return fma(g, inverse_root(s) * -1.0, v), s
-
-
-@inline
-def divided(v, s, g):
-    """Return what `rooted` does, to rounding, by a root and a division."""
-    s = fma(g, g, s)
-    return v - g / root(s), s
-
-
-THREE = 3 * WIDTH
-
-
-@inline
-def adagrad_entry(V, G, j, k, g):
-    """Update entry k, j by its gradient g; of three times eight features the last eight by divisions.
-
-    A processor divides and multiplies side by side. All classes go the same way, so that equal ones stay equal.
-    """
-    v, s = V[j, k], G[j, k]
-    V[j, k], G[j, k] = divided(v, s, g) if j % THREE >= 2 * WIDTH else rooted(v, s, g)
-
-
-@inline
-def keep(W, H, i, entries):
-    """Write eight entries of V and of G."""
-    put(W, i, entries[0])
-    put(H, i, entries[1])
-
-
-def _adagrad(V, G, r, x):
-    """V -= g / sqrt(sum of g^2), entry by entry, for the gradient g = x r', x (d,)."""
-    for j in range(x.shape[0]):
-        if x[j] != 0.0:
-            for k in range(r.shape[0]):
-                adagrad_entry(V, G, j, k, x[j] * r[k])
-
-
-def _row_adagrad(V, G, r, x):
-    W, H, r, x = by_class(V), by_class(G), borrow(r), borrow(x)
-    j, d, wide = 0, x.shape[0], W.shape[1]
-    while j + 2 * WIDTH < d:
-        one, two, three, at = features(x, j), features(x, j + WIDTH), features(x, j + 2 * WIDTH), j
-        for k in range(r.shape[0]):
-            second, third = at + WIDTH, at + 2 * WIDTH
-            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
-            keep(W, H, second, rooted(eight(W, second), eight(H, second), two * r[k]))
-            keep(W, H, third, divided(eight(W, third), eight(H, third), three * r[k]))
-            at += wide
-        j += THREE
-    while j < d:
-        one, at = features(x, j), j
-        for k in range(r.shape[0]):
-            keep(W, H, at, rooted(eight(W, at), eight(H, at), one * r[k]))
-            at += wide
-        j += WIDTH
-
-
-def _sparse_adagrad(V, G, r, x):
-    for i in range(x.indices.shape[0]):
-        for k in range(r.shape[0]):
-            adagrad_entry(V, G, x.indices[i], k, x.values[i] * r[k])
-
-
-adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
+@njit
+def adagrad(V, G, k, r, x):
+    """G_k += g^2 and V_k -= g / sqrt(G_k), entry by entry, for the gradient g = r x of row k; g = 0 changes neither."""
+    for i in range(size(x)):
+        j, xj = entry(x, i)
+        g = r * xj
+        G[k, j] += g * g
+        V[k, j] -= g / math.sqrt(G[k, j])
 
 
 # payload (K + 1,) carries e^v, v = W x - max_k (W x)_k, and their sum behind them.
@@ -138,10 +71,11 @@ def learn_kernel(state, x, action, p, payload, correct):
     for k in range(K):
         r[k] = payload[k] * share
     r[action] -= weight  # (softmax - e_y) / P(y)
-    adagrad(state.V, state.G, r, x)
+    for k in range(K):
+        adagrad(state.V, state.G, k, r[k], x)
 
 
-class EpsilonGreedy(LinearScores, KernelAgent):
+class EpsilonGreedy(KernelAgent):
     """Play the class a softmax regression likes best, now and then any; learn from hits, weighted by 1/probability.
 
     Problem: bandit multiclass.
@@ -198,14 +132,14 @@ class EpsilonGreedy(LinearScores, KernelAgent):
         self.learning_rate = resolve("learning_rate", learning_rate, {"auto": AUTO_RATE / R})
         self.payload_size = K + 1
         self.state = State(
-            V=matrix(d, K),
-            G=matrix(d, K, FLOOR * R**2),
+            V=matrix(K, d),
+            G=matrix(K, d, FLOOR * R**2),
             settings=np.array([self.gamma, self.learning_rate]),
-            z=per_class(d, K),
-            r=per_class(d, K),
+            z=np.zeros(K),
+            r=np.zeros(K),
         )
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d)."""
-        return self.learning_rate * super().weights
+        return self.learning_rate * self.state.V

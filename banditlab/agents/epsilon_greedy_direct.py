@@ -8,15 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.epsilon_greedy import FLOOR, keep, rooted
-from banditlab.agents.linear import LinearScores
+from banditlab.agents.epsilon_greedy import FLOOR, adagrad
 from banditlab.numerics.argmax import argmax
-from banditlab.numerics.contexts import by_context, by_layout
 from banditlab.numerics.draws import greedy_or_uniform
-from banditlab.numerics.jit import borrow, inline
+from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import COUNT, Limits
-from banditlab.numerics.linear_scores import by_class, features, matrix, per_class, scores
-from banditlab.numerics.simd import WIDTH, eight
+from banditlab.numerics.vectors import matrix, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, probability, resolve
@@ -26,10 +23,9 @@ AUTO_RATE = 0.5
 
 
 class State(NamedTuple):
-    """V, the transpose of W / learning rate, and G, the sums of squared gradients, in one layout.
+    """V = W / learning rate and G, the sums of squared gradients (K, d).
 
-    They are laid out as `banditlab.numerics.linear_scores` says.
-    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z scratch.
+    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z (K,) scratch.
     """
 
     V: NDArray[np.float64]
@@ -55,28 +51,6 @@ def act_kernel(state, x, u, p, payload):
     return action, explored
 
 
-def _adagrad(V, G, k, r, x):
-    """V_k -= g / sqrt(sum of g^2), entry by entry, for class k's gradient g = r x."""
-    for j in range(x.shape[0]):
-        V[j, k], G[j, k] = rooted(V[j, k], G[j, k], x[j] * r)
-
-
-def _row_adagrad(V, G, k, r, x):
-    W, H, x = by_class(V), by_class(G), borrow(x)
-    for j in range(0, x.shape[0], WIDTH):
-        i = k * W.shape[1] + j
-        keep(W, H, i, rooted(eight(W, i), eight(H, i), features(x, j) * r))
-
-
-def _sparse_adagrad(V, G, k, r, x):
-    for i in range(x.indices.shape[0]):
-        j = x.indices[i]
-        V[j, k], G[j, k] = rooted(V[j, k], G[j, k], x.values[i] * r)
-
-
-adagrad = by_context(by_layout(_adagrad, _row_adagrad), _sparse_adagrad)
-
-
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
     y = 1.0 if correct else -1.0
@@ -85,7 +59,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     state.rounds[0] += 1
 
 
-class EpsilonGreedyDirect(LinearScores, KernelAgent):
+class EpsilonGreedyDirect(KernelAgent):
     """Play the class most probably right, now and then any; learn from every answer about the class that was played.
 
     Problem: bandit multiclass. Class k's model says that k is right with probability sigmoid(w_k'x).
@@ -146,14 +120,14 @@ class EpsilonGreedyDirect(LinearScores, KernelAgent):
         self.gamma = gamma if gamma == "anytime" else probability("gamma", number("gamma", gamma, "anytime"))
         self.learning_rate = resolve("learning_rate", learning_rate, {"auto": AUTO_RATE / R})
         self.state = State(
-            V=matrix(d, K),
-            G=matrix(d, K, FLOOR * R**2),
+            V=matrix(K, d),
+            G=matrix(K, d, FLOOR * R**2),
             rounds=np.zeros(1, np.int64),
             settings=np.array([-1.0 if self.gamma == "anytime" else float(self.gamma), self.learning_rate]),
-            z=per_class(d, K),
+            z=np.zeros(K),
         )
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d); row k is class k's model."""
-        return self.learning_rate * super().weights
+        return self.learning_rate * self.state.V

@@ -17,9 +17,9 @@ from banditlab.numerics.decoding import DECODINGS, THRESHOLDED, Decoding, decode
 from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform
 from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import matrix, scores, squared_norm
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
@@ -32,11 +32,10 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
+    """V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
 
     loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
-    norm (5,) is the running norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected. decoding is the
-    place in DECODINGS.
+    W = norm.scale[0] V; the radius is infinite where nothing is projected. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -47,7 +46,8 @@ class State(NamedTuple):
     step: NDArray[np.float64]
     adaptive: NDArray[np.int64]
     squares: NDArray[np.float64]
-    norm: NDArray[np.float64]
+    norm: Norms
+    radius: float
     decoding: int
 
     def limits(self) -> Limits:
@@ -60,7 +60,7 @@ class State(NamedTuple):
 
 @inline
 def act_kernel(state, x, u, p, payload):
-    z, scale, K = state.z, state.norm[SCALE], p.shape[0]
+    z, scale, K = state.z, state.norm.scale[0], p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
     if state.loss[0] == LOGISTIC:
@@ -115,7 +115,7 @@ def learn_kernel(state, x, action, p, payload, correct):
         return
     for k in range(K):
         r[k] *= eta
-    descend_in_ball(state.V, x, r, state.norm)
+    descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
 @inline
@@ -256,15 +256,16 @@ class Gaptron(ScaledScores, KernelAgent):
         self.project = (not adaptive) if project == "auto" else bool(project)
         self.payload_size = K + 1
         self.state = State(
-            V=matrix(d, K),
-            z=per_class(d, K),
-            r=per_class(d, K),
+            V=matrix(K, d),
+            z=np.zeros(K),
+            r=np.zeros(K),
             loss=np.array([LOSSES.index(self.loss)]),
             gamma=np.array([self.gamma]),
             step=np.array([self.step_scale if adaptive else float(self.step)]),
             adaptive=np.array([int(adaptive)]),
             squares=np.zeros(1),
-            norm=running_norm(D if self.project else math.inf),
+            norm=Norms.of(1),
+            radius=D if self.project else math.inf,
             decoding=DECODINGS.index(self.decoding),
         )
 

@@ -7,27 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.running_norm import SCALE
-from banditlab.problem import Problem
-
 
 class LinearScores:
-    """What agents whose state holds V show of it."""
+    """What agents whose state holds W show of it."""
 
     state: Any
-    problem: Problem
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d), a view."""
-        return self.state.V[: self.problem.n_features, : self.problem.n_classes].T
+        return self.state.W
 
 
-class ScaledScores(LinearScores):
+class ScaledScores:
     """What agents show whose weights are a scale times V (see `banditlab.numerics.running_norm`)."""
+
+    state: Any
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d): a view as long as nothing was projected."""
-        scale, W = self.state.norm[SCALE], super().weights
-        return W if scale == 1.0 else scale * W
+        """W (K, d)."""
+        return self.state.norm.scale[0] * self.state.V

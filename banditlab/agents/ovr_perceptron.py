@@ -12,19 +12,19 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw_uniform
 from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.numerics.vectors import add, matrix, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch.
+    """W (K, d); the scores z (K,) as scratch.
 
     rules (2,): 1 where the largest yes is played, 1 where a hit corrects every class.
     """
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     z: NDArray[np.float64]
     rules: NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class State(NamedTuple):
 @inline
 def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
-    scores(state.V, x, z)
+    scores(state.W, x, z)
     yes = 0
     for k in range(K):
         payload[k] = z[k]
@@ -62,11 +62,11 @@ def act_kernel(state, x, u, p, payload):
 def learn_kernel(state, x, action, p, payload, correct):
     said_yes = payload[action] >= 0.0
     if said_yes != correct:
-        add(state.V, action, 1.0 if correct else -1.0, x)
+        add(state.W, action, 1.0 if correct else -1.0, x)
     if correct and state.rules[1] == 1:  # the label is known then
         for k in range(p.shape[0]):
             if k != action and payload[k] >= 0.0:
-                add(state.V, k, -1.0, x)
+                add(state.W, k, -1.0, x)
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
@@ -128,4 +128,4 @@ class OvRPerceptron(LinearScores, KernelAgent):
         self.corrects = one_of("corrects", corrects, ("played", "all"))
         self.payload_size = K
         rules = np.array([int(self.choice == "largest"), int(self.corrects == "all")])
-        self.state = State(matrix(d, K), per_class(d, K), rules)
+        self.state = State(matrix(K, d), np.zeros(K), rules)

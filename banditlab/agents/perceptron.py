@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.jit import inline
-from banditlab.numerics.linear_scores import add, matrix, per_class, scores
+from banditlab.numerics.vectors import add, matrix, scores
 from banditlab.players.label_agent import KernelLabelAgent
 from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.numerics.linear_scores`); the scores z as scratch."""
+    """W (K, d); the scores z (K,) as scratch."""
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     z: NDArray[np.float64]
 
 
 @inline
 def act_kernel(state, x, u, p, payload):
-    scores(state.V, x, state.z)
+    scores(state.W, x, state.z)
     y_hat = argmax(state.z, p.shape[0])
     p[:] = 0.0
     p[y_hat] = 1.0
@@ -35,8 +35,8 @@ def act_kernel(state, x, u, p, payload):
 def learn_kernel(state, x, action, p, payload, label):
     if action == label:
         return
-    add(state.V, label, 1.0, x)
-    add(state.V, action, -1.0, x)
+    add(state.W, label, 1.0, x)
+    add(state.W, action, -1.0, x)
 
 
 class Perceptron(LinearScores, KernelLabelAgent):
@@ -75,4 +75,4 @@ class Perceptron(LinearScores, KernelLabelAgent):
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         super().__init__(problem, rng)
         K, d = problem.n_classes, problem.n_features
-        self.state = State(matrix(d, K), per_class(d, K))
+        self.state = State(matrix(K, d), np.zeros(K))

@@ -10,25 +10,11 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
-from banditlab.numerics.contexts import by_context
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.numerics.jit import borrow, inline
-from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.linear_scores import MOST_BY_ROWS, by_class, features, matrix, per_class, scores
-from banditlab.numerics.packed_symmetric import width, zeros
-from banditlab.numerics.running_norm import SQUARE, UPDATES, measured, note, running_norm, squares
-from banditlab.numerics.simd import (
-    WIDTH,
-    all_lanes,
-    each_total,
-    eight,
-    fma,
-    one_lane,
-    put,
-    put_first,
-    total,
-)
-from banditlab.numerics.simd_math import exponentials, inverse
+from banditlab.numerics.jit import inline, reduction, stand_alone
+from banditlab.numerics.running_norm import Norms, note
+from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import entry, matrix, scores, size
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
@@ -36,390 +22,77 @@ from banditlab.validation import nonnegative, number, one_of, positive, probabil
 PAPER_RADIUS = math.sqrt(55.0)
 """The largest ||x|| of SynSep, the data on which the published D = 1 was used."""
 LEAST_NORM, MOST_NORM = 1e-150, 1e150
-"""What norm_bound may be: D^2 is measured, and A = 1/D is inverted (`inverse`)."""
+"""What norm_bound may be: D^2 is compared with a square."""
 
 
-class ByColumns(NamedTuple):
-    """A and V = -b/A, transposed, by columns (see `banditlab.numerics.linear_scores`), for contexts of few entries.
+class State(NamedTuple):
+    """A, b and V = -b/A (K, d), W before the rescale; norm, that of V; z, s (K,) are scratch.
 
-    b is not stored: it is -A V. norm (5,) holds ||V||^2 as in `banditlab.numerics.running_norm`, its own scale unused. z and s
-    are scratch, s zero beyond K. rates (4,) = (gamma, beta, alpha, D); greedy is 1 where the exploitation draw is the argmax.
-    """
-
-    A: NDArray[np.float64]
-    V: NDArray[np.float64]
-    z: NDArray[np.float64]
-    s: NDArray[np.float64]
-    norm: NDArray[np.float64]
-    rates: NDArray[np.float64]
-    greedy: NDArray[np.int64]
-
-    def limits(self) -> Limits:
-        """Return the range of every integer."""
-        return {"greedy": constant(self.greedy)}
-
-
-class ByRows(NamedTuple):
-    """A and b, transposed, by rows, in two parts: what all classes gain alike, and what the played one gains beside it.
-
-    dlt = c (e_i - 1/K) (x) x: its -1/K goes to `shared` (2, D), A's part and b's, its e_i to row i of A and of b. So a round
-    writes O(d) numbers, and V = -b/A is formed where it is read. Of two classes only the first is kept, in `shared`:
-    the other's A is the same and its b the negative. z, s, rates and greedy are as in `ByColumns`, norm too, but that its
-    count of updates is infinite where ||V||^2 is not known.
+    greedy says whether the exploitation draw is the argmax; the other numbers are the settings.
     """
 
     A: NDArray[np.float64]
     b: NDArray[np.float64]
-    shared: NDArray[np.float64]
+    V: NDArray[np.float64]
+    norm: Norms
     z: NDArray[np.float64]
     s: NDArray[np.float64]
-    norm: NDArray[np.float64]
-    rates: NDArray[np.float64]
-    greedy: NDArray[np.int64]
+    D: float
+    gamma: float
+    alpha: float
+    beta: float
+    greedy: bool
 
-    def limits(self) -> Limits:
-        """Return the range of every integer."""
-        return {"greedy": constant(self.greedy)}
+
+# payload (2,) carries p_yh and <e_yh - 1/K (x) x, W>.
 
 
 @inline
 def act_kernel(state, x, u, p, payload):
-    z, s, K = state.z, state.s, p.shape[0]
-    norm, D = math.sqrt(weigh(state, x, z)), state.rates[3]
-    scale = D / norm if norm > D else 1.0  # the rescale that stands for a projection
-    gamma, alpha = state.rates[0], state.rates[2] * scale
+    z, s, K, gamma = state.z, state.s, p.shape[0], state.gamma
+    scores(state.V, x, z)
+    norm = math.sqrt(state.norm.square[0])
+    scale = state.D / norm if norm > state.D else 1.0  # W = scale V
     best = argmax(z, K)
-    sums, sum_z = exponentials(z, alpha, z[best], K, s), 0.0
-    greedy, explored = state.greedy[0] == 1, u[0] < gamma
-    # The class is drawn from e^v as they are, K sums of p long: all that follows waits for it, not for a quotient.
+    total = exponentials(z, state.alpha * scale, z[best], K, s)
+    explored = u[0] < gamma
     if explored:
         action = draw_uniform(K, u[1])
     else:
-        action = best if greedy else draw(s, u[1] * sums)
-    share = 1.0 / sums
+        action = best if state.greedy else draw(s, u[1] * total)
+    mean = 0.0
     for k in range(K):
-        s[k] *= share
-        sum_z += z[k]
-        p[k] = (0.0 if greedy else (1.0 - gamma) * s[k]) + gamma / K  # p' = (1 - gamma) p + gamma/K
-    if greedy:
-        p[best] += 1.0 - gamma
-    payload[0] = s[action]
-    payload[1] = scale * (z[action] - sum_z / K)  # <dlt, W'_t> / c
+        mean += z[k] / K
+        exploit = (1.0 if k == best else 0.0) if state.greedy else s[k] / total
+        p[k] = (1.0 - gamma) * exploit + gamma / K  # p' = (1 - gamma) p + gamma/K
+    payload[0], payload[1] = s[action] / total, scale * (z[action] - mean)
     return action, explored
 
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
-    K, beta = p.shape[0], state.rates[1]
-    if correct:  # dlt = c (e_i - 1/K) (x) x, i the played class
-        c, kappa = -(1.0 - payload[0]) / p[action], p[action]
-    else:
-        c, kappa = payload[0] / p[action], 1.0
-    if c == 0.0:
-        return
-    weight = kappa * beta * c * c
-    step = (1.0 - kappa * beta * c * payload[1]) * c
-    move(state, x, action, K, weight, step)
+    # dlt = c (e_yh - 1/K) (x) x
+    c, kappa = (-(1.0 - payload[0]) / p[action], p[action]) if correct else (payload[0] / p[action], 1.0)
+    if c != 0.0:
+        weight = kappa * state.beta
+        update(state.A, state.b, state.V, x, action, c, weight, 1.0 - weight * c * payload[1], state.s)
+        note(state.V, state.norm, state.s)
 
 
-# ------------------------------------------------------------------------------------------------------------- by columns
-
-
-def _column_weigh(state, x, z):
-    """Write V x into z and return ||V||^2."""
-    scores(state.V, x, z)
-    return state.norm[SQUARE]
-
-
-@inline
-def move_entry(A, V, j, k, more, moved):
-    """Add `more` to entry k, j of A and `moved` to b's; return what that adds to ||V||^2; see `quotient` for the two forms.
-
-    V = -b/A becomes (V A - moved)/(A + more) = V - (V more + moved)/(A + more).
-    """
-    a, old = A[j, k] + more, V[j, k]
-    moved = fma(old, more, moved)
-    A[j, k], V[j, k] = a, fma(moved, inverse(a) * -1.0, old) if j & WIDTH else old - moved / a
-    return (V[j, k] - old) * (V[j, k] + old)
-
-
-@inline
-def move_feature(A, V, j, xj, i, K, weight, step):
-    """Update feature j of all classes, dlt = c e x_j with e = 1 - 1/K for the class i and -1/K for the others."""
-    other, gain = -1.0 / K, 0.0
-    more, moved = weight * other * other * (xj * xj), step * other * xj
-    for k in range(i):
-        gain += move_entry(A, V, j, k, more, moved)
-    for k in range(i + 1, K):
-        gain += move_entry(A, V, j, k, more, moved)
-    own = 1.0 + other
-    return gain + move_entry(A, V, j, i, weight * own * own * (xj * xj), step * own * xj)
-
-
-@inline
-def square(V, s):
-    """Return ||V||^2; s is scratch."""
-    squares(V, s)
-    sums = 0.0
-    for k in range(s.shape[0]):
-        sums += s[k]
-    return sums
-
-
-def _column_move(state, x, i, K, weight, step):
-    """A += kappa beta dlt^2 and b += (1 - kappa beta <dlt, W'>) dlt, as V = -b/A, in the rows where x is not 0.
-
-    i is the class that was played; weight = kappa beta c^2 and step = (1 - kappa beta <dlt, W'>) c.
-    """
-    for j in range(x.shape[0]):
-        if x[j] != 0.0:
-            move_feature(state.A, state.V, j, x[j], i, K, weight, step)
-    measured(state.norm, square(state.V, state.s))
-
-
-def _sparse_column_move(state, x, i, K, weight, step):
-    A, V, gain, near = state.A, state.V, 0.0, 0.0
-    for t in range(x.indices.shape[0]):
-        near += A[x.indices[t], 0]
-    # A store that nobody reads: the loop above makes the processor fetch the rows of A, which lie far apart, side by side.
-    # Without it rounds took 1.3 times as long at d = 20,000, 1.6 at 100,000, 2.1 at 350,000 (K = 5, 80 entries a context),
-    # as long at K = 20.
-    state.z[0] = near
-    for t in range(x.indices.shape[0]):
-        gain += move_feature(A, V, x.indices[t], x.values[t], i, K, weight, step)
-    if note(state.norm, gain, V.shape[0]):
-        measured(state.norm, square(V, state.s))
-
-
-# ---------------------------------------------------------------------------------------------------------------- by rows
-
-
-THREE = 3 * WIDTH
-"""Of so many features the last eight go by reciprocals, in all classes alike, so that equal ones stay equal."""
-
-
-@inline
-def quotient(b, a, divides):
-    """Return b/a, numbers or lanes, by a division, or to rounding by a reciprocal: a processor does both side by side."""
-    return b / a if divides else b * inverse(a)
-
-
-@inline
-def kept(K):
-    """Return how many classes are kept."""
-    return 1 if K == 2 else K
-
-
-@inline
-def read(rows, j):
-    """Return the eight numbers from j on of A's and b's shared parts, and of x."""
-    shared, x = rows[2], rows[3]
-    return eight(shared, j), eight(shared, shared.shape[1] + j), features(x, j)
-
-
-@inline
-def read_three(rows, j):
-    """Return THREE features as `read` does eight."""
-    return read(rows, j), read(rows, j + WIDTH), read(rows, j + 2 * WIDTH)
-
-
-@inline
-def gathered(rows, i, at, divides, sums, norm):
-    """Return the sums of b/A x and of (b/A)^2 with eight features of a class more: from i on, and `at`, as `read`."""
-    v = quotient(eight(rows[1], i) + at[1], eight(rows[0], i) + at[0], divides)
-    return fma(v, at[2], sums), fma(v, v, norm)
-
-
-@inline
-def one_row(rows, i, at, whole, sums, norm):
-    """Do as `gathered` with THREE features, or with their first eight where they are not there as a whole."""
-    sums, norm = gathered(rows, i, at[0], True, sums, norm)
-    if whole:
-        sums, norm = gathered(rows, i + WIDTH, at[1], True, sums, norm)
-        sums, norm = gathered(rows, i + 2 * WIDTH, at[2], False, sums, norm)
-    return sums, norm
-
-
-@inline
-def two_rows(rows, i, at, whole, a, b, norm, far):
-    """Do as `one_row` for two classes; their squares are summed apart, so that an addition need not wait for the last."""
-    a, norm = one_row(rows, i, at, whole, a, norm)
-    b, far = one_row(rows, i + rows[0].shape[1], at, whole, b, far)
-    return a, b, norm, far
-
-
-@inline
-def eight_rows(rows, i, at, whole, sums, norm, far):
-    """Do as `two_rows` for eight classes."""
-    wide = 2 * rows[0].shape[1]
-    a, b, norm, far = two_rows(rows, i, at, whole, sums[0], sums[1], norm, far)
-    c, e, norm, far = two_rows(rows, i + wide, at, whole, sums[2], sums[3], norm, far)
-    f, g, norm, far = two_rows(rows, i + 2 * wide, at, whole, sums[4], sums[5], norm, far)
-    h, k, norm, far = two_rows(rows, i + 3 * wide, at, whole, sums[6], sums[7], norm, far)
-    return (a, b, c, e, f, g, h, k), norm, far
-
-
-@inline
-def eight_sums(rows, k):
-    """Return the sums of b/A x of the classes k ... k + 7, and that of (b/A)^2 over them, in lanes."""
-    i, d = k * rows[0].shape[1], rows[3].shape[0]
-    j, norm = 0, all_lanes(0.0)
-    far, sums = norm, (norm, norm, norm, norm, norm, norm, norm, norm)
-    while j + 2 * WIDTH < d:
-        sums, norm, far = eight_rows(rows, i + j, read_three(rows, j), True, sums, norm, far)
-        j += THREE
-    while j < d:
-        near = read(rows, j)
-        sums, norm, far = eight_rows(rows, i + j, (near, near, near), False, sums, norm, far)
-        j += WIDTH
-    a, b, c, e, f, g, h, m = sums
-    return each_total(a, b, c, e, f, g, h, m), norm + far
-
-
-@inline
-def one_or_two(rows, i, at, whole, a, b, norm, far, both):
-    """Do as `two_rows`, or as `one_row` where there are not both."""
-    a, norm = one_row(rows, i, at, whole, a, norm)
-    if both:
-        b, far = one_row(rows, i + rows[0].shape[1], at, whole, b, far)
-    return a, b, norm, far
-
-
-@inline
-def two_sums(rows, k, both):
-    """Return the sums of b/A x of the class k and, if `both`, of k + 1, and that of (b/A)^2 over them, in lanes."""
-    i, d = k * rows[0].shape[1], rows[3].shape[0]
-    j, a = 0, all_lanes(0.0)
-    b = norm = far = a
-    while j + 2 * WIDTH < d:
-        a, b, norm, far = one_or_two(rows, i + j, read_three(rows, j), True, a, b, norm, far, both)
-        j += THREE
-    while j < d:
-        near = read(rows, j)
-        a, b, norm, far = one_or_two(rows, i + j, (near, near, near), False, a, b, norm, far, both)
-        j += WIDTH
-    return total(a), total(b), norm + far
-
-
-@inline
-def rest_sums(rows, k, n, z, norm):
-    """Write the scores of the n < 8 classes from k on into z; return norm with their squares."""
-    scores = all_lanes(0.0)
-    for r in range(0, n, 2):
-        one, other, squares = two_sums(rows, k + r, r + 1 < n)
-        norm = norm + squares
-        if n <= 2:  # as numbers, for what reads them next (see `simd_math.exponentials`)
-            z[k] = -one
-            if n == 2:
-                z[k + 1] = -other
-        else:
-            scores = scores - one_lane(r, one) - one_lane(r + 1, other)
-    if n > 2:
-        put_first(z, k, scores, n)
-    return norm
-
-
-def _row_weigh(state, x, z):
-    """Write V x into z and return ||V||^2."""
-    rows, z = (by_class(state.A), by_class(state.b), borrow(state.shared), borrow(x)), borrow(z)
-    K, zero = z.shape[0], all_lanes(0.0)
-    if K == 2:
-        z[1], _, norm = two_sums(rows, 0, False)
-        z[0] = -z[1]
-        return 2.0 * total(norm)
-    k, norm = K - K % WIDTH, zero
-    for i in range(0, k, WIDTH):
-        sums, squares = eight_sums(rows, i)
-        put(z, i, zero - sums)
-        norm = norm + squares
-    return total(rest_sums(rows, k, K % WIDTH, z, norm))
-
-
-@inline
-def changes(i, K, weight, step):
-    """Return what A and b gain for x_j^2 and x_j: in `shared` two numbers, and the first of two in row i, where step is."""
-    other = 0.5 if K == 2 and i == 0 else -1.0 / K
-    return weight * (other * other), step * other, weight * (1.0 - 2.0 / K)  # (1 - 1/K)^2 less (1/K)^2
-
-
-def _row_move(state, x, i, K, weight, step):
-    """Do as `_column_move`, in parts: e = -1/K of all classes into `shared`, 1 more of the played one into its row."""
-    A, b, shared, x = by_class(state.A), by_class(state.b), borrow(state.shared), borrow(x)
-    more, moved, own = changes(i, K, weight, step)
-    at = i * A.shape[1]
-    for j in range(0, x.shape[0], WIDTH):
-        xj, far = features(x, j), shared.shape[1] + j
-        put(shared, j, eight(shared, j) + xj * xj * more)
-        put(shared, far, eight(shared, far) + xj * moved)
-        if K > 2:
-            put(A, at + j, eight(A, at + j) + xj * xj * own)
-            put(b, at + j, eight(b, at + j) + xj * step)
-    state.norm[UPDATES] = math.inf
-
-
-@inline
-def entry(state, j, k):
-    """Return entry k, j of b/A, by the form that its feature has in lanes."""
-    shared = state.shared
-    return quotient(state.b[j, k] + shared[1, j], state.A[j, k] + shared[0, j], j % THREE < 2 * WIDTH)
-
-
-@inline
-def row_square(state, K):
-    """Return ||V||^2, entry by entry."""
-    sums = 0.0
-    for k in range(kept(K)):
-        for j in range(state.A.shape[0]):
-            v = entry(state, j, k)
-            sums += v * v
-    return sums * (K / kept(K))
-
-
-def _sparse_row_weigh(state, x, z):
-    K = z.shape[0]
-    if state.norm[UPDATES] == math.inf:  # dense contexts came before
-        measured(state.norm, row_square(state, K))
-    for k in range(kept(K)):
-        sums = all_lanes(0.0)
-        for t in range(x.indices.shape[0]):  # each entry into the lane in which the dense form sums its place
-            j = x.indices[t]
-            sums = fma(one_lane(j & 7, entry(state, j, k)), x.values[t], sums)
-        z[k] = -total(sums)
-    if K == 2:
-        z[1] = -z[0]
-    return state.norm[SQUARE]
-
-
-def _sparse_row_move(state, x, i, K, weight, step):
-    A, b, shared, before, gain = state.A, state.b, state.shared, state.s, 0.0
-    more, moved, own = changes(i, K, weight, step)
-    for t in range(x.indices.shape[0]):
-        j, xj = x.indices[t], x.values[t]
-        for k in range(kept(K)):
-            before[k] = entry(state, j, k)
-        shared[0, j] += xj * xj * more
-        shared[1, j] += xj * moved
-        if K > 2:
-            A[j, i] += xj * xj * own
-            b[j, i] += xj * step
-        for k in range(kept(K)):
-            v = entry(state, j, k)
-            gain += (v - before[k]) * (v + before[k])
-    if note(state.norm, gain * (K / kept(K)), A.shape[0]):
-        measured(state.norm, row_square(state, K))
-
-
-# Inlined: a call would hand over every field of the state, some seventy numbers.
-weigh = by_context(
-    by_context(_column_weigh, _row_weigh, kind=ByRows, name="state", inlined=True),
-    by_context(_column_weigh, _sparse_row_weigh, kind=ByRows, name="state", inlined=True),
-    inlined=True,
-)
-move = by_context(
-    by_context(_column_move, _row_move, kind=ByRows, name="state", inlined=True),
-    by_context(_sparse_column_move, _sparse_row_move, kind=ByRows, name="state", inlined=True),
-    inlined=True,
-)
+@reduction
+def update(A, b, V, x, yh, c, weight, step, gains):
+    """A += weight dlt^2, b += step dlt, V = -b/A; gains_k is what that adds to ||V_k||^2."""
+    stand_alone()
+    for k in range(gains.shape[0]):
+        e, gain = (1.0 if k == yh else 0.0) - 1.0 / gains.shape[0], 0.0
+        for i in range(size(x)):
+            j, xj = entry(x, i)
+            dlt, old = c * e * xj, V[k, j]
+            A[k, j] += weight * dlt * dlt
+            b[k, j] += step * dlt
+            V[k, j] = -b[k, j] / A[k, j]
+            gain += (V[k, j] - old) * (V[k, j] + old)
+        gains[k] = gain
 
 
 class PNewtron(KernelAgent):
@@ -449,8 +122,7 @@ class PNewtron(KernelAgent):
     the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
     within a thousand rounds, so two correct implementations agree in distribution, not action by action.
 
-    Cost: O(K d) to score and O(d) to learn, O(K nnz(x)) both where contexts come sparse; K exponentials, K d quotients, of
-    sparse contexts K nnz(x), up to 1,024 features three times as many; 2 K d numbers.
+    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse, with as many quotients and K exponentials; 3 K d numbers.
 
     Parameters
     ----------
@@ -513,32 +185,22 @@ class PNewtron(KernelAgent):
         if not LEAST_NORM <= self.norm_bound <= MOST_NORM:
             raise UsageError(f"norm_bound must lie between {LEAST_NORM:g} and {MOST_NORM:g}, got {self.norm_bound:g}")
         D = math.sqrt(K) * self.norm_bound
-        numbers = {
-            "z": per_class(d, K),
-            "s": per_class(d, K),
-            "norm": running_norm(),
-            "rates": np.array([self.gamma, self.beta, self.alpha, D]),
-            "greedy": np.array([int(self.exploit == "argmax")]),
-        }
-        self.state: ByColumns | ByRows
-        if d > MOST_BY_ROWS:
-            self.state = ByColumns(A=matrix(d, K, 1.0 / D), V=matrix(d, K), **numbers)
-        else:
-            shared = zeros(2, width(d))
-            shared[0] = 1.0 / D
-            self.state = ByRows(A=matrix(d, K), b=matrix(d, K), shared=shared, **numbers)
+        self.state = State(
+            A=matrix(K, d, 1.0 / D),
+            b=matrix(K, d),
+            V=matrix(K, d),
+            norm=Norms.of(1),
+            z=np.zeros(K),
+            s=np.zeros(K),
+            D=D,
+            gamma=self.gamma,
+            alpha=self.alpha,
+            beta=self.beta,
+            greedy=self.exploit == "argmax",
+        )
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d), rescaled into the ball."""
-        K, d, state = self.problem.n_classes, self.problem.n_features, self.state
-        if isinstance(state, ByColumns):
-            V, norm = state.V[:, :K].T, math.sqrt(state.norm[SQUARE])
-        else:
-            A, b = (part[:d, :K].T + alike[:d] for part, alike in zip((state.A, state.b), state.shared, strict=True))
-            V = -b / A
-            if K == 2:
-                V[1] = -V[0]
-            norm = float(np.linalg.norm(V))
-        D = state.rates[3]
-        return V * (D / norm) if norm > D else V
+        norm = math.sqrt(self.state.norm.square[0])
+        return self.state.V * (self.state.D / norm) if norm > self.state.D else self.state.V

@@ -16,25 +16,26 @@ from banditlab.numerics.decoding import DECODINGS, RANDOMIZED, Decoding, decode
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import inline
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import matrix, scores
 from banditlab.players.label_agent import KernelLabelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.numerics.linear_scores`) but for a scale; z, r scratch; step (1,).
+    """V (K, d), W but for a scale; z, r (K,) scratch; step (1,).
 
-    norm (5,) is the running norm: W = norm[SCALE] V'. decoding is the place in DECODINGS.
+    W = norm.scale[0] V. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
     z: NDArray[np.float64]
     r: NDArray[np.float64]
     step: NDArray[np.float64]
-    norm: NDArray[np.float64]
+    norm: Norms
+    radius: float
     decoding: int
 
 
@@ -43,7 +44,7 @@ def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     y_star = argmax(z, K)
-    q_max = 1.0 / exponentials(z, state.norm[SCALE], z[y_star], K, payload)
+    q_max = 1.0 / exponentials(z, state.norm.scale[0], z[y_star], K, payload)
     for k in range(K):
         payload[k] *= q_max  # q = softmax(W x)
     if state.decoding != RANDOMIZED:
@@ -64,7 +65,7 @@ def learn_kernel(state, x, action, p, payload, label):
     factor = state.step[0] / LN2
     for k in range(K):  # step * grad l = r x', grad l = (q - e_y) x' / ln 2
         r[k] = factor * (payload[k] - 1.0 if k == label else payload[k])
-    descend_in_ball(state.V, x, r, state.norm)
+    descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
 class RandomizedDecoding(ScaledScores, KernelLabelAgent):
@@ -136,11 +137,12 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
             self.step = positive("step", number("step", step, "theory"))
         self.payload_size = K
         self.state = State(
-            V=matrix(d, K),
-            z=per_class(d, K),
-            r=per_class(d, K),
+            V=matrix(K, d),
+            z=np.zeros(K),
+            r=np.zeros(K),
             step=np.array([self.step]),
-            norm=running_norm(self.frobenius_bound),
+            norm=Norms.of(1),
+            radius=self.frobenius_bound,
             decoding=DECODINGS.index(self.decoding),
         )
 

@@ -15,9 +15,9 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, Decoding, decode
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.running_norm import SCALE, descend_in_ball, running_norm, squared_norm
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import matrix, scores, squared_norm
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, one_of, positive, probability
@@ -26,10 +26,10 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `numerics.linear_scores`), but for a scale; z, r scratch; the others hold one number.
+    """V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
 
-    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. norm (5,) is the running
-    norm: W = norm[SCALE] V'; its radius is infinite where nothing is projected. decoding is the place in DECODINGS.
+    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. W = norm.scale[0] V; the
+    radius is infinite where nothing is projected. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -39,7 +39,8 @@ class State(NamedTuple):
     scale: NDArray[np.float64]
     floor: NDArray[np.float64]
     squares: NDArray[np.float64]
-    norm: NDArray[np.float64]
+    norm: Norms
+    radius: float
     decoding: int
 
 
@@ -48,7 +49,7 @@ def act_kernel(state, x, u, p, payload):
     z, K, gamma = state.z, p.shape[0], state.gamma[0]
     scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
-    q_max = 1.0 / exponentials(z, LN2 * state.norm[SCALE], z[best], K, payload)
+    q_max = 1.0 / exponentials(z, LN2 * state.norm.scale[0], z[best], K, payload)
     for k in range(K):
         payload[k] *= q_max  # q = softmax(theta ln 2)
         p[k] = payload[k]
@@ -76,7 +77,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     eta = state.scale[0] / math.sqrt(2.0 * (state.floor[0] + state.squares[0]))
     for k in range(K):
         r[k] *= eta
-    descend_in_ball(state.V, x, r, state.norm)
+    descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
 class RDUE(ScaledScores, KernelAgent):
@@ -172,14 +173,15 @@ class RDUE(ScaledScores, KernelAgent):
         self.project = (not adaptive) if project == "auto" else bool(project)
         self.payload_size = K
         self.state = State(
-            V=matrix(d, K),
-            z=per_class(d, K),
-            r=per_class(d, K),
+            V=matrix(K, d),
+            z=np.zeros(K),
+            r=np.zeros(K),
             gamma=np.array([self.gamma]),
             scale=np.array([self.step_scale if adaptive else 2.0 * D]),
             floor=np.array([1e-8 if adaptive else 0.0]),
             squares=np.zeros(1),
-            norm=running_norm(D if self.project else math.inf),
+            norm=Norms.of(1),
+            radius=D if self.project else math.inf,
             decoding=DECODINGS.index(self.decoding),
         )
 

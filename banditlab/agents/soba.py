@@ -12,20 +12,20 @@ from banditlab.agents.linear import LinearScores
 from banditlab.numerics.argmax import argmax, runner_up
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.linear_scores import padded, scores, zero_weights
+from banditlab.numerics.vectors import matrix, scores
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import number, positive, probability
 
 
 class State(NamedTuple):
-    """V (d, Kp), the transpose of W padded with zeros; C (Kd, Kd) = A^{-1}, entry (k, j) of W at k d + j.
+    """W (K, d); C (Kd, Kd) = A^{-1}, entry (k, j) of W at k d + j.
 
-    z (Kp,), v (Kd,) are scratch; gamma (1,); tally (4,) = (S, sum of n z'A^{-1}z, rounds learnt from, 1 if gamma is
+    z (K,), v (Kd,) are scratch; gamma (1,); tally (4,) = (S, sum of n z'A^{-1}z, rounds learnt from, 1 if gamma is
     adaptive).
     """
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     C: NDArray[np.float64]
     z: NDArray[np.float64]
     v: NDArray[np.float64]
@@ -39,7 +39,7 @@ def act_kernel(state, x, u, p, payload):
     gamma = state.gamma[0]
     if tally[3] == 1.0:
         gamma = min(1.0, math.sqrt(K * (1.0 + tally[1]) / (tally[2] + 1.0)))
-    scores(state.V, x, z)
+    scores(state.W, x, z)
     y_hat = argmax(z, K)
     for k in range(K):
         payload[k] = z[k]
@@ -59,7 +59,7 @@ def accepts(tally, difference, p_y, quadratic):
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
-    V, C, v = state.V, state.C, state.v
+    W, C, v = state.W, state.C, state.v
     state.tally[2] += 1.0
     if not correct:
         return
@@ -79,7 +79,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     v[:] = 0.0
     difference = 0.0
     for i in range(d):  # v = A^{-1} z: z has two nonzero blocks
-        difference += (V[i, yb] - V[i, y]) * x[i]
+        difference += (W[yb, i] - W[y, i]) * x[i]
         if x[i] != 0.0:
             xi = root * x[i]
             for j in range(n):
@@ -88,7 +88,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     step = root * (difference + 1.0) / (1.0 + quadratic)
     for k in range(p.shape[0]):
         for j in range(d):
-            V[j, k] -= step * v[k * d + j]
+            W[k, j] -= step * v[k * d + j]
     for i in range(n):
         vi = v[i] / (1.0 + quadratic)
         if vi != 0.0:
@@ -159,9 +159,9 @@ class SOBA(LinearScores, KernelAgent):
         self.ridge = positive("ridge", ridge)
         self.payload_size = K
         self.state = State(
-            V=zero_weights(d, K),
+            W=matrix(K, d),
             C=np.eye(K * d) / self.ridge,
-            z=np.zeros(padded(K)),
+            z=np.zeros(K),
             v=np.zeros(K * d),
             gamma=np.array([1.0 if self.gamma == "adaptive" else float(self.gamma)]),
             tally=np.array([0.0, 0.0, 0.0, float(self.gamma == "adaptive")]),

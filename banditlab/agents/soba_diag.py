@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from banditlab.agents.linear import LinearScores
 from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
 from banditlab.numerics.argmax import runner_up
-from banditlab.numerics.contexts import by_context, by_layout
-from banditlab.numerics.jit import borrow, inline
-from banditlab.numerics.linear_scores import by_class, features, matrix, per_class
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, one_lane, put, total
+from banditlab.numerics.jit import inline, njit, reduction, stand_alone
+from banditlab.numerics.vectors import entry, matrix, size
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """V, the transpose of W, C = 1/A and theta in one layout (see `numerics.linear_scores`); the others as in SOBA."""
+    """W, C = 1/A and theta (K, d); the others as in SOBA."""
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     C: NDArray[np.float64]
     theta: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -30,77 +28,25 @@ class State(NamedTuple):
     tally: NDArray[np.float64]
 
 
-# Sums go by lanes, features l, l + 8, ... in lane l, in every form.
-
-
-def _quadratic(C, y, yb, x):
+@reduction
+def quadratic_form(C, y, yb, x):
     """Return x'(C_yb + C_y)x, the C_k diagonal."""
-    sums = all_lanes(0.0)
-    for j in range(x.shape[0]):
-        sums = sums + one_lane(j & 7, x[j] * x[j] * (C[j, yb] + C[j, y]))
-    return total(sums)
+    stand_alone()
+    total = 0.0
+    for i in range(size(x)):
+        j, xj = entry(x, i)
+        total += xj * xj * (C[yb, j] + C[y, j])
+    return total
 
 
-def _row_quadratic(C, y, yb, x):
-    rows, x, sums = by_class(C), borrow(x), all_lanes(0.0)
-    wide = rows.shape[1]
-    for j in range(0, x.shape[0], WIDTH):
-        xj = features(x, j)
-        sums = sums + xj * xj * (eight(rows, yb * wide + j) + eight(rows, y * wide + j))
-    return total(sums)
-
-
-def _sparse_quadratic(C, y, yb, x):
-    sums = all_lanes(0.0)
-    for i in range(x.indices.shape[0]):
-        j, a = x.indices[i], x.values[i]
-        sums = sums + one_lane(j & 7, a * a * (C[j, yb] + C[j, y]))
-    return total(sums)
-
-
-quadratic_form = by_context(by_layout(_quadratic, _row_quadratic, name="C"), _sparse_quadratic)
-
-
-@inline
-def moved(c, theta, xj, inverse, sign):
-    """Return entries of C, theta and W updated, numbers or lanes; sign is 1 in the row y and -1 in the row yb."""
-    c = c / (xj * xj * inverse * c + 1.0)  # A += z^2
-    theta = theta + xj * (sign * inverse)  # theta -= g
-    return c, theta, c * theta  # W = A^{-1} theta
-
-
-@inline
-def move_entry(state, j, y, yb, xj, inverse):
-    """Update column j of the rows y and yb."""
-    V, C, theta = state.V, state.C, state.theta
-    C[j, y], theta[j, y], V[j, y] = moved(C[j, y], theta[j, y], xj, inverse, 1.0)
-    C[j, yb], theta[j, yb], V[j, yb] = moved(C[j, yb], theta[j, yb], xj, inverse, -1.0)
-
-
-def _move(state, V, y, yb, x, inverse):
-    for j in range(x.shape[0]):
-        if x[j] != 0.0:
-            move_entry(state, j, y, yb, x[j], inverse)
-
-
-def _row_move(state, V, y, yb, x, inverse):
-    W, C, theta, x = by_class(V), by_class(state.C), by_class(state.theta), borrow(x)
-    for j in range(0, x.shape[0], WIDTH):
-        xj = features(x, j)
-        for k, sign in ((y, 1.0), (yb, -1.0)):
-            i = k * W.shape[1] + j
-            c, t, w = moved(eight(C, i), eight(theta, i), xj, inverse, sign)
-            put(C, i, c)
-            put(theta, i, t)
-            put(W, i, w)
-
-
-def _sparse_move(state, V, y, yb, x, inverse):
-    for i in range(x.indices.shape[0]):
-        move_entry(state, x.indices[i], y, yb, x.values[i], inverse)
-
-
-move = by_context(by_layout(_move, _row_move), _sparse_move)
+@njit
+def move(W, C, theta, k, x, inverse, step):
+    """Update row k, where z^2 = inverse x^2 and -g = step x."""
+    for i in range(size(x)):
+        j, xj = entry(x, i)
+        C[k, j] /= 1.0 + inverse * xj * xj * C[k, j]  # A += z^2
+        theta[k, j] += step * xj  # theta -= g
+        W[k, j] = C[k, j] * theta[k, j]  # W = A^{-1} theta
 
 
 @inline
@@ -113,7 +59,8 @@ def learn_kernel(state, x, action, p, payload, correct):
     quadratic = inverse * quadratic_form(state.C, y, yb, x)  # z'A^{-1}z
     if not accepts(state.tally, payload[yb] - payload[y], p[action], quadratic):
         return
-    move(state, state.V, y, yb, x, inverse)
+    move(state.W, state.C, state.theta, y, x, inverse, inverse)
+    move(state.W, state.C, state.theta, yb, x, inverse, -inverse)
 
 
 class SOBAdiag(LinearScores, KernelAgent):
@@ -178,10 +125,10 @@ class SOBAdiag(LinearScores, KernelAgent):
         self.ridge = positive("ridge", ridge)
         self.payload_size = K
         self.state = State(
-            V=matrix(d, K),
-            C=matrix(d, K, 1.0 / self.ridge),
-            theta=matrix(d, K),
-            z=per_class(d, K),
+            W=matrix(K, d),
+            C=matrix(K, d, 1.0 / self.ridge),
+            theta=matrix(K, d),
+            z=np.zeros(K),
             gamma=np.array([1.0 if self.gamma == "adaptive" else float(self.gamma)]),
             tally=np.array([0.0, 0.0, 0.0, float(self.gamma == "adaptive")]),
         )

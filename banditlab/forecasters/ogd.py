@@ -9,36 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.bounds.ogd import ogd as ogd_bound
-from banditlab.numerics.contexts import by_context
-from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import COUNT, Limits
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.running_norm import (
-    LEAST_SCALE,
-    SCALE,
-    SQUARE,
-    descend_measured,
-    measured,
-    note,
-    running_norm,
-    squared_norm,
-    squares,
-)
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
+from banditlab.numerics.vectors import matrix, scores, squared_norm
 from banditlab.players.forecaster import KernelForecaster
 from banditlab.problem import Problem
 from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    """V, the transpose of W (see `banditlab.numerics.linear_scores`), but for the scales: W_k = norms[k, SCALE] V_k.
+    """V (K, d), W but for a scale of each row: W_k = norms.scale[k] V_k.
 
-    norms (:, 5): the running norm of every V_k. t (1,): rounds learnt. norm_bound: B. step: eta_1.
-    spent (1,) = sum eta_t ||g_t||^2. s, r are scratch, r zero beyond K.
+    t (1,): rounds learnt. norm_bound: B. step: eta_1. spent (1,) = sum eta_t ||g_t||^2. s, r (K,) are scratch.
     """
 
     V: NDArray[np.float64]
-    norms: NDArray[np.float64]
+    norms: Norms
     t: NDArray[np.int64]
     norm_bound: float
     step: float
@@ -55,7 +43,7 @@ class State(NamedTuple):
 def predict_kernel(state, x, z):
     scores(state.V, x, state.s)
     for k in range(z.shape[0]):
-        z[k] = state.norms[k, SCALE] * state.s[k]
+        z[k] = state.norms.scale[k] * state.s[k]
 
 
 @inline
@@ -76,66 +64,7 @@ def update_kernel(state, x, y, z):
         square_r += r[k] * r[k]
         r[k] *= eta
     state.spent[0] += eta * square_r * squared_norm(x)
-    descend_in_rows(state.V, x, r, state.norm_bound, state.norms, state.s)
-
-
-def _descend_in_rows(V, x, r, B, norms, s):
-    """Take r x' off W and clip every row to norm B; r, s of `per_class` are scratch, r with zeros from K on."""
-    # W_k - r_k x = scale_k (V_k - (r_k/scale_k) x)
-    for k in range(r.shape[0]):
-        r[k] /= norms[k, SCALE]
-    descend_measured(V, x, r, s)  # s_k = ||V_k||^2
-    for k in range(r.shape[0]):
-        measured(norms[k], s[k])
-    clip(V, B, norms, s)
-
-
-def _sparse_descend_in_rows(V, x, r, B, norms, s):
-    # As above; s_k gathers what ||V_k||^2 gains: new^2 - old^2 = (new - old) (new + old).
-    for k in range(r.shape[0]):
-        r[k] /= norms[k, SCALE]
-        s[k] = 0.0
-    for i in range(x.indices.shape[0]):
-        j, xj = x.indices[i], x.values[i]
-        for k in range(r.shape[0]):
-            old = V[j, k]
-            V[j, k] = old - r[k] * xj
-            s[k] += (V[j, k] - old) * (V[j, k] + old)
-    # One row that must be measured has all of them measured.
-    anew = False
-    for k in range(r.shape[0]):
-        anew |= note(norms[k], s[k], V.shape[0])
-    if anew:
-        fold(V, norms, s)
-    clip(V, B, norms, s)
-
-
-descend_in_rows = by_context(_descend_in_rows, _sparse_descend_in_rows)
-
-
-@inline
-def clip(V, B, norms, s):
-    """Rescale every row of W that is longer than B, by its scale."""
-    least = 1.0
-    for k in range(s.shape[0]):
-        square = norms[k, SCALE] * norms[k, SCALE] * norms[k, SQUARE]
-        if square > B * B:
-            norms[k, SCALE] *= B / math.sqrt(square)
-            least = min(least, norms[k, SCALE])
-    if least < LEAST_SCALE:
-        fold(V, norms, s)
-
-
-@njit
-def fold(V, norms, s):
-    """Multiply the scales into V and measure the norms of its rows V_k; s is scratch."""
-    for j in range(V.shape[0]):
-        for k in range(s.shape[0]):
-            V[j, k] *= norms[k, SCALE]
-    squares(V, s)
-    for k in range(s.shape[0]):
-        norms[k, SCALE] = 1.0
-        measured(norms[k], s[k])
+    descend_in_balls(state.V, x, r, state.norms, state.norm_bound, state.s)
 
 
 class OGD(KernelForecaster):
@@ -191,15 +120,13 @@ class OGD(KernelForecaster):
         K, d, R = problem.n_classes, problem.n_features, problem.radius
         self.norm_bound = positive("norm_bound", norm_bound)
         self.step = resolve("step", step, {"theory": math.sqrt(2.0 * K) * self.norm_bound / R})
-        s, r = per_class(d, K), per_class(d, K)
-        norms, count, spent = np.tile(running_norm(), (len(s), 1)), np.zeros(1, np.int64), np.zeros(1)
-        self.state = State(matrix(d, K), norms, count, self.norm_bound, self.step, spent, s, r)
+        count, spent, s, r = np.zeros(1, np.int64), np.zeros(1), np.zeros(K), np.zeros(K)
+        self.state = State(matrix(K, d), Norms.of(K), count, self.norm_bound, self.step, spent, s, r)
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """W (K, d)."""
-        K, d = self.problem.n_classes, self.problem.n_features
-        return self.state.norms[:K, SCALE, None] * self.state.V[:d, :K].T
+        return self.state.norms.scale[:, None] * self.state.V
 
     def bound(self, rounds: float) -> float:
         """Return the regret's bound after `rounds` rounds, in nats."""

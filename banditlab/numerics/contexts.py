@@ -1,7 +1,7 @@
 """Contexts in kernels: read-only arrays of one type, and one name for a dense and a sparse form of a function.
 
-`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`), `by_layout` by that of a
-matrix (by columns or by rows). The choice is made when a kernel is compiled and costs nothing when it runs.
+`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`). The choice is made when a
+kernel is compiled and costs nothing when it runs.
 """
 
 from __future__ import annotations
@@ -40,17 +40,6 @@ def by_context(
         lambda typed: getattr(typed, "instance_class", None) is kind,
         inlined,
         arrays,
-    )
-
-
-def by_layout(columns: Callable[..., Any], rows: Callable[..., Any], *, name: str = "V", inlined: bool = False) -> Any:
-    """Return one function that runs `rows` where its argument V is the transpose of a matrix in C order, else `columns`."""
-    return _choice(
-        (columns, rows),
-        name,
-        lambda given: bool(given.flags.f_contiguous and not given.flags.c_contiguous),
-        lambda typed: typed.layout == "F",
-        inlined,
     )
 
 

@@ -1,4 +1,4 @@
-"""Compiling: `njit` with a disk cache that no edit makes stale, `bind`, which gives a loop template its kernels, `borrow`.
+"""Compiling: `njit` with a disk cache that no edit makes stale, `reduction`, `bind`, which gives a loop template its kernels.
 
 Importing this module points numba's disk cache at a folder keyed by a digest of every kernel source, because numba stamps
 only the file that defines a function and would keep stale code when a helper in another file changes.
@@ -108,7 +108,7 @@ def njit(
     UsageError
         `arrays` is none of these words.
     """
-    options = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    options = {"error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": False, **options}
     if arrays is not None and arrays not in USES:
         raise UsageError(f"arrays must be one of {', '.join(map(repr, USES))}, got {arrays!r}")
 
@@ -140,6 +140,21 @@ def _is_own(function: Callable[..., Any]) -> bool:
 def inline(function: Callable[..., Any] | None = None, *, arrays: str | None = None) -> Any:
     """Compile a small helper that LLVM should always inline into the kernel that calls it; arrays: see `njit`."""
     return njit(function, forceinline=True, arrays=arrays)
+
+
+def _stand_alone(typingctx):
+    """Keep LLVM from inlining the function that calls this."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return nbtypes.void(), generate
+
+
+stand_alone: Any = intrinsic(_stand_alone)
+reduction = njit(forceinline=False, fastmath={"reassoc", "contract", "nsz", "arcp"})
+"""Compile a function whose sums the compiler may reorder. Its first line is `stand_alone()`: one order for all callers."""
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:

@@ -2,7 +2,6 @@
 
 * expm1, near_exp, exp, log, exponentials: by reduction to a short interval and a polynomial.
 * cosine, sine: of turns, by their series over half a turn to either side.
-* inverse_root, inverse: by a guess from the number's bits and two corrections.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from banditlab.numerics.simd import (
     exponent,
     first,
     fma,
-    inverse_guess,
     lane,
     larger,
     mantissa,
@@ -27,7 +25,6 @@ from banditlab.numerics.simd import (
     power_of_two,
     put,
     put_first,
-    root_guess,
     second,
     total,
     unless_below,
@@ -156,41 +153,3 @@ def exponentials(z, scale, top, K, e):
         put_first(e, k, v, n)
         sums = sums + only(v, n, 0.0)
     return total(sums)
-
-
-@inline
-def inverse_root(v):
-    """Return 1/sqrt(v) of lanes or a number, 2^-1022 <= v finite, to a unit in the last place: no root, no quotient.
-
-    Of NaN and +-infinity it is no finite number. Of 0, numbers below 2^-1022 and negative ones it may be a number below
-    2^514 that means nothing: callers keep v above, as AdaGrad's sums are from the start.
-
-    A guess g has v g^2 = h in [0.6332, 0.7192], where the parabola (h - a)^2 + b is 1/sqrt(h) to 2.1e-5 of itself: a guess
-    that is off by the factor that leaves the parabola none in front. y = g ((h - a)^2 + b) has v y^2 = 1 - e, |e| <= 4.1e-5,
-    for which four terms of the series of 1/sqrt(v) = y (1 - e)^(-1/2) do. v g and v y go first: they neither overflow nor
-    lose bits.
-    """
-    # The guess, the parabola, the series.
-    g = root_guess(v)
-    above = fma(v * g, g, -1.1266538647372646)
-    y = g * fma(above, above, 1.0131715739444942)
-    e = fma(v * y, y * -1.0, 1.0)
-    return fma(y * e, fma(fma(e, 0.3125, 0.375), e, 0.5), y)
-
-
-@inline
-def inverse(v):
-    """Return 1/v of lanes or a number, 2^-1000 <= |v| <= 2^1000, to a unit in the last place, without a division.
-
-    Of NaN, +-infinity, 0 and numbers above 2^1023 it is no finite number.
-
-    A guess g has v g = h in [0.7749, 0.8128], where the parabola 2 ((h - a)^2 + b) is 1/h to 3.4e-6 of itself: a guess that is
-    off by a factor, because so v g varies least, and the factor that makes the 2 a power of two. y = 2 g ((h - a)^2 + b)
-    has v y = 1 - e, and 1/v = y / (1 - e) = y + y (e + e^2 + e^3 + ...), e^3 by the line nearest to it, 8.53e-12 e.
-    """
-    # The guess, the parabola, the series.
-    g = inverse_guess(v)
-    above = fma(v, g, -1.1907194704306943)
-    y = (g + g) * fma(above, above, 0.4723365206340677)
-    e = fma(v, y * -1.0, 1.0)
-    return fma(y, e * (e + 1.00000000000853), y)

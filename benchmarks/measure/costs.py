@@ -15,8 +15,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from banditlab.numerics.linear_scores import MOST_BY_ROWS
-
 STEPS = 3
 """Newton steps of a root of K equations, and exponentials of a scalar root."""
 
@@ -71,8 +69,7 @@ class Player(NamedTuple):
 
     `order`: the theoretical order of a round as its docstring gives it. `state`: numbers kept. `job`: which methods of
     other libraries do the same: "first" order or "second" order per class. `note` explains what grows faster than the
-    order, `rest` where what stands above the floor goes, from a profile at K = 10, d = 64. `physical` says what this core
-    cannot do sooner, where a line below the target lies under it. `classes` 2: a binary learner.
+    order, `rest` where what stands above the floor goes, from a profile at K = 10, d = 64. `classes` 2: a binary learner.
     `watch` returns a number of the player that changes in rounds which cost more; their share is in the cell.
     """
 
@@ -86,18 +83,12 @@ class Player(NamedTuple):
     classes: int | None = None
     note: str = ""
     rest: str = ""
-    physical: str = ""
     watch: Callable[[Any], float] | None = None
 
     @property
     def label(self) -> str:
         """The id with the settings that were given."""
         return " ".join([self.id, *(f"{name}={value}" for name, value in self.settings.items())])
-
-
-def padded(K: int) -> int:
-    """Return K rounded up to a multiple of four, as first-order agents keep their weights."""
-    return -(-K // 4) * 4
 
 
 # ------------------------------------------------------------------------------------------------------------ first order
@@ -123,14 +114,9 @@ def gaptron(c: Cell) -> Cost:
     return softmax_step(c, c.hits, 0.0).plus(Cost(stream=18.0 * c.K))
 
 
-def met(c: Cell) -> float:
-    """Entries of a row of W that a context moves: kept by rows, eight at a time, zeros too; by columns, its other entries."""
-    return float(c.d) if c.d <= MOST_BY_ROWS else c.nonzero
-
-
 def adagrad(c: Cell, rows: float) -> Cost:
     """Two matrices are gone through as in y += a x, with a quotient by a root an entry: what else is done hides behind."""
-    n = rows * met(c)
+    n = rows * c.d
     return linear(c).plus(Cost(stream=4.0 * n, root=n, exp=rows, moved=3.0 * n))
 
 
@@ -143,28 +129,20 @@ def epsilon_greedy_direct(c: Cell) -> Cost:
 
 
 def pnewtron(c: Cell) -> Cost:
-    """Quotients of two matrices' entries: by rows where they are read, times x and squared, of two classes for one.
-
-    A round then moves a row of both, and of what all classes share two numbers a feature. By columns it moves both matrices.
-    """
-    n = c.K * met(c)
-    if c.d > MOST_BY_ROWS:
-        return linear(c).plus(Cost(stream=4.0 * n, quotient=n, exp=c.K, moved=3.0 * n))
-    read, rows = (1.0, 2.0) if c.K == 2 else (c.K, 4.0)
-    entries, written = read * c.d, rows * c.d
-    moved = 2.0 * (entries + written)
-    return Cost(gemv=4.0 * entries, stream=2.0 * written, quotient=entries, exp=c.K, moved=moved, size=2.0 * entries)
+    """Three matrices are gone through, with a quotient an entry."""
+    n = c.K * c.d
+    return linear(c).plus(Cost(stream=8.0 * n, quotient=n, exp=c.K, moved=6.0 * n, size=3.0 * n))
 
 
 def soba_diag(c: Cell) -> Cost:
     """On a hit a quadratic form over two columns; an accepted one moves two columns of three matrices."""
-    form, moved = c.hits * met(c), c.heavy * met(c)
+    form, moved = c.hits * c.d, c.heavy * c.d
     return linear(c).plus(Cost(stream=4.0 * form + 10.0 * moved, quotient=2.0 * moved, moved=2.0 * form + 10.0 * moved))
 
 
 def weights(K: int, d: int) -> float:
-    """W alone, padded."""
-    return padded(K) * d
+    """W alone."""
+    return float(K * d)
 
 
 # ----------------------------------------------------------------------------------------------------- a model per class

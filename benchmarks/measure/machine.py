@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.linear_scores import matrix, per_class, scores
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, put, root
+from banditlab.numerics.jit import njit
 from banditlab.numerics.simd_math import exponentials as exponentials_of
-from banditlab.numerics.simd_math import inverse, inverse_root
+from banditlab.numerics.vectors import matrix, scores
 
 Floats = NDArray[np.float64]
 
@@ -59,8 +57,8 @@ class Rates(NamedTuple):
 
     gemm: matrix-matrix, multiplications and additions, where the product is n x n (size n). gemv: matrix-vector, by the
     number of entries of the matrix. stream: y += a x, by the bytes of x and y. bytes: bandwidth, by the bytes that are gone
-    through again and again. exp, root, quotient: exponentials, x / sqrt(x) and 1 / x of many numbers, by divisions, by
-    polynomials or by both side by side.
+    through again and again. exp, root, quotient: exponentials, x / sqrt(x) and 1 / x of many
+    numbers.
     """
 
     gemm: Curve
@@ -106,10 +104,10 @@ def columns(A, x, z, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def scored(V, x, z, n):  # type: ignore[no-untyped-def]
-    """z = V'x, n times, as first-order agents do."""
+def scored(W, x, z, n):  # type: ignore[no-untyped-def]
+    """z = W x, n times, as first-order agents do."""
     for _ in range(n):
-        scores(V, x, z)
+        scores(W, x, z)
 
 
 @njit
@@ -160,54 +158,6 @@ def exponentials_by_eight(x, y, n):  # type: ignore[no-untyped-def]
         exponentials_of(x, 1.0, 2.0, x.shape[0], y)
 
 
-@njit
-def roots_by_eight(x, y, n):  # type: ignore[no-untyped-def]
-    """y = x / sqrt(x), n times, eight at a time, without roots or divisions."""
-    x, y = borrow(x), borrow(y)
-    for _ in range(n):
-        for j in range(0, x.shape[0], WIDTH):
-            v = eight(x, j)
-            put(y, j, v * inverse_root(v))
-
-
-@njit
-def quotients_by_eight(x, y, n):  # type: ignore[no-untyped-def]
-    """y = 1 / x, n times, eight at a time, without divisions."""
-    x, y = borrow(x), borrow(y)
-    for _ in range(n):
-        for j in range(0, x.shape[0], WIDTH):
-            put(y, j, inverse(eight(x, j)))
-
-
-@njit
-def roots_both_ways(x, y, n):  # type: ignore[no-untyped-def]
-    """y = x / sqrt(x), n times, of 24 numbers 16 without roots or divisions: processors divide and multiply side by side."""
-    x, y = borrow(x), borrow(y)
-    whole = x.shape[0] - x.shape[0] % (3 * WIDTH)
-    for _ in range(n):
-        for j in range(0, whole, 3 * WIDTH):
-            v, w, u = eight(x, j), eight(x, j + WIDTH), eight(x, j + 2 * WIDTH)
-            put(y, j, v * inverse_root(v))
-            put(y, j + WIDTH, w * inverse_root(w))
-            put(y, j + 2 * WIDTH, u / root(u))
-        for j in range(whole, x.shape[0], WIDTH):
-            v = eight(x, j)
-            put(y, j, v * inverse_root(v))
-
-
-@njit
-def quotients_both_ways(x, y, n):  # type: ignore[no-untyped-def]
-    """y = 1 / x, n times, of 16 numbers eight without divisions."""
-    x, y = borrow(x), borrow(y)
-    whole = x.shape[0] - x.shape[0] % (2 * WIDTH)
-    for _ in range(n):
-        for j in range(0, whole, 2 * WIDTH):
-            put(y, j, all_lanes(1.0) / eight(x, j))
-            put(y, j + WIDTH, inverse(eight(x, j + WIDTH)))
-        for j in range(whole, x.shape[0], WIDTH):
-            put(y, j, inverse(eight(x, j)))
-
-
 def fastest(work: Callable[[int], Any], seconds: float = SECONDS) -> float:
     """Return the nanoseconds of one turn of `work(turns)`: the fastest of REPEATS repetitions."""
     work(1)
@@ -235,8 +185,8 @@ def measure(seconds: float = SECONDS) -> Rates:
         Curve(STREAMED, tuple(_stream_rate(size, seconds)[0] for size in STREAMED)),
         Curve(STREAMED, tuple(_stream_rate(size, seconds)[1] for size in STREAMED)),
         Curve((1.0,), (_element_rate((exponentials, exponentials_by_eight), seconds),)),
-        Curve((1.0,), (_element_rate((roots, roots_by_eight, roots_both_ways), seconds),)),
-        Curve((1.0,), (_element_rate((quotients, quotients_by_eight, quotients_both_ways), seconds),)),
+        Curve((1.0,), (_element_rate((roots,), seconds),)),
+        Curve((1.0,), (_element_rate((quotients,), seconds),)),
     )
 
 
@@ -254,10 +204,10 @@ def _vector_rate(n: int, seconds: float) -> float:
     A, x, z = rng.standard_normal((n, n)), rng.standard_normal(n), np.empty(n)
     blas = fastest(lambda turns: product(A, x, z, turns), seconds)
     loop = fastest(lambda turns: columns(A, x, z, turns), seconds)
-    V, sums = matrix(n, n), per_class(n, n)
-    V[:n, :n] = A
-    eights = fastest(lambda turns: scored(V, x, sums, turns), seconds)
-    return 2.0 * n * n / min(blas, loop, eights)
+    W = matrix(n, n)
+    W[:] = A
+    rows = fastest(lambda turns: scored(W, x, z, turns), seconds)
+    return 2.0 * n * n / min(blas, loop, rows)
 
 
 def _aligned(n: int) -> Floats:

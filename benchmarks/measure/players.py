@@ -17,25 +17,11 @@ TURNED = (
 )
 """What the floor of a sketch leaves out."""
 
-QUOTIENTS = (
-    "eight quotients take 9.0 cycles by a division, and 2.9 slots of the pipes that multiply, or 7 by a reciprocal, the score "
-    "and the square 2. Two to one is the best mix, 6.3 cycles for eight features of a class (6.7 to 6.8 at 3.66 GHz): "
-    "at 10 x 256 .55 us, beside which a round's draw and lesson do not go, for they wait for all scores: a context's bytes .08 "
-    "us, a lesson's stores .07, exponentials, draw and loop .10. The floor counts all of it as if it went side by side"
-)
-ROOTS = (
-    "three fifths of a round are a lesson's quotients by roots: 13 slots for eight by an inverse root, 8 and 25 cycles by root "
-    "and division, 11.3 cycles at the best mix (12.3 measured on digits at 3.66 GHz); scores, exponentials, the check of a "
-    "context and a draw that no processor predicts come before it"
-)
-"""What no form of the same arithmetic goes below, of agents that a round's every entry divides."""
-
 AGENTS = [
     Player("uniform", "agents", {}, "K", lambda c: Cost(), lambda K, d: 0.0),
     Player("banditron", "agents", {"gamma": 0.1}, "K d", lambda c: costs.rows(c, 1.0 + c.hits), weights, "first"),
     Player(
         "epsilon-greedy", "agents", {}, "K d", costs.epsilon_greedy, lambda K, d: weights(K, d) * 2, "first",
-        physical=ROOTS,
     ),
     Player(
         "epsilon-greedy-direct", "agents", {}, "K d", costs.epsilon_greedy_direct,
@@ -45,8 +31,7 @@ AGENTS = [
         "gaptron", "agents", {"gamma": 0.1, "step": "adaptive"}, "K d", costs.gaptron, weights, "first",
     ),
     Player(
-        "pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 2 + 2 * d, "first",
-        physical=QUOTIENTS,
+        "pnewtron", "agents", {"gamma": 0.1}, "K d", costs.pnewtron, lambda K, d: weights(K, d) * 3, "first",
     ),
     Player(
         "soba-diag", "agents", {"gamma": 0.1}, "K d", costs.soba_diag, lambda K, d: weights(K, d) * 3, "first",
@@ -133,7 +118,7 @@ AGENTS = [
 FORECASTERS = [
     Player(
         "ogd", "forecasters", {}, "K d", lambda c: costs.softmax_step(c, 2.0, c.K),
-        lambda K, d: costs.padded(K) * (d + 7.0),  # seven numbers a row: its running norm and scratch
+        lambda K, d: K * (d + 6.0),  # six numbers a row: its running norm and scratch
     ),
     Player("aioli", "forecasters", {}, "d^2", costs.aioli, lambda K, d: float(d * d), classes=2),
     Player("folklore", "forecasters", {"norm_bound": 5.0}, "K^3 d^2", costs.folklore, joint_or_span),

@@ -62,8 +62,3 @@ def lines(results: Results) -> Iterable[str]:
             f"{floor.nanoseconds / miss.line:.1f} |"
         )
     yield ""
-    told = [player for player in OURS if player.physical and any(miss.player is player for miss in missed)]
-    if told:
-        yield "What stands in the way, from small programs that do nothing else and from profiles:\n"
-        yield from (f"* `{player.label}`: {player.physical}" for player in told)
-        yield ""

@@ -45,8 +45,8 @@ def _rates(rates: Rates) -> Iterable[str]:
         "stream": "y += a x, operations, by bytes",
         "bytes": "bandwidth, bytes, by bytes gone through",
         "exp": "exponentials",
-        "root": "quotients by square roots, by divisions, by polynomials or by both side by side",
-        "quotient": "divisions, as such, by polynomials or by both side by side",
+        "root": "quotients by square roots",
+        "quotient": "divisions",
     }
     for name, curve in zip(Rates._fields, rates, strict=True):
         pairs = ", ".join(f"{_size(s, name)} {r:.3g}" for s, r in zip(*curve, strict=True))

@@ -175,7 +175,7 @@ def largest_brace(K, gamma, step, loss="logistic", unit=1.0, bandit=True):
     z, value, square = cases(K, loss)
     played = np.empty_like(z)
     for scores, p in zip(z, played):
-        agent.weights[:] = scores[:, None]
+        agent.state.V[:] = scores[:, None]
         p[:] = agent.act(np.ones(1)).probabilities
     estimate = unit**2 * square / (played if bandit else 1.0)
     return np.max(1 - played + step / 2 * estimate - unit * value) - bandit * gamma * (K - 1) / K

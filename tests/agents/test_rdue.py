@@ -12,7 +12,6 @@ from banditlab.agents.rdue import RDUE
 from banditlab.bounds.rdue import GAP, rdue_radius, rdue_smoothness
 from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_loss, softmax
-from banditlab.numerics.running_norm import RADIUS
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
@@ -116,7 +115,7 @@ def test_decoding_inequality(K):
     agent, x = make(K, 1, gamma=0.0), np.ones(1)
     worst = worst_gradient = 0.0
     for theta in random_scores(K):
-        agent.weights[:] = theta[:, None]
+        agent.state.V[:] = theta[:, None]
         decision = agent.act(x)
         q = softmax(theta * LN2)
         for label in range(K):
@@ -139,7 +138,7 @@ def test_the_comparator_is_converted(stream):
         assert surrogate(U @ x / LN2, label) == pytest.approx(logistic_loss(U @ x, label) / LN2, abs=1e-12)
     assert np.linalg.norm(U / LN2) == pytest.approx(rdue_radius(K, B))
     agent = make(K, d, gamma=0.1, norm_bound=B)
-    assert agent.state.norm[RADIUS] == pytest.approx(rdue_radius(K, B))
+    assert agent.state.radius == pytest.approx(rdue_radius(K, B))
     assert agent.state.scale[0] == pytest.approx(2 * rdue_radius(K, B))
 
 

@@ -128,7 +128,7 @@ def test_a_stretch_whose_last_rate_alone_is_below_one_is_forecast(monkeypatch):
 def test_the_draw_of_a_decoding_comes_below_its_share_and_not_at_it():
     """q = (3/4, 1/4): a draw from q with probability r = 1/2, else the larger class."""
     agent = make(RandomizedDecoding, K=2, d=1)
-    agent.weights[:] = [[math.log(3.0)], [0.0]]
+    agent.state.V[:] = [[math.log(3.0)], [0.0]]
     x = as_contexts(np.ones(1))
     r = 2.0 * (1.0 - asked(agent, x, 0.0).payload[0])
     assert r == pytest.approx(0.5)
@@ -191,7 +191,7 @@ def test_a_step_above_the_largest_has_no_bound(cls, largest, settings):
 )
 def test_how_much_gaptron_randomises_at_a_margin(loss, margin, share):
     agent, x = make(Gaptron, d=1, loss=loss, gamma=0.0, step=0.1), as_contexts(np.ones(1))
-    agent.weights[:] = [[margin], [0.0], [0.0]]
+    agent.state.V[:] = [[margin], [0.0], [0.0]]
     np.testing.assert_allclose(agent.act(x).probabilities, [1 - share + share / 3, share / 3, share / 3], atol=1e-15)
 
 
@@ -210,7 +210,7 @@ def test_how_much_gaptron_randomises_at_a_margin(loss, margin, share):
 def test_gaptron_s_gradient_at_a_margin(loss, margin, label, slope):
     """-slope/p' for the label's score, +slope/p' for the best other one's: the losses' own derivatives."""
     agent, x = make(Gaptron, d=1, loss=loss, gamma=0.3, step=0.1, project=False), as_contexts(np.ones(1))
-    agent.weights[:] = W = np.array([[margin], [0.0], [0.0]])
+    agent.state.V[:] = W = np.array([[margin], [0.0], [0.0]])
     decision = agent.act(x)
     p = decision.probabilities[label]
     agent.learn(x, decision._replace(action=label), True)
@@ -221,13 +221,13 @@ def test_gaptron_s_gradient_at_a_margin(loss, margin, label, slope):
 
 def test_a_hit_beyond_the_margin_moves_nothing_in_a_ball_kept_up_to_date():
     agent = make(Gaptron, loss="hinge", gamma=0.0, step=0.1)
-    agent.weights[0] = [4.0, 0.0, 0.0, 4.0]
-    before = agent.state.norm.copy(), agent.weights.copy()
+    agent.state.V[0] = [4.0, 0.0, 0.0, 4.0]
+    before = agent.weights.copy()
     trace = Trace.empty(1)
     agent.play_block(SparseRows.of(scipy.sparse.csr_array(X[:1])), np.zeros(1, np.int64), trace)
     assert trace.correct.all()
-    assert np.array_equal(agent.state.norm, before[0])
-    assert np.array_equal(agent.weights, before[1])
+    assert agent.state.norm.updates[0] == 0.0
+    assert np.array_equal(agent.weights, before)
 
 
 def test_the_largest_and_the_least_ball_of_pnewtron():
@@ -275,7 +275,7 @@ def test_weights_by_columns_learn_from_ones_and_zeros_as_those_by_rows_do(cls):
     """Of 1,024 features more, always 0, the layout is another one: kernels that go entry by entry."""
     wide = as_contexts(np.hstack([ONES, np.zeros((len(ONES), 1024))]))
     short, long = (make(cls, d=d, radius=2.0, gamma=0.4) for d in (3, 1027))
-    assert long.state.V.flags.c_contiguous
+    assert long.weights.flags.f_contiguous
     for t in range(6):
         one, other = short.act(ONES[t]), long.act(wide[t])
         assert one.action == other.action

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from banditlab.numerics import class_inverses, low_rank, packed_symmetric
-from banditlab.numerics.linear_scores import matrix, per_class
+from banditlab.numerics.vectors import matrix
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure import costs, machine, one_player
@@ -68,16 +68,6 @@ def test_declared_state_is_what_the_arrays_hold(id_: str) -> None:
     made = one_player.build(player, Problem(d, K, 1.0, 20_000))
     kept = sum(one_player.array_bytes(value) for value in one_player.owners(made))
     assert 8.0 * player.state(K, d) == pytest.approx(kept, rel=0.06)
-
-
-@pytest.mark.parametrize("id_", ["epsilon-greedy", "epsilon-greedy-direct", "pnewtron", "soba-diag"])
-def test_rows_are_gone_through_whole_columns_where_a_context_has_entries(id_: str) -> None:
-    """Up to 1,024 features eight entries go at a time, zeros or not; `linear_scores` says where columns begin."""
-    cost = of(id_).cost
-    for d, skips in ((64, False), (1024, False), (1025, True)):
-        full, half = cost(Cell(10, d, float(d), heavy=0.5)), cost(Cell(10, d, d / 2.0, heavy=0.5))
-        assert (half.stream < full.stream) == skips
-        assert (half.moved < full.moved) == skips
 
 
 def test_two_matrices_and_a_quotient_an_entry() -> None:
@@ -227,14 +217,12 @@ def test_steep_growth_is_flagged_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("n", [64, 72])
-def test_what_is_timed_eight_at_a_time_is_what_it_stands_for(n: int) -> None:
+def test_what_is_timed_is_what_it_stands_for(n: int) -> None:
     x, y = np.linspace(0.5, 2.0, n), np.empty(n)
     for kernel, expected in (
         (machine.exponentials_by_eight, np.exp(x - 2.0)),
-        (machine.roots_by_eight, np.sqrt(x)),
-        (machine.roots_both_ways, np.sqrt(x)),
-        (machine.quotients_by_eight, 1.0 / x),
-        (machine.quotients_both_ways, 1.0 / x),
+        (machine.roots, np.sqrt(x)),
+        (machine.quotients, 1.0 / x),
     ):
         y[:] = np.nan
         kernel(x, y, 2)
@@ -244,10 +232,10 @@ def test_what_is_timed_eight_at_a_time_is_what_it_stands_for(n: int) -> None:
 def test_scores_are_timed_as_the_product_they_are() -> None:
     rng = np.random.default_rng(1)
     A, x = rng.standard_normal((16, 16)), rng.standard_normal(16)
-    V, z = matrix(16, 16), per_class(16, 16)
-    V[:16, :16] = A
-    machine.scored(V, x, z, 2)
-    np.testing.assert_allclose(z[:16], A.T @ x, rtol=1e-12)
+    W, z = matrix(16, 16), np.empty(16)
+    W[:] = A
+    machine.scored(W, x, z, 2)
+    np.testing.assert_allclose(z, A @ x, rtol=1e-12)
 
 
 def test_numbers_that_are_timed_begin_with_a_cache_line() -> None:

@@ -155,14 +155,6 @@ def test_a_missed_target_is_set_beside_the_floor(driver: float, line: float, bey
     assert shown.endswith(f"| operations: matrix-vector products 84% | 1.60 | {told} |")
 
 
-def test_what_stands_in_the_way_is_told_of_those_that_miss() -> None:
-    places = [row("pnewtron gamma=0.1", 64, 1e4), row("epsilon-greedy", 64, 10.0), *rows()]
-    page = report.page(places, RATES).splitlines()
-    start = page.index("What stands in the way, from small programs that do nothing else and from profiles:")
-    assert page[start + 2].startswith("* `pnewtron gamma=0.1`: eight quotients take 9.0 cycles by a division")
-    assert page[start + 3] == ""
-
-
 def test_where_all_targets_are_met_there_is_no_section() -> None:
     quick = [r for r in rows() if r.player != "linucb" and r.d == 64]
     assert misses(Results(quick, RATES)) == []

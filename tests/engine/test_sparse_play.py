@@ -58,7 +58,7 @@ def test_a_long_stream_is_played_in_the_memory_of_the_weights():
     played = play(env, one, seed=0, checkpoints=[1000, 2500])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert one.state.V.nbytes == 4 * 347_000 * 8
+    assert one.weights.nbytes == 4 * 347_000 * 8
     assert peak < 40 * 2**20  # a dense block has 2.6 GiB; blocks, words and their draws take some 20 MiB
     assert played.mistakes[-1] < 0.75 * 3000
 

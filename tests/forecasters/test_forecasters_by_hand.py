@@ -33,7 +33,6 @@ from banditlab.forecasters.gaf_fresh import GAFFresh
 from banditlab.forecasters.grid import BGrid
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.kernel_folklore import KernelFOLKLORE
-from banditlab.forecasters.ogd import OGD, clip, fold
 from banditlab.forecasters.ons import ONS, note_doubt
 from banditlab.forecasters.primal_dual import begins_dual, certified, refuse_primal
 from banditlab.forecasters.soft_labels import as_distribution
@@ -42,7 +41,6 @@ from banditlab.numerics.gram_coordinates import Span, Spanned
 from banditlab.numerics.joint_inverse import CANARY, EPSILON, Blocks
 from banditlab.numerics.joint_root import Root
 from banditlab.numerics.kernel_quadratic import Dual
-from banditlab.numerics.running_norm import LARGEST, SCALE, SQUARE, UPDATES
 from banditlab.problem import Problem
 
 
@@ -226,64 +224,6 @@ def test_a_residual_of_a_billionth_counts_as_solved(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(folklore_direct, "newton_root", lambda g, At, r=residual: (g, r))
         player.update(np.array([0.5, 0.5]), 1)
         assert player.diagnostics() == {"unsolved_roots": unsolved}
-
-
-# ------------------------------------------------------------------------------------------------------ the running norm
-
-
-def rows(*columns: tuple[float, float]) -> tuple[Any, Any, Any]:
-    """Return V, whose columns are these rows of W, their running norms at scale 1, and their squares."""
-    state = OGD(Problem(2, len(columns), 1.0), None).state
-    state.V[:2, : len(columns)] = np.transpose(columns)
-    state.s[: len(columns)] = state.norms[: len(columns), SQUARE] = (np.array(columns) ** 2).sum(axis=1)
-    state.norms[:, LARGEST] = state.norms[:, SQUARE]
-    return state.V, state.norms, state.s
-
-
-def test_rows_are_clipped_by_their_scales() -> None:
-    """Of norms 3, 4 and 5: B = 4 shortens what is longer, and touches no entry."""
-    V, norms, s = rows((3.0, 0.0), (0.0, 4.0), (3.0, 4.0))
-    clip(V, 4.0, norms, s)
-    assert norms[:3, SCALE].tolist() == [1.0, 1.0, 0.8]
-    assert V[:2, 2].tolist() == [3.0, 4.0]
-
-
-def test_scales_are_multiplied_into_the_rows() -> None:
-    V, norms, s = rows((3.0, 0.0), (0.0, 4.0), (3.0, 4.0))
-    norms[:3, SCALE], norms[:, UPDATES] = (1.0, 2.0, 0.5), 3.0
-    fold(V, norms, s)
-    assert V[:2, :3].tolist() == [[3.0, 0.0, 1.5], [0.0, 8.0, 2.0]]
-    assert norms[:3, SCALE].tolist() == [1.0, 1.0, 1.0]
-    assert norms[:3, SQUARE].tolist() == norms[:3, LARGEST].tolist() == s[:3].tolist() == [9.0, 64.0, 6.25]
-    assert norms[:3, UPDATES].tolist() == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(("scale", "folded"), [(1.5e-9, False), (0.9e-9, True)])
-def test_a_scale_of_a_billionth_is_multiplied_in(scale: float, folded: bool) -> None:
-    V, norms, s = rows((3.0, 4.0), (1.0, 0.0))
-    norms[1, SCALE] = 1e-12  # a row within the ball asks for nothing
-    clip(V, 5.0 * scale, norms, s)
-    assert norms[0, SCALE] == (1.0 if folded else pytest.approx(scale, rel=1e-12))
-    np.testing.assert_allclose(V[:2, 0] * norms[0, SCALE], [3.0 * scale, 4.0 * scale], rtol=1e-12)
-    assert norms[1, SCALE] == (1.0 if folded else 1e-12)
-
-
-def test_ogds_running_norms_after_a_long_stream_are_the_fresh_ones() -> None:
-    """Huge steps into a small ball: scales fall below a billionth again and again."""
-    n, d, K, B = 400, 5, 3, 1e-3
-    X, y = contexts(n, d), np.arange(n) % K
-    player = OGD(Problem(d, K, 1.0), None, norm_bound=B, step=1e3)
-    W = np.zeros((K, d))
-    for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
-        player.update(x, int(label))
-        p = np.exp(W @ x)
-        W -= 1e3 / math.sqrt(t) * np.outer(p / p.sum() - np.eye(K)[label], x)
-        W *= np.minimum(1.0, B / np.linalg.norm(W, axis=1))[:, None]
-    np.testing.assert_allclose(player.weights, W, rtol=1e-9, atol=1e-15)
-    state = player.state
-    fresh = (state.V[:d, :K] ** 2).sum(axis=0)
-    np.testing.assert_allclose(state.norms[:K, SQUARE], fresh, rtol=1e-9)
-    assert (state.norms[:K, SCALE] >= 1e-9).all()
 
 
 # ------------------------------------------------------------------------------------------------------- room and memory

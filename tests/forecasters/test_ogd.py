@@ -39,6 +39,23 @@ def test_equals_the_plain_form(step: float | str) -> None:
         assert clipped > 0
 
 
+def test_ogds_running_norms_after_a_long_stream_are_the_fresh_ones() -> None:
+    """Huge steps into a small ball: scales fall below a billionth again and again."""
+    n, d, K, B = 400, 5, 3, 1e-3
+    X, y = stream(3, n, d, K)[0], np.arange(n) % K
+    player = OGD(Problem(d, K, 2.0), None, norm_bound=B, step=1e3)
+    W = np.zeros((K, d))
+    for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
+        player.update(x, int(label))
+        p = np.exp(W @ x)
+        W -= 1e3 / math.sqrt(t) * np.outer(p / p.sum() - np.eye(K)[label], x)
+        W *= np.minimum(1.0, B / np.linalg.norm(W, axis=1))[:, None]
+    np.testing.assert_allclose(player.weights, W, rtol=1e-9, atol=1e-15)
+    state = player.state
+    np.testing.assert_allclose(state.norms.square, (state.V**2).sum(axis=1), rtol=1e-9)
+    assert (state.norms.scale >= 1e-9).all()
+
+
 @pytest.mark.parametrize("step", ["theory", 0.5, 20.0])
 @pytest.mark.parametrize("kind", ["noise", "fixed", "adversarial"])
 def test_regret_below_certificate_below_bound(kind: str, step: float | str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from banditlab.numerics.contexts import as_contexts, by_context, by_layout, row, stretch
+from banditlab.numerics.contexts import as_contexts, by_context, row, stretch
 from banditlab.numerics.jit import njit
 from banditlab.numerics.sparse_rows import SparseRow, SparseRows
 from banditlab.players.inputs import as_rows
@@ -93,29 +93,3 @@ def pointers(X):
 
 def test_a_stretch_of_sparse_contexts_has_a_pointer_more_than_rows():
     assert pointers(SparseRows.of(scipy.sparse.csr_array(X)).csr) == 3
-
-
-def by_columns(V):
-    """By columns."""
-    return V.shape[0] + 100
-
-
-def by_rows(V):
-    return V.shape[0] + 200
-
-
-laid = by_layout(by_columns, by_rows)
-
-
-@njit(cache=False)
-def layout_of(V):
-    return laid(V)
-
-
-def test_a_transposed_matrix_is_read_by_rows():
-    """Inside kernels by its type; outside by its memory: one row alone lies as well in either order."""
-    V = np.zeros((2, 3))
-    for choice in (laid, layout_of):
-        assert [choice(matrix) for matrix in (V, V.T, V.T.copy(), V.T.T)] == [102, 203, 103, 102]
-    assert laid(np.zeros((1, 3))) == 101
-    assert laid.__doc__ == "By columns."

@@ -1,0 +1,104 @@
+"""Verbs of linear learners against numpy, for dense and sparse contexts and both layouts, and their bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.jit import njit
+from banditlab.numerics.sparse_rows import SparseRows
+from banditlab.numerics.vectors import MOST_BY_ROWS, add, descend, matrix, scores, size, squared_norm
+
+SHAPES = [(K, d) for K in (2, 3, 4, 5, 9) for d in (1, 7, 8, 65)] + [(5, MOST_BY_ROWS + 1)]
+
+
+def contexts(d, n=3):
+    """The same contexts, some of their entries 0, as dense and as sparse ones."""
+    rng = np.random.default_rng(d)
+    X = as_contexts(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7))
+    csr = SparseRows.of(scipy.sparse.csr_array(X)).csr
+    return [(X[t], x) for t in range(n) for x in (X[t], csr.row(t))]
+
+
+def weights(K, d):
+    W = matrix(K, d)
+    W[:] = np.random.default_rng(K).standard_normal((K, d))
+    return W
+
+
+@pytest.mark.parametrize(("K", "d"), SHAPES)
+def test_sums(K, d):
+    W, z = weights(K, d), np.empty(K)
+    for dense, x in contexts(d):
+        scores(W, x, z)
+        np.testing.assert_allclose(z, W @ dense, rtol=1e-12, atol=1e-13)
+        assert squared_norm(x) == pytest.approx(dense @ dense, rel=1e-14)
+        assert size(x) == (d if isinstance(x, np.ndarray) else np.count_nonzero(dense))
+
+
+@pytest.mark.parametrize(("K", "d"), SHAPES)
+def test_steps(K, d):
+    rng = np.random.default_rng(1)
+    for dense, x in contexts(d):
+        W, r, gains = weights(K, d), rng.standard_normal(K), np.empty(K)
+        before = W.copy()
+        add(W, K - 1, -1.75, x)
+        np.testing.assert_allclose(W[K - 1], before[K - 1] - 1.75 * dense, rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(W[: K - 1], before[: K - 1])
+        before = W.copy()
+        descend(W, x, r, gains)
+        np.testing.assert_allclose(W, before - np.outer(r, dense), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(gains, (W**2 - before**2).sum(axis=1), rtol=1e-11, atol=1e-13)
+
+
+def test_weights_lie_in_memory_class_by_class_or_place_by_place():
+    for d, rows in ((1, True), (MOST_BY_ROWS, True), (MOST_BY_ROWS + 1, False)):
+        W = matrix(3, d, 2.0)
+        assert W.shape == (3, d)
+        assert (W == 2.0).all()
+        assert (W if rows else W.T).flags.c_contiguous
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 7, 9])
+def test_equal_rows_have_equal_scores_to_the_last_bit(K):
+    for d in (*range(1, 40), 64, 100, MOST_BY_ROWS + 1):
+        W, z = weights(K, d), np.empty(K)
+        W[:] = W[0]
+        for _, x in contexts(d):
+            scores(W, x, z)
+            assert (z == z[0]).all()
+
+
+def test_a_class_whose_weights_are_no_numbers_leaves_the_others_alone():
+    for bad in range(6):
+        W, z = weights(6, 13), np.empty(6)
+        W[bad] = np.nan
+        for _, x in contexts(13):
+            scores(W, x, z)
+            assert np.isnan(z).tolist() == [k == bad for k in range(6)]
+
+
+@njit(cache=False)
+def of_two_classes(W, x, z):
+    scores(W[:2], x, z[:2])
+    return squared_norm(x)
+
+
+@njit(cache=False)
+def of_eight_features(W, x, z):
+    scores(W, x[:8], z)
+    return squared_norm(x[:8])
+
+
+def test_a_reduction_stands_alone_in_the_code_of_its_callers():
+    """Where LLVM inlined it, it would choose an order of the sums for each caller."""
+    W, x, z, other = weights(2, 8), np.random.default_rng(3).standard_normal(8), np.empty(2), np.empty(2)
+    assert of_two_classes(W, x, z) == of_eight_features(W, x, other) == squared_norm(x)
+    np.testing.assert_array_equal(z, other)
+    for caller in (of_two_classes, of_eight_features):
+        [code] = caller.inspect_llvm().values()
+        calls = [line for line in code.splitlines() if " call " in line]
+        assert all(any(name in line for line in calls) for name in ("scores", "squared_norm"))
+        assert not any("entry" in line for line in calls)  # which is inlined

@@ -3,10 +3,8 @@
 A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
 kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
 
-What the booster's own share of a round is made of. What a learner answers decides what the next one is asked: a chain of N
-steps. Each is kept short, in registers of eight classes and without branches that depend on data, so that the processor
-goes on to the next tree meanwhile. For that a tree learns a round's example and is asked the next one's at once, while it
-is at hand. Beside the answer a step writes down what any label will need.
+What a learner answers decides what the next one is asked: a chain of N steps. A tree learns a round's example and is asked
+the next one's at once, while it is at hand. Beside the answer a step writes down what any label will need.
 
 In these kernels `room` is scratch of a round, `state` and `rule` are what lasts.
 """
@@ -23,10 +21,9 @@ from numpy.typing import NDArray
 from banditlab.boosting.hedge import fading_weights, mix_experts
 from banditlab.boosting.losses import gradient
 from banditlab.boosting.trees.forest import estimate, prepare, teach_one, uniform
-from banditlab.boosting.weak.weak_learner import Floats, most_probable
+from banditlab.boosting.weak.weak_learner import Floats, least_costly, most_probable
 from banditlab.numerics.draws import draw, is_answer
 from banditlab.numerics.jit import bind, borrow, inline, njit
-from banditlab.numerics.simd import WIDTH, first, how_many, largest, only, place, put, put_first
 
 DONE, FULL, WRONG = range(3)
 """How a block ends: after its last round, at a tree whose arrays are too small, at probabilities that are none."""
@@ -34,21 +31,13 @@ ROUND, TREE = range(2)
 """Slots of a block's cursor: the round that is learnt, and the first tree that has not learnt it."""
 
 
-def lines(rows: int, columns: int) -> Floats:
-    """Return zeros (rows, columns), the first at the start of a line of the processor's cache."""
-    room = np.zeros(rows * columns + WIDTH)
-    start = -(room.ctypes.data // 8) % WIDTH
-    return room[start : start + rows * columns].reshape(rows, columns)
-
-
 class Room(NamedTuple):
-    """Scratch of a round of N learners and K classes; P is K made a multiple of eight, padded with zeros.
+    """Scratch of a round of N learners and K classes.
 
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is s^{i+1}
-    mass (N + 1, P)         -C^i(r, r) of every label r, at s^0 ... s^N
-    before, after (N, P)    C^i(r, l) and C^{i+1}(r, l) of every label r != l, l being learner i's prediction
-    unit, others (K, P)     constants: row k is 1 at k and 0 elsewhere; 0 at k and 1 elsewhere
-    gain, next (P,)         less the expected cost of each class; what the rule needs of class l if l is answered
+    mass (N + 1, K)         -C^i(r, r) of every label r, at s^0 ... s^N
+    before, after (N, K)    C^i(r, l) and C^{i+1}(r, l) of every label r != l, l being learner i's prediction
+    costs (K, K), gain (K,) what a learner is asked at, and less the expected cost of each class
     estimates (N, K)        the learners' estimates
     uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
     experts (N,)            hedge's weights
@@ -61,10 +50,8 @@ class Room(NamedTuple):
     mass: Floats
     before: Floats
     after: Floats
-    unit: Floats
-    others: Floats
+    costs: Floats
     gain: Floats
-    next: Floats
     estimates: Floats
     uniforms: Floats
     weights: Floats
@@ -75,27 +62,21 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, N: int, K: int, kept: Any) -> Room:
-        """Return the room of N learners and K classes; `kept.of(N, K, P)` is the rule's part."""
-        P = -(-K // WIDTH) * WIDTH
-        rows, unit = lines(3 * N + 2 * K + 3, P), np.eye(K, P)
-        small = rows[3 * N + 1 :]
-        small[: 2 * K] = np.concatenate([unit, 1.0 - unit])
+        """Return the room of N learners and K classes; `kept.of(N, K)` is the rule's part."""
         return cls(
             payload=np.zeros(N * (K + 2)),
-            mass=rows[: N + 1],
-            before=rows[N + 1 : 2 * N + 1],
-            after=rows[2 * N + 1 : 3 * N + 1],
-            unit=small[:K],
-            others=small[K : 2 * K],
-            gain=small[2 * K],
-            next=small[2 * K + 1],
+            mass=np.zeros((N + 1, K)),
+            before=np.zeros((N, K)),
+            after=np.zeros((N, K)),
+            costs=np.zeros((K, K)),
+            gain=np.zeros(K),
             estimates=np.zeros((N, K)),
             uniforms=np.zeros(N),
             weights=np.zeros(N),
             experts=np.zeros(N),
             fading=fading_weights(),
             p=np.zeros(K),
-            kept=kept.of(N, K, P),
+            kept=kept.of(N, K),
         )
 
 
@@ -128,28 +109,6 @@ def parts(payload, K):
 
 
 @inline
-def best_of(values, o, K, u):
-    """Return `most_probable` of entries o ... o + K - 1 of values, counted flat, with the uniform u for a tie."""
-    if K > WIDTH:
-        return most_probable(values.reshape(values.size)[o : o + K], u)
-    v = only(first(values, o, K), K, -math.inf)
-    best = largest(v)
-    if best > -math.inf and how_many(v, best) == 1:  # where none is a number the only -inf may be that of no class
-        return place(v, best)
-    return most_probable(values.reshape(values.size)[o : o + K], u)
-
-
-@inline
-def put_votes(S, i, b, v):
-    """Write lanes v of classes b ... b + 7 into row i of S (N, K), as many as there are."""
-    K = S.shape[1]
-    if K - b >= WIDTH:
-        put(S, i * K + b, v)
-    else:
-        put_first(S, i * K + b, v, K - b)
-
-
-@inline
 def draw_ties(forest, room):
     """Draw the uniforms for the experts' ties."""
     N = room.uniforms.shape[0]
@@ -162,9 +121,8 @@ def follow(room, mistakes):
     """Write each expert's label argmax_l s^i_l into the payload and hedge's mix of them into p: Algorithm 2, lines 8, 10."""
     room, mistakes = borrow(room), borrow(mistakes)
     _, choices, S = parts(room.payload, room.p.shape[0])
-    N, K = S.shape
-    for i in range(N):
-        choices[i] = best_of(S, i * K, K, room.uniforms[i])
+    for i in range(choices.shape[0]):
+        choices[i] = most_probable(S[i], room.uniforms[i])
     mix_experts(mistakes, choices, room.fading, room.experts, room.p)
 
 
@@ -178,7 +136,8 @@ def respond_template(forest, rule, room, mistakes, x):
     prepare(forest, x, room.estimates, room.uniforms)
     begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
     for i in range(votes.shape[0]):
-        l = choose_kernel(rule, room, i, room.estimates[i], room.uniforms[i])  # type: ignore[name-defined]  # noqa: F821
+        costs_kernel(rule, room, i, room.costs)  # type: ignore[name-defined]  # noqa: F821
+        l = least_costly(room.estimates[i], room.costs, room.gain, room.uniforms[i])
         votes[i] = l
         step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
     draw_ties(forest, room)
@@ -207,7 +166,7 @@ def recall_template(rule, room, loss, zero, y):
     """Fill in what `absorb` reads beside the payload: what label y needs, and what the rule kept of the votes."""
     rule, room, zero = borrow(rule), borrow(room), borrow(zero)
     votes, _, S = parts(room.payload, zero.shape[0])
-    N, g = votes.shape[0], room.next[: zero.shape[0]]
+    N, g = votes.shape[0], room.gain
     for i in range(N + 1):
         s = S[i - 1] if i > 0 else zero
         gradient(loss, s, y, g)
@@ -232,7 +191,6 @@ def ask_template(rule, room, done, asked, costs):
     if done < 0:
         begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
     for i in range(max(done, 0), asked):
-        ready_kernel(rule, room, i)  # type: ignore[name-defined]  # noqa: F821
         step_kernel(rule, room, i, int(votes[i]), S)  # type: ignore[name-defined]  # noqa: F821
     if asked < votes.shape[0]:
         costs_kernel(rule, room, asked, costs)  # type: ignore[name-defined]  # noqa: F821
@@ -264,8 +222,8 @@ def pass_template(forest, rule, room, block, cursor):
             if i > 0:
                 step_kernel(rule, room, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
             estimate(forest, i, block.V[t + 1], room.estimates[i])
-            u = uniform(forest, i)
-            votes[i] = choose_kernel(rule, room, i, room.estimates[i], u)  # type: ignore[name-defined]  # noqa: F821
+            costs_kernel(rule, room, i, room.costs)  # type: ignore[name-defined]  # noqa: F821
+            votes[i] = least_costly(room.estimates[i], room.costs, room.gain, uniform(forest, i))
     if t + 1 < n:
         step_kernel(rule, room, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
     cursor[ROUND], cursor[TREE] = t + 1, 0
@@ -323,10 +281,7 @@ class Steps(NamedTuple):
     """A rule's kernels, and the class of what it keeps of s^i in the room.
 
     begin(rule, room)                   writes what is kept of s^0, its mass too
-    choose(rule, room, i, q, u)         returns learner i's prediction l from its estimate q (K,) and the uniform u, as
-                                        `least_costly` has it; readies the step
-    costs(rule, room, i, C)             writes learner i's costs, those that `choose` makes row by row, into C (K, K)
-    ready(rule, room, i)                readies the step: what does not depend on l
+    costs(rule, room, i, C)             writes learner i's costs into C (K, K)
     step(rule, room, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
     adapt(rule, room, i, l, y, root, S) learns the label y; root is sqrt(rounds)
     recall(rule, room, i, l, s)         does again what the others did that `adapt` reads in `room.kept`, s being s^i
@@ -334,9 +289,7 @@ class Steps(NamedTuple):
 
     kept: Any
     begin: Any
-    choose: Any
     costs: Any
-    ready: Any
     step: Any
     adapt: Any
     recall: Any
@@ -356,21 +309,20 @@ class Loops(NamedTuple):
 @cache
 def loops(owner: str, steps: Steps) -> Loops:
     """Return the templates bound to a rule's kernels; `owner` names them."""
-    begin, choose, step = steps.begin, steps.choose, steps.step
+    begin, costs, step = steps.begin, steps.costs, steps.step
     absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
-    passing = bind(pass_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step)
+    passing = bind(pass_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step)
     return Loops(
         steps.kept,
-        respond=bind(respond_template, owner, begin_kernel=begin, choose_kernel=choose, step_kernel=step),
+        respond=bind(respond_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step),
         absorb=absorb,
         recall=bind(recall_template, owner, recall_kernel=steps.recall),
         ask=bind(
             ask_template,
             owner,
             begin_kernel=begin,
-            ready_kernel=steps.ready,
             step_kernel=step,
-            costs_kernel=steps.costs,
+            costs_kernel=costs,
         ),
         play=bind(play_template, owner, pass_kernel=passing, absorb_kernel=absorb),
     )

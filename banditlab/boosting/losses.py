@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.simd import all_lanes, lane
-from banditlab.numerics.simd_math import exp
 
 LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX, SHARES = range(5)
 """SHARES is SOFTMAX where not the votes but their softmax is given."""
@@ -24,8 +22,8 @@ FARTHEST = 600.0
 
 @inline
 def odds(s):
-    """Return e^s of one vote |s| <= FARTHEST, with the bits that lanes of votes have."""
-    return lane(exp(all_lanes(s)))
+    """Return e^s of one vote |s| <= FARTHEST."""
+    return math.exp(s)
 
 
 @inline

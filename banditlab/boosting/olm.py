@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from banditlab.boosting.compiled_rounds import Loops, Steps, best_of, lines, loops, put_votes
+from banditlab.boosting.compiled_rounds import Loops, Steps, loops
 from banditlab.boosting.expert_booster import ExpertBooster
 from banditlab.boosting.losses import (
     CODES,
@@ -17,13 +17,12 @@ from banditlab.boosting.losses import (
     LOGISTIC,
     SQUARE_HINGE,
     gradient,
+    odds,
     slope,
 )
-from banditlab.boosting.weak.weak_learner import Floats, least_costly
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.bounds.boosting import olm_best_expert, olm_square_hinge_best_expert
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
-from banditlab.numerics.simd_math import exp
 from banditlab.problem import Problem
 from banditlab.validation import one_of
 
@@ -62,9 +61,9 @@ class Rule(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of s^i in a round: the votes (P,), and the costs at them in one of two forms.
+    """What is kept of s^i in a round: the votes (K,), and the costs at them in one of two forms.
 
-    odds (P,) e^{s_l} and pairs (K, P) 1 / (e^{s_r} + e^{s_l}), 0 where r = l; or costs (K, P), their diagonal included.
+    odds (K,) e^{s_l} and pairs (K, K) 1 / (e^{s_r} + e^{s_l}), 0 where r = l; or costs (K, K), their diagonal included.
     """
 
     votes: Floats
@@ -73,10 +72,9 @@ class Kept(NamedTuple):
     costs: Floats
 
     @classmethod
-    def of(cls, N: int, K: int, P: int) -> Kept:
-        """Return room for N learners and K classes, P being K made a multiple of eight."""
-        rows = lines(2 * K + 2, P)
-        return cls(votes=rows[0], odds=rows[1], pairs=rows[2 : K + 2], costs=rows[K + 2 :])
+    def of(cls, N: int, K: int) -> Kept:
+        """Return room for N learners and K classes."""
+        return cls(votes=np.zeros(K), odds=np.zeros(K), pairs=np.zeros((K, K)), costs=np.zeros((K, K)))
 
 
 @cache
@@ -91,42 +89,17 @@ def falls_of(N: int, decay: float) -> Floats:
 @inline
 def begin_with_odds(room):
     """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
-    K, P = room.kept.pairs.shape
-    for b in range(0, P, WIDTH):
-        mass, odds = all_lanes(0.0), all_lanes(0.0)
-        for r in range(K):
-            pair = eight(room.others, r * P + b) * 0.5
-            put(room.kept.pairs, r * P + b, pair)
-            mass, odds = mass + pair, odds + eight(room.unit, r * P + b)
-        put(room.kept.votes, b, all_lanes(0.0))
-        put(room.kept.odds, b, odds)
-        put(room.mass, b, mass)
-
-
-@inline
-def ready_odds(alpha, room, b):
-    """Write the odds of classes b ... b + 7 after the step to come, before it is known which one's it is."""
-    put(room.next, b, exp(eight(room.kept.votes, b) + all_lanes(alpha)))
-
-
-@inline
-def choose_with_odds(alpha, room, i, q, u, P):
-    """Return argmin_l sum_r q_r C^i(r, l), the costs made of odds row by row; readies the step."""
     kept = room.kept
-    K = kept.pairs.shape[0]
-    for b in range(0, P, WIDTH):
-        odds, mass, gain = eight(kept.odds, b), eight(room.mass, i * P + b), all_lanes(0.0)
-        ready_odds(alpha, room, b)
-        for r in range(K):
-            row = odds * eight(kept.pairs, r * P + b) - eight(room.unit, r * P + b) * mass
-            gain = gain - row * q[r]
-        put(room.gain, b, gain)
-    return best_of(room.gain, 0, K, u)
+    K = kept.odds.shape[0]
+    for r in range(K):
+        kept.votes[r], kept.odds[r], room.mass[0, r] = 0.0, 1.0, 0.5 * (K - 1)
+        for l in range(K):
+            kept.pairs[r, l] = 0.5 if l != r else 0.0
 
 
 @inline
 def costs_with_odds(room, i, C):
-    """Write the costs C^i (K, K) that `choose_with_odds` makes row by row."""
+    """Write the costs C^i (K, K)."""
     K = C.shape[0]
     for r in range(K):
         for l in range(K):
@@ -135,33 +108,23 @@ def costs_with_odds(room, i, C):
 
 
 @inline
-def step_with_odds(alpha, room, i, l, S, P):
+def step_with_odds(alpha, room, i, l, S):
     """Take odds and pairs from s^i to s^i + alpha e_l (line 7).
 
     C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
     """
-    kept = room.kept
-    K, old, new = kept.pairs.shape[0], kept.odds[l], room.next[l]
-    # what is l's own: C^i(r, l), the votes, its odds, the reciprocals of its row, C^{i+1}(r, l)
-    for b in range(0, P, WIDTH):
-        unit, others = eight(room.unit, l * P + b), eight(room.others, l * P + b)
-        put(room.before, i * P + b, eight(kept.pairs, l * P + b) * old)
-        s = eight(kept.votes, b) + unit * alpha
-        put(kept.votes, b, s)
-        put_votes(S, i, b, s)
-        odds = eight(kept.odds, b) * others + unit * new
-        put(kept.odds, b, odds)
-        pair = all_lanes(1.0) / (odds + all_lanes(new)) * others
-        put(kept.pairs, l * P + b, pair)
-        put(room.after, i * P + b, pair * new)
-    # l's column in the rows of the others, and -C^{i+1}(r, r), the sum of a row's costs
-    for b in range(0, P, WIDTH):
-        unit, others, mass = eight(room.unit, l * P + b), eight(room.others, l * P + b), all_lanes(0.0)
+    votes, e, pairs, mass = room.kept.votes, room.kept.odds, room.kept.pairs, room.mass[i + 1]
+    K, old = e.shape[0], e[l]
+    votes[l] += alpha
+    e[l] = odds(votes[l])
+    for r in range(K):
+        S[i, r], mass[r] = votes[r], 0.0
+        room.before[i, r] = pairs[r, l] * old
+        pairs[r, l] = pairs[l, r] = 1.0 / (e[r] + e[l]) if r != l else 0.0
+        room.after[i, r] = pairs[r, l] * e[l]
+    for k in range(K):  # -C^{i+1}(r, r) is the sum of a row's costs
         for r in range(K):
-            pair = eight(kept.pairs, r * P + b) * others + unit * kept.pairs[l, r]
-            put(kept.pairs, r * P + b, pair)
-            mass = mass + pair * kept.odds[r]
-        put(room.mass, (i + 1) * P + b, mass)
+            mass[r] += pairs[k, r] * e[k]
 
 
 # ------------------------------------------------ the other losses, and votes too far apart for their odds: costs as such
@@ -173,7 +136,7 @@ def begin_with_costs(loss, room):
     K, C = room.p.shape[0], room.kept.costs
     room.kept.votes[:] = 0.0
     for r in range(K):
-        gradient(loss, room.kept.votes[:K], r, C[r, :K])
+        gradient(loss, room.kept.votes, r, C[r])
         room.mass[0, r] = -C[r, r]
 
 
@@ -210,18 +173,8 @@ def begin_kernel(rule, room):
 
 
 @inline
-def choose_kernel(rule, room, i, q, u):
-    """Lines 6 and 7, for a learner that chooses by its estimate."""
-    if not rule.in_odds:
-        return least_costly(q, room.kept.costs, room.gain[: q.shape[0]], u)
-    if room.next.shape[0] == WIDTH:  # loops over one block are none
-        return choose_with_odds(rule.alpha[i], room, i, q, u, WIDTH)
-    return choose_with_odds(rule.alpha[i], room, i, q, u, room.next.shape[0])
-
-
-@inline
 def costs_kernel(rule, room, i, C):
-    """Line 6, for a learner that is handed the costs."""
+    """Line 6."""
     if rule.in_odds:
         costs_with_odds(room, i, C)
     else:
@@ -231,22 +184,12 @@ def costs_kernel(rule, room, i, C):
 
 
 @inline
-def ready_kernel(rule, room, i):
-    """What line 7 needs of every class."""
-    if rule.in_odds:
-        for b in range(0, room.next.shape[0], WIDTH):
-            ready_odds(rule.alpha[i], room, b)
-
-
-@inline
 def vote_kernel(rule, room, i, l, S):
     """Line 7, given the prediction."""
-    if not rule.in_odds:
-        step_with_costs(rule.loss, rule.alpha[i], room, i, l, S)
-    elif room.next.shape[0] == WIDTH:
-        step_with_odds(rule.alpha[i], room, i, l, S, WIDTH)
+    if rule.in_odds:
+        step_with_odds(rule.alpha[i], room, i, l, S)
     else:
-        step_with_odds(rule.alpha[i], room, i, l, S, room.next.shape[0])
+        step_with_costs(rule.loss, rule.alpha[i], room, i, l, S)
 
 
 @inline
@@ -268,7 +211,7 @@ def recall_kernel(rule, room, i, l, s):
     """Nothing: `descend_kernel` reads none of what is kept."""
 
 
-STEPS = Steps(Kept, begin_kernel, choose_kernel, costs_kernel, ready_kernel, vote_kernel, descend_kernel, recall_kernel)
+STEPS = Steps(Kept, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):
@@ -294,7 +237,7 @@ class AdaBoostOLM(ExpertBooster):
 
     With k = 2 it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
 
-    Cost: the weak learners', and O(N K^2); over learners that estimate N exponentials of eight classes each, and as many
+    Cost: the weak learners', and O(N K^2); over learners that estimate N exponentials, and N K
     divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each pair
     instead); 4 N numbers beside the learners.
 

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import Room, Steps, best_of, lines, parts, put_votes
+from banditlab.boosting.compiled_rounds import Room, Steps, parts
 from banditlab.bounds.boosting import boosting_regression
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, lane, only, put
-from banditlab.numerics.simd_math import log
 from banditlab.numerics.tanh_root import aioli_root_and_sigmoids
 from banditlab.players.inputs import as_class, as_vector
 from banditlab.problem import Problem
@@ -60,7 +58,7 @@ class Regressions(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of s^i in a round: its softmax, the shares (P,), and what each regression has seen (N, 8).
+    """What is kept of s^i in a round: its softmax, the shares (K,), and what each regression has seen (N, 8).
 
     seen: the half-margin, clipped, which makes x = (half, -1); at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x;
     sigmoid(|t|), sigmoid(-|t|).
@@ -70,9 +68,9 @@ class Kept(NamedTuple):
     seen: NDArray[np.float64]
 
     @classmethod
-    def of(cls, N: int, K: int, P: int) -> Kept:
-        """Return room for N learners and K classes, P being K made a multiple of eight."""
-        return cls(lines(1, P)[0], np.zeros((N, 8)))
+    def of(cls, N: int, K: int) -> Kept:
+        """Return room for N learners and K classes."""
+        return cls(np.zeros(K), np.zeros((N, 8)))
 
 
 # ------------------------------------------------------------------------------------ Algorithm 3: forecast and update
@@ -140,51 +138,26 @@ def votes_kernel(states, i, s, l, seen, out):
 
 
 @inline
-def put_mass(room, i, P):
+def put_mass(room, i):
     """Write sum_{k != r} p_k of the shares kept into mass, row i."""
-    for b in range(0, P, WIDTH):
-        mass = all_lanes(0.0)
-        for k in range(room.others.shape[0]):
-            mass = mass + eight(room.others, k * P + b) * room.kept.shares[k]
-        put(room.mass, i * P + b, mass)
-
-
-@inline
-def ready_margins(room, i, b):
-    """Write the margins s_l - ln sum_{k != l} e^{s_k} of classes b ... b + 7 at s^i, before l is known."""
-    put(room.next, b, log(eight(room.kept.shares, b) / eight(room.mass, i * room.next.shape[0] + b)))
+    p, mass = room.kept.shares, room.mass[i]
+    K = p.shape[0]
+    mass[:] = 0.0
+    for k in range(K):
+        for r in range(K):
+            mass[r] += p[k] if k != r else 0.0
 
 
 @inline
 def begin(states, room):
     """Write even shares, and what each class leaves to the others."""
-    K, P = room.unit.shape
-    for b in range(0, P, WIDTH):
-        shares = all_lanes(0.0)
-        for r in range(K):
-            shares = shares + eight(room.unit, r * P + b) * (1.0 / K)
-        put(room.kept.shares, b, shares)
-    put_mass(room, 0, P)
-
-
-@inline
-def choose_by_shares(room, i, q, u, P):
-    """Return argmin_l sum_r q_r C^i(r, l) of the costs (C.1), made row by row; readies the step."""
-    K = room.others.shape[0]
-    share = 1.0 / K
-    for b in range(0, P, WIDTH):
-        p, gain = eight(room.kept.shares, b), all_lanes(0.0)
-        ready_margins(room, i, b)
-        for r in range(K):
-            row = (p + all_lanes(room.mass[i, r])) * share * eight(room.others, r * P + b)
-            gain = gain - row * q[r]
-        put(room.gain, b, gain)
-    return best_of(room.gain, 0, K, u)
+    room.kept.shares[:] = 1.0 / room.kept.shares.shape[0]
+    put_mass(room, 0)
 
 
 @inline
 def costs(states, room, i, C):
-    """Write the costs C^i (K, K) of (C.1) that `choose_by_shares` makes row by row.
+    """Write the costs C^i (K, K) of (C.1).
 
     They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
     that FOLKLORE's paper restricts weak learners' costs to.
@@ -198,44 +171,21 @@ def costs(states, room, i, C):
 
 
 @inline
-def ready(states, room, i):
-    """Write the margins of all classes at s^i."""
-    for b in range(0, room.next.shape[0], WIDTH):
-        ready_margins(room, i, b)
-
-
-@inline
-def step_to_shares(states, room, i, l, S, P):
+def vote(states, room, i, l, S):
     """Step to softmax(s^{i+1}), s^{i+1} = BoostReg^i(s^i, l).
 
     The class l gets sigmoid(t), the others what is left, in the proportions they had.
     """
-    K, seen, others, before = room.others.shape[0], room.kept.seen[i], room.mass[i, l], room.kept.shares[l]
-    own, rest = forecast(states, i, 0.5 * room.next[l], seen)
-    for b in range(0, P, WIDTH):
-        put(room.before, i * P + b, all_lanes(before))
-        p = eight(room.kept.shares, b) / all_lanes(others) * rest
-        if not others > 0.0:  # where the others have vanished nothing is known of their proportions
-            p = only(all_lanes(rest / (K - 1)), min(WIDTH, K - b), 0.0)
-        p = p * eight(room.others, l * P + b) + eight(room.unit, l * P + b) * own
-        put(room.kept.shares, b, p)
-        put_votes(S, i, b, p)
-    put_mass(room, i + 1, P)
-
-
-@inline
-def choose(states, room, i, q, u):
-    if room.next.shape[0] == WIDTH:  # loops over one block are none
-        return choose_by_shares(room, i, q, u, WIDTH)
-    return choose_by_shares(room, i, q, u, room.next.shape[0])
-
-
-@inline
-def vote(states, room, i, l, S):
-    if room.next.shape[0] == WIDTH:
-        step_to_shares(states, room, i, l, S, WIDTH)
-    else:
-        step_to_shares(states, room, i, l, S, room.next.shape[0])
+    p, K, others = room.kept.shares, room.kept.shares.shape[0], room.mass[i, l]
+    room.before[i] = p[l]
+    own, rest = forecast(states, i, 0.5 * math.log(p[l] / others), room.kept.seen[i])
+    for k in range(K):
+        # where the others have vanished nothing is known of their proportions
+        p[k] = p[k] / others * rest if others > 0.0 else rest / (K - 1)
+    p[l] = own
+    for k in range(K):
+        S[i, k] = p[k]
+    put_mass(room, i + 1)
 
 
 @inline
@@ -251,21 +201,20 @@ def recall(states, room, i, l, p):
     for k in range(p.shape[0]):
         if k != l:
             others += p[k]
-    forecast(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), room.kept.seen[i])
+    forecast(states, i, 0.5 * math.log(p[l] / others), room.kept.seen[i])
 
 
-STEPS = Steps(Kept, begin, choose, costs, ready, vote, adapt, recall)
+STEPS = Steps(Kept, begin, costs, vote, adapt, recall)
 
 
 @njit
 def predict_kernel(states, room, i, p, l, out):
     """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before."""
-    K, P = room.others.shape
+    K = p.shape[0]
     _, _, S = parts(room.payload, K)
     for k in range(K):
         room.kept.shares[k] = p[k]
-    put_mass(room, i, P)
-    ready(states, room, i)
+    put_mass(room, i)
     vote(states, room, i, l, S)
     for k in range(K):
         out[k] = S[i, k]
@@ -303,7 +252,7 @@ class BoostingRegression:
     n_copies, n_classes
         N and K.
     clip
-        Largest half-margin, ln T in the paper; 0 or above. Shares that vanish count as a half-margin of 354.
+        Largest half-margin, ln T in the paper; 0 or above.
     forecaster
         "folklore" or "aioli".
     norm_bound

@@ -18,8 +18,6 @@ from banditlab.boosting.losses import SHARES, gradient
 from banditlab.boosting.olm import derivative
 from banditlab.boosting.regression import forecast, update_kernel
 from banditlab.numerics.jit import njit
-from banditlab.numerics.simd import all_lanes, lane
-from banditlab.numerics.simd_math import log
 
 
 def by_protocol(booster):
@@ -114,7 +112,7 @@ def at_shares(states, i, p, l, seen):
     for k in range(p.shape[0]):
         if k != l:
             others += p[k]
-    own, rest = forecast(states, i, 0.5 * lane(log(all_lanes(p[l] / others))), seen)
+    own, rest = forecast(states, i, 0.5 * math.log(p[l] / others), seen)
     return others, own, rest
 
 

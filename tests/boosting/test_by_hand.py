@@ -9,7 +9,7 @@ import pytest
 
 from banditlab.boosting.best_single import BestSingle
 from banditlab.boosting.booster import weak_learner_settings
-from banditlab.boosting.compiled_rounds import Room, lines, parts, put_votes
+from banditlab.boosting.compiled_rounds import Room, parts
 from banditlab.boosting.edges import Edges
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.hedge import weights_of
@@ -36,8 +36,6 @@ from banditlab.bounds.boosting import (
 from banditlab.errors import UsageError
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
-from banditlab.numerics.jit import njit
-from banditlab.numerics.simd import WIDTH, eight
 from banditlab.problem import Problem
 
 PROBLEM = Problem(4, 3, 2.0, 1000)
@@ -214,57 +212,31 @@ def test_weights_of_experts_far_behind():
 # ------------------------------------------------------------------------------------------------------ room of a round
 
 
-def test_rows_begin_at_lines_of_the_cache():
-    held = [lines(rows, 8) for rows in range(1, 41)]
-    assert [room.shape for room in held] == [(rows, 8) for rows in range(1, 41)]
-    assert {room.ctypes.data % 64 for room in held} == {0}
-
-
-@pytest.mark.parametrize(("N", "K", "P"), [(1, 2, 8), (3, 5, 8), (2, 8, 8), (4, 9, 16), (5, 17, 24)])
-def test_the_room_of_a_round_is_as_large_as_it_says_and_shared_by_nobody(N, K, P):
+@pytest.mark.parametrize(("N", "K"), [(1, 2), (3, 5), (5, 17)])
+def test_the_room_of_a_round_is_as_large_as_it_says_and_shared_by_nobody(N, K):
     room, other = Room.of(N, K, Votes), Room.of(N, K, Shares)
     shapes = {name: array.shape for name, array in room._asdict().items() if name not in ("kept", "fading")}
     assert shapes == {
         "payload": (N * (K + 2),),
-        "mass": (N + 1, P),
-        "before": (N, P),
-        "after": (N, P),
-        "unit": (K, P),
-        "others": (K, P),
-        "gain": (P,),
-        "next": (P,),
+        "mass": (N + 1, K),
+        "before": (N, K),
+        "after": (N, K),
+        "costs": (K, K),
+        "gain": (K,),
         "estimates": (N, K),
         "uniforms": (N,),
         "weights": (N,),
         "experts": (N,),
         "p": (K,),
     }
-    assert [array.shape for array in room.kept] == [(P,), (P,), (K, P), (K, P)]
-    assert [array.shape for array in other.kept] == [(P,), (N, 8)]
-    np.testing.assert_array_equal(room.unit, np.eye(K, P))
-    np.testing.assert_array_equal(room.others, 1.0 - np.eye(K, P))
+    assert [array.shape for array in room.kept] == [(K,), (K,), (K, K), (K, K)]
+    assert [array.shape for array in other.kept] == [(K,), (N, 8)]
     every = [array for array in (*room[:-1], *room.kept) if array is not room.fading]
     for i, array in enumerate(every):
         assert not any(np.may_share_memory(array, one) for one in every[:i])
     votes, choices, S = parts(room.payload, K)
     assert (votes.shape, choices.shape, S.shape) == ((N,), (N,), (N, K))
     assert not any(np.may_share_memory(a, b) for a, b in ((votes, choices), (choices, S), (votes, S)))
-
-
-@njit(cache=False)
-def put_row(S, i, x):
-    for b in range(0, x.shape[0], WIDTH):
-        put_votes(S, i, b, eight(x, b))
-
-
-@pytest.mark.parametrize("K", [2, 7, 8, 9, 15, 16, 17])
-def test_votes_are_written_within_their_row(K):
-    P = -(-K // 8) * 8
-    held = np.full(3 * K + P, np.nan)
-    put_row(held[: 3 * K].reshape(3, K), 1, np.arange(P, dtype=float))
-    assert held[K : 2 * K].tolist() == list(range(K))
-    assert np.isnan(held[:K]).all()
-    assert np.isnan(held[2 * K :]).all()
 
 
 # --------------------------------------------------------------------------------------------------------- weak learners

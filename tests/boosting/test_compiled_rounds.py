@@ -107,7 +107,7 @@ def test_a_block_is_what_the_protocol_plays(id_, settings, way):
     ("classes", "learners", "rounds"), [(2, 5, 60), (8, 5, 60), (9, 5, 60), (17, 4, 60), (3, 301, 12)]
 )
 def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, learners, rounds, way):
-    """Registers hold eight classes; votes of over 300 learners may lie outside what has an exponential."""
+    """Votes of over 300 learners may lie outside what has an exponential."""
     rng = np.random.default_rng(classes)
     X, y = rng.standard_normal((rounds, D)), rng.integers(classes, size=rounds)
     X[:, 0] = y
@@ -127,7 +127,7 @@ def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, le
     same_state(one, other)
 
 
-@pytest.mark.parametrize("classes", [3, 10])  # in one register of eight and in two
+@pytest.mark.parametrize("classes", [3, 10])
 @pytest.mark.parametrize("id_", ["adaboost-olm", "adaboost-olm++"])
 def test_what_is_written_down_of_costs_is_their_direct_formula(id_, classes):
     rng = np.random.default_rng(7)

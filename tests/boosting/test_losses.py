@@ -52,7 +52,7 @@ def test_costs_lie_in_the_class_of_the_edge_over_random_condition(cost_matrix, n
 
 @njit(cache=False)
 def costs_kept(room, C):
-    put_mass(room, 0, room.next.shape[0])
+    put_mass(room, 0)
     costs(None, room, 0, C)
 
 
@@ -63,7 +63,7 @@ def test_the_costs_of_olm_plus_lie_in_their_class(cost_matrix, s):
     K = len(s)
     C, room = np.full((K, K), np.nan), Room.of(1, K, Kept)
     p = np.exp(s - s.max()) / np.exp(s - s.max()).sum()
-    room.kept.shares[:K] = p
+    room.kept.shares[:] = p
     costs_kept(room, C)
     assert (np.diag(C) == 0.0).all()
     assert (C >= 0.0).all()

@@ -76,10 +76,6 @@ def _totals(*rows: Any) -> Any:
     return table[0]
 
 
-def _each_total(*rows: Any) -> Any:
-    return np.array([_folded(row, lambda low, high: low + high) for row in rows])
-
-
 def _combined(a: Any, A: Any, i: int, step: int) -> Any:
     terms = [_flat(A)[i + r * step] * row for r, row in enumerate(a)]
     while len(terms) > 1:
@@ -91,10 +87,6 @@ def _bits(v: Any) -> Any:
     return np.asarray(v, dtype=np.float64).view(np.int64)
 
 
-def _mantissa(v: Any) -> Any:
-    return (((_bits(v) - 0x3FE6A09E667F3BCD) & ((1 << 52) - 1)) + 0x3FE6A09E667F3BCD).view(np.float64)
-
-
 def _fma(a: Any, b: Any, c: Any) -> Any:
     """Return a b + c, rounded to 64 bits of mantissa on the way."""
     return (np.asarray(a, dtype=np.longdouble) * b + c).astype(np.float64)[()]
@@ -102,12 +94,6 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
 
 def _fused(a: Any, b: Any, c: Any) -> Any:
     return (a.astype(np.float64) * np.float64(np.float32(b) if np.ndim(b) == 0 else b) + c).astype(np.float32)
-
-
-def _guess(defn: Any) -> Callable[[Any], Any]:
-    given = dict(zip(defn.__code__.co_freevars, (cell.cell_contents for cell in defn.__closure__)))
-    magic, shift = np.uint64(given["magic"]), np.uint64(given["shift"])
-    return lambda v: (magic - (np.asarray(v, dtype=np.float64).view(np.uint64) >> shift)).view(np.float64)[()]
 
 
 def _matrix_at(kind: Any) -> Callable[[int, int, int], Any]:
@@ -144,20 +130,14 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.two": lambda x, y: np.repeat([x, y], 4),
     "simd.only": lambda v, n, rest: np.where(n > LANES, v, rest),
     "simd.unless_below": lambda v, w, u: np.where(v < w, 0.0, u),
-    "simd.one_lane": lambda i, x: np.where(i == LANES, x, 0.0),
     "simd.lane": lambda v: v[0],
     "simd.second": lambda v: v[1],
     "simd.pair": lambda x, y: np.array([x, y] + [x] * 6),
     "simd.how_many": lambda v, x: int(np.count_nonzero(v == x)),
     "simd.how_many_below": lambda v, x: int(np.count_nonzero(v < x)),
-    "simd.mantissa": _mantissa,
-    "simd.exponent": lambda v: ((_bits(v) - 0x3FE6A09E667F3BCD) >> 52).astype(np.float64),
-    "simd.largest": lambda v: _folded(v, lambda low, high: np.where(low > high, low, high)),
-    "simd.place": lambda v, x: int(np.argmax(np.append(v == x, True))),
     "simd.all_lanes": lambda x: np.full(8, x, dtype=np.float64),
     "simd.total": lambda v: _folded(v, lambda low, high: low + high),
     "simd.totals": _totals,
-    "simd.each_total": _each_total,
     "simd.plus_outer": lambda a, A, i, v: tuple(row + _flat(A)[i + r] * v for r, row in enumerate(a)),
     "simd.combined": _combined,
     "simd.smaller": lambda v, w: np.where(v < w, v, w),
@@ -165,7 +145,6 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.any_above": lambda v, w: bool(np.any(v > w)),
     "simd.power_of_two": lambda v: ((_bits(v) << 52) + (1023 << 52)).view(np.float64),
     "simd.fma": _fma,
-    "simd.root": np.sqrt,
     "simd_single.singles": lambda A, i: _flat(A)[i : i + 8].astype(np.float32),
     "simd_single.put_singles": _put,
     "simd_single.all_singles": lambda x: np.full(8, x, dtype=np.float32),
@@ -176,6 +155,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd_single.widened": lambda v: v.astype(np.float64),
     "jit.borrow": lambda arrays: arrays,
     "jit.read_only": _read_only,
+    "jit.stand_alone": lambda: None,
     "rounds.no_look": lambda state, X, t: None,
     "stacked_states.member": _member,
     "forest._floats_at": _matrix_at(ctypes.c_double),
@@ -191,11 +171,7 @@ def _called(intrinsic: Any, *args: Any) -> Any:
     if plain is None:
         module = sys.modules[intrinsic._defn.__module__]
         name = next(name for name, value in vars(module).items() if value is intrinsic)
-        if name.endswith("_guess"):
-            plain = _guess(intrinsic._defn)
-        else:
-            plain = PLAIN[f"{module.__name__.rpartition('.')[2]}.{name}"]
-        intrinsic.__dict__["_plain"] = plain
+        plain = intrinsic.__dict__["_plain"] = PLAIN[f"{module.__name__.rpartition('.')[2]}.{name}"]
     return plain(*args)
 
 

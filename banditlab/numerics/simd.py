@@ -5,12 +5,12 @@ an order that the source fixes. A lane is an ordinary float64 sum, rounded alike
 but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
 `eight`, `put`, `plus_outer` and `combined` take float32 ones too, whose entries are float64 once they are read.
 
-    eight, first, halves, two, pair, all_lanes, one_lane       eight lanes from memory or from numbers
+    eight, first, halves, two, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
-    total, totals, each_total, largest, place, how_many, how_many_below, lane, second  a number from lanes
+    total, totals, how_many, how_many_below, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
-    fma, root, power_of_two, mantissa, exponent, *_guess  what `simd_math` is made of
+    fma, power_of_two  what `simd_math` is made of
 
 Every intrinsic below is a pair: the types it takes and returns, and `generate`, which emits its LLVM instructions.
 """
@@ -188,34 +188,6 @@ def _unless_below(typingctx, v, w, u):
     return LANES(LANES, LANES, LANES), generate
 
 
-def _largest(typingctx, v):
-    """Return the largest lane, where none is NaN."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # The larger of each lane and the one half the width away, three times.
-        v, n = args[0], WIDTH
-        while n > 1:
-            n //= 2
-            low, high = _pick(builder, v, v, list(range(n))), _pick(builder, v, v, list(range(n, 2 * n)))
-            v = builder.select(builder.fcmp_ordered(">", low, high), low, high)
-        return builder.extract_element(v, _I32(0))
-
-    return nbtypes.float64(LANES), generate
-
-
-def _place(typingctx, v, x):
-    """Return the first lane that equals x, eight where there is none."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        equal = builder.bitcast(builder.fcmp_ordered("==", args[0], _spread(builder, args[1])), ir.IntType(WIDTH))
-        # One bit a lane, and one more after them that is always found.
-        bits = builder.or_(builder.zext(equal, _I64), _I64(1 << WIDTH))
-        count = get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64, ir.IntType(1)]), "llvm.cttz.i64")
-        return builder.call(count, [bits, ir.IntType(1)(1)])
-
-    return nbtypes.int64(LANES, nbtypes.float64), generate
-
-
 def _count(relation: str) -> Any:
     def count(typingctx, v, x):
         """Return how many lanes are in the relation to x."""
@@ -256,17 +228,6 @@ def _pair(typingctx, x, y):
         return builder.insert_element(_spread(builder, args[0]), args[1], _I32(1))
 
     return LANES(nbtypes.float64, nbtypes.float64), generate
-
-
-def _one_lane(typingctx, i, x):
-    """Return x in lane i and zeros in the others."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # True in the first i lanes, and in the first i + 1: they differ in lane i.
-        here, following = _before(builder, args[0]), _before(builder, builder.add(args[0], _I64(1)))
-        return builder.select(builder.xor(here, following), _spread(builder, args[1]), _ZERO)
-
-    return LANES(nbtypes.int64, nbtypes.float64), generate
 
 
 def _all_lanes(typingctx, x):
@@ -398,24 +359,6 @@ _ROOT_HALF = 0x3FE6A09E667F3BCD
 """The bits of sqrt(1/2)."""
 
 
-def _split(part: str) -> Any:
-    def split(typingctx, v):
-        """Return m or n of v = 2^n m, m in [sqrt(1/2), sqrt(2)), for v normal; 0 is taken for 2^-1023."""
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            whole = ir.VectorType(_I64, WIDTH)
-            start, width, low = (ir.Constant(whole, [_I64(n)] * WIDTH) for n in (_ROOT_HALF, 52, (1 << 52) - 1))
-            # Less the bits of sqrt(1/2), the exponent's field is n and the rest is how far m lies above sqrt(1/2).
-            bits = builder.sub(builder.bitcast(args[0], whole), start)
-            if part == "exponent":
-                return builder.sitofp(builder.ashr(bits, width), _VECTOR)
-            return builder.bitcast(builder.add(builder.and_(bits, low), start), _VECTOR)
-
-        return LANES(LANES), generate
-
-    return intrinsic(split)
-
-
 # What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
 
 
@@ -437,35 +380,6 @@ def _fma(typingctx, a, b, c):
     return kind(*taken), generate
 
 
-def _root(typingctx, v):
-    """Return sqrt(v), rounded once; NaN below zero."""
-    kind, taken = _either(v)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        name = "llvm.sqrt.v8f64" if kind == LANES else "llvm.sqrt.f64"
-        whole = args[0].type
-        return builder.call(get_or_insert_function(builder.module, ir.FunctionType(whole, [whole]), name), args)
-
-    return kind(*taken), generate
-
-
-def _guess(magic: int, shift: int) -> Any:
-    def guess(typingctx, v):
-        """Return the number whose bits are magic - (bits of v >> shift)."""
-        kind, taken = _either(v)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            lanes = kind == LANES
-            whole = ir.VectorType(_I64, WIDTH) if lanes else _I64
-            start, by = (ir.Constant(whole, [_I64(n)] * WIDTH) if lanes else _I64(n) for n in (magic, shift))
-            bits = builder.lshr(builder.bitcast(args[0], whole), by)
-            return builder.bitcast(builder.sub(start, bits), args[0].type)
-
-        return kind(*taken), generate
-
-    return intrinsic(guess)
-
-
 # The intrinsics by the names that kernels call.
 eight: Any = intrinsic(_eight)
 put: Any = intrinsic(_put)
@@ -476,21 +390,14 @@ put_folded: Any = intrinsic(_put_folded)
 two: Any = intrinsic(_two)
 only: Any = intrinsic(_only)
 unless_below: Any = intrinsic(_unless_below)
-one_lane: Any = intrinsic(_one_lane)
 lane: Any = intrinsic(_lane)
 second: Any = intrinsic(_second)
 pair: Any = intrinsic(_pair)
 how_many: Any = _count("==")
 how_many_below: Any = _count("<")
-mantissa: Any = _split("mantissa")
-exponent: Any = _split("exponent")
-largest: Any = intrinsic(_largest)
-place: Any = intrinsic(_place)
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
 totals: Any = _transposed((1, 2, 4), (0, 1, 2, 3, 4, 5, 6, 7))
-each_total: Any = _transposed((4, 2, 1), (0, 4, 2, 6, 1, 5, 3, 7))
-"""`totals`, each summed in the order of `total`."""
 plus_outer: Any = intrinsic(_plus_outer)
 combined: Any = intrinsic(_combined)
 smaller: Any = _selected("<")
@@ -498,11 +405,6 @@ larger: Any = _selected(">")
 any_above: Any = intrinsic(_any_above)
 power_of_two: Any = intrinsic(_power_of_two)
 fma: Any = intrinsic(_fma)
-root: Any = intrinsic(_root)
-root_guess: Any = _guess(0x5FE221F0337E1929, 1)
-"""g with v g^2 in [0.6332, 0.7192], for v above 2^-1022: 1 / sqrt(v) but for a factor 0.822, to 3.2 % of itself."""
-inverse_guess: Any = _guess(0x7FD8CC20D71657DE, 0)
-"""g with v g in [0.7749, 0.8128], for 2^-1021 < v < 2^1021: 1 / v but for a factor 0.794, to 2.4 % of itself."""
 
 
 def _define(symbol: Callable[[Any, Any], Any], instruction: str) -> None:

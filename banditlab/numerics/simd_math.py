@@ -1,6 +1,6 @@
 """Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked.
 
-* expm1, near_exp, exp, log, exponentials: by reduction to a short interval and a polynomial.
+* expm1, near_exp, exp, exponentials: by reduction to a short interval and a polynomial.
 * cosine, sine: of turns, by their series over half a turn to either side.
 """
 
@@ -14,12 +14,10 @@ from banditlab.numerics.simd import (
     WIDTH,
     all_lanes,
     eight,
-    exponent,
     first,
     fma,
     lane,
     larger,
-    mantissa,
     only,
     pair,
     power_of_two,
@@ -40,17 +38,6 @@ _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
 _COSINE = tuple((-1.0) ** n * math.tau ** (2 * n) / math.factorial(2 * n) for n in range(15))
 _SINE = tuple((-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(15))
 """cos(2 pi t) = sum_n _COSINE[n] t^{2n}, sin(2 pi t) = t sum_n _SINE[n] t^{2n}."""
-
-_LOG = (
-    6.666666666666735130e-01,
-    3.999999999940941908e-01,
-    2.857142874366239149e-01,
-    2.222219843214978396e-01,
-    1.818357216161805012e-01,
-    1.531383769920937332e-01,
-    1.479819860511658591e-01,
-)
-"""Coefficients of s^2, s^4, ... s^14 in ln((1 + s)/(1 - s))/s - 2."""
 
 
 @inline
@@ -89,24 +76,6 @@ def near_exp(z):
 def exp(z):
     """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST_EXPONENT, NaN where z is."""
     return unless_below(z, all_lanes(LEAST_EXPONENT), near_exp(larger(all_lanes(LEAST_EXPONENT), z)))
-
-
-@inline
-def log(v):
-    """Return ln v of lanes v >= 0, to a unit in the last place; 0 is taken for 2^-1023, infinity for 2^1024.
-
-    v = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and ln(1 + f) = 2 artanh(s) for s = f/(2 + f), its series through
-    s^15 with the coefficients of fdlibm.
-    """
-    n, f = exponent(v), mantissa(v) - all_lanes(1.0)
-    s = f / (f + all_lanes(2.0))
-    square = s * s
-    fourth = square * square
-    odd = fma(fourth, fma(fourth, fma(fourth, _LOG[6], _LOG[4]), _LOG[2]), _LOG[0]) * square
-    even = fma(fourth, fma(fourth, _LOG[5], _LOG[3]), _LOG[1]) * fourth
-    # ln(1 + f) = f - (f^2/2 - s (f^2/2 + R)), R the series' rest; n ln 2 is added in two parts.
-    half = f * f * 0.5
-    return n * _LN2_HIGH - ((half - fma(s, half + odd + even, n * _LN2_LOW)) - f)
 
 
 @inline

@@ -130,7 +130,7 @@ def test_what_numba_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     kept = [njit(function), njit()(function), jit.inline(function), bind(_twice, "me", inner=plus_one)]
     assert [type(made._cache).__name__ for made in kept] == ["SharedCache"] * 4
     assert njit(function, cache=False, error_model="python")._cache is None
-    usual = {"error_model": "numpy", "no_cfunc_wrapper": True}
+    usual = {"error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": False}
     assert asked == [
         usual,
         usual,

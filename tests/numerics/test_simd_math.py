@@ -7,7 +7,7 @@ import pytest
 
 from banditlab.numerics.jit import njit
 from banditlab.numerics.simd import eight, put
-from banditlab.numerics.simd_math import cosine, exp, expm1, exponentials, log, sine, turned
+from banditlab.numerics.simd_math import cosine, exp, expm1, exponentials, sine, turned
 
 
 @njit(cache=False)
@@ -49,27 +49,6 @@ def test_the_exponentials_of_k_numbers_and_their_sum(K):
 @njit(cache=False)
 def exponentials_of(z, scale, top, K, e):
     return exponentials(z, scale, top, K, e)
-
-
-@njit(cache=False)
-def logarithms(v, found):
-    for i in range(0, v.shape[0], 8):
-        put(found, i, log(eight(v, i)))
-
-
-def test_logarithms_are_within_a_unit():
-    rng, n = np.random.default_rng(2), 1 << 16
-    v = np.ldexp(1.0 + rng.random(n), rng.integers(-1022, 1022, n).astype(np.int32))
-    v[: n // 4] = 1.0 + 10.0 ** -rng.uniform(1, 15, n // 4) * rng.choice([-1, 1], n // 4)
-    v[:6] = [1.0, 2.0, 0.5, np.sqrt(0.5), np.sqrt(2.0), np.nextafter(1.0, 0.0)]
-    found = np.empty(n)
-    logarithms(v, found)
-    exact = np.log(v.astype(np.longdouble))
-    assert units(found[v != 1.0], exact[v != 1.0]) < 1.0
-    assert (found[v == 1.0] == 0.0).all()
-    edges = np.array([0.0, np.inf] * 4)
-    logarithms(edges, found[:8])
-    np.testing.assert_allclose(found[:2], [-1023.0 * np.log(2.0), 1024.0 * np.log(2.0)])
 
 
 @njit

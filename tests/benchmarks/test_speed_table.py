@@ -57,7 +57,7 @@ def test_every_pass_has_a_player_of_its_own() -> None:
     mistakes = one_player.blocks(alone)(stream.X, stream.y)
     assert others
     assert (found.rounds, found.mistakes) == (len(stream.y), mistakes)
-    np.testing.assert_array_equal(first.state.V, alone.state.V)
+    np.testing.assert_array_equal(first.state.W, alone.state.W)
 
 
 def test_heavy_rounds_are_counted() -> None:

@@ -47,8 +47,8 @@ from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point
 from banditlab.numerics.packed_symmetric import see as see_point
 from banditlab.numerics.row_products import add_product, clear, orthonormalize, scale, times
 from banditlab.numerics.simd import WIDTH, eight, how_many
-from banditlab.numerics.symmetric_eigen import EPSILON, eigen
 
+EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-12
 """Share of |x|^2 up to which a rest is rounding."""
 LEAST = 1e-250
@@ -67,15 +67,11 @@ REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
 
 
 class Room(NamedTuple):
-    """Scratch of a shrink, N = 2 mp: T, V, C (N, N); w, e, v, p (N,); L, R, W, lost (mp, mp); U (mp, D)."""
+    """Scratch of a shrink, N = 2 mp: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
 
     T: Floats
-    V: Floats
     C: Floats
-    w: Floats
-    e: Floats
     v: Floats
-    p: Floats
     L: Floats
     R: Floats
     W: Floats
@@ -113,8 +109,7 @@ def directions(d: int, m: int) -> Directions:
     m = min(m, d)
     mp, D = width(m), width(d)
     N = 2 * mp
-    wide, small = ("T", "V", "C"), ("L", "R", "W", "lost")
-    scratch = {name: zeros(N, N) for name in wide} | {name: zeros(N) for name in ("w", "e", "v", "p")}
+    scratch = {name: zeros(mp, mp) for name in ("L", "R", "W", "lost")}
     return Directions(
         Q=zeros(mp, D),
         M=zeros(mp, mp),
@@ -127,7 +122,7 @@ def directions(d: int, m: int) -> Directions:
         numbers=np.zeros(5),
         most=m,
         outside=max(d - m, 1),
-        room=Room(**scratch, **{name: zeros(mp, mp) for name in small}, U=zeros(mp, D)),
+        room=Room(T=zeros(N, N), C=zeros(N, N), v=zeros(N), U=zeros(mp, D), **scratch),
     )
 
 
@@ -226,7 +221,7 @@ def hold(sketch):
 # --------------------------------------------------------------------------------------------------------------- a shrink
 
 
-@njit
+@njit(arrays="made")
 def shrink(sketch):
     """Find (2) and (3) for the m contexts held back: R, W and lost = I - R R' in `room`, and M; Q is still the old one."""
     room = sketch.room
@@ -241,8 +236,8 @@ def shrink(sketch):
     for i in range(mp + m):
         if (m <= i < mp) or (i >= mp and room.L[i - mp, i - mp] == 0.0):
             T[i, i] = -1.0
-    eigen(T, room.V, room.w, room.e, room.v, room.p, mp + m)
-    choose(sketch, trace)
+    w, V = np.linalg.eigh(T[: mp + m, : mp + m])
+    choose(sketch, trace, w, V)
     solve(sketch)
 
 
@@ -290,26 +285,24 @@ def fill(sketch):
 
 
 @njit
-def choose(sketch, trace):
-    """Write the m eigenvectors of the largest eigenvalues into R and, for `solve`, into W; and M of (3)."""
+def choose(sketch, trace, w, V):
+    """Write the m eigenvectors of the largest eigenvalues into R and, for `solve`, into W; and M of (3).
+
+    w, ascending, and the columns of V are those of T.
+    """
     room, m = sketch.room, sketch.most
-    w, V, mp = room.w, room.V, sketch.M.shape[0]
+    mp, last = sketch.M.shape[0], w.shape[0] - 1
     clear(room.R)
     clear(room.W)
     clear(sketch.M)
-    for i in range(m + 1):
-        top = 0
-        for k in range(1, mp + m):
-            top = k if w[k] > w[top] else top
-        if i < m:
-            for j in range(mp):
-                room.R[i, j], room.W[i, j] = V[top, j], V[top, mp + j]
-            sketch.M[i, i] = w[top]
-            w[top] = -2.0  # taken
-        else:
-            taken = max(w[top], 0.0)
-            for k in range(m):
-                sketch.M[k, k] = trace * max(sketch.M[k, k] - taken, 0.0)
+    taken = max(w[last - m], 0.0)
+    for i in range(m):
+        top = last - i
+        for j in range(mp):
+            room.R[i, j] = V[j, top]
+        for j in range(m):
+            room.W[i, j] = V[mp + j, top]
+        sketch.M[i, i] = trace * max(w[top] - taken, 0.0)
 
 
 @njit

@@ -13,9 +13,8 @@ from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.frobenius_programme import WORST_DRIFT, Programme, programme_state
 from banditlab.numerics.jit import njit
-from banditlab.numerics.unbounded_programme import learn, look, scores
+from banditlab.numerics.unbounded_programme import learn, scores
 from banditlab.players.agent import KernelAgent
-from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, positive, probability
 
@@ -64,11 +63,6 @@ def learn_kernel(state, x, action, p, payload, correct):
         )  # b_t = b_{t-1} + (1 - kappa beta <dlt, W'_t>) dlt
 
 
-@njit
-def look_kernel(state, X, t):
-    look(state.programme, X, t)
-
-
 class Newtron(KernelAgent):
     """Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
 
@@ -97,8 +91,8 @@ class Newtron(KernelAgent):
     not proved).
 
     Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
-    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`), and blocks without a ball leave W' for their
-    end (`numerics.unbounded_programme`): the same play to rounding. `pnewtron` keeps diagonals, O(K d) a round.
+    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps
+    diagonals, O(K d) a round.
 
     Parameters
     ----------
@@ -165,11 +159,6 @@ class Newtron(KernelAgent):
         rates = np.array([self.gamma, self.beta, self.alpha])
         programme = programme_state(K, problem.n_features, 1.0 / D, D if self.ball else math.inf)
         self.state = State(programme, np.zeros(K), np.zeros(K), rates)
-
-    def look(self) -> Any:
-        """Return what prepares a block: without a ball, large problems leave W' for its end."""
-        large = self.state.programme.low_N is not None and not self.ball
-        return look_kernel if large else no_look
 
     @property
     def weights(self) -> NDArray[np.float64]:

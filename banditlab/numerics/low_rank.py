@@ -32,7 +32,6 @@ from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import (
     Floats,
-    between,
     downdate,
     forms,
     inner,
@@ -43,7 +42,7 @@ from banditlab.numerics.packed_symmetric import (
     zeros,
 )
 from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
-from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, plus_outer, put, total, totals
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
 
 LARGE = 3 * 2**19
 """Bytes of a set of matrices from which on they begin as rows: about where they leave a core's own cache."""
@@ -78,14 +77,6 @@ def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -
 def whole(low: LowRank) -> LowRank:
     """Return the same, all matrices kept whole."""
     return low._replace(ranks=np.full(len(low.ranks), WHOLE))
-
-
-@inline
-def is_whole(low, i):
-    """Return whether the i-th matrix is kept whole."""
-    if low is None:
-        return True
-    return low.ranks[i] == WHOLE
 
 
 @inline
@@ -144,54 +135,6 @@ def squares(P, r, point):
         y = (a + b) + (c + e)
         found = found + y * y
     return total(found)
-
-
-@njit
-def all_between(P, low, x, y, q, seen):
-    """Write x'P_i y into q (M,) for P (M, S), x and y (D,), and F x of those kept as rows into seen (M, D)."""
-    if low is None:
-        for i in range(P.shape[0]):
-            q[i] = between(P[i], x, y)
-        return
-    size = inner(x, y)
-    for i in range(P.shape[0]):
-        if low.ranks[i] == WHOLE:
-            q[i] = between(P[i], x, y)
-        else:
-            q[i] = low.scales[i] * size + low.sign * rows_between(P[i], low.ranks[i], x, y, seen[i])  # (2)
-
-
-@njit
-def rows_between(P, r, x, y, seen):
-    """Return (F x)'(F y) and write F x into seen (D,)."""
-    P, x, y, seen = borrow(P), borrow(x), borrow(y), borrow(seen)
-    zero = all_lanes(0.0)
-    D, found = x.shape[0], zero
-    for start in range(0, r, WIDTH):
-        # F x and F y of eight rows, each in two sums
-        a = b = c = e = zero
-        for J in range(0, D, 2):
-            i = start * D + WIDTH * J
-            p, q = eight(P, i), eight(P, i + WIDTH)
-            a, b = fma(p, x[J], a), fma(p, y[J], b)
-            c, e = fma(q, x[J + 1], c), fma(q, y[J + 1], e)
-        put(seen, start, a + c)
-        found = found + (a + c) * (b + e)
-    return total(found)
-
-
-@njit
-def seen_product(P, low, i, seen, x, out):
-    """Write P_i x into out (D,) for P = P_i (S,), of which `all_between` has met x (D,)."""
-    if low is None or low.ranks[i] == WHOLE:
-        product(P, x, out)
-        return
-    P, x, out, seen = borrow(P), borrow(x), borrow(out), borrow(seen)
-    D = x.shape[0]
-    for J in range(0, D, WIDTH):
-        put(out, J, eight(x, J) * low.scales[i])
-    for start in range(0, low.ranks[i], WIDTH):
-        add_back(P, start * D, eight(seen, start) * low.sign, out)
 
 
 @njit
@@ -266,17 +209,6 @@ def any_downdate(P, low, i, v, s):
         downdate(P, v, s)
     else:
         append(P, low, i, math.sqrt(-low.sign * s), v)
-
-
-@njit
-def add_outer(P, V):
-    """Add the f f' of the rows of V (m, D), m a multiple of four, to a whole P (S,)."""
-    P, V = borrow(P), borrow(V)
-    start = 0
-    for I in range(0, V.shape[1], WIDTH):
-        for a in range(0, V.shape[0], GROUP):
-            take_off(P, start, I, V, a, -1.0)
-        start += WIDTH * (I + WIDTH)
 
 
 @njit

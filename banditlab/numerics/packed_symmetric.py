@@ -331,24 +331,6 @@ def downdate(P, v, s):
 
 
 @njit
-def between(P, x, y):
-    """Return x'A y for P (S,), x and y (D,): x'L y + y'L x, one sweep."""
-    P, x, y = borrow(P), borrow(x), borrow(y)
-    found = all_lanes(0.0)
-    i = 0
-    for I in range(0, x.shape[0], WIDTH):
-        # (L x) and (L y) in these eight rows, even columns apart from odd ones
-        a = b = c = e = all_lanes(0.0)
-        for j in range(0, I + WIDTH, 2):
-            p, q = eight(P, i), eight(P, i + WIDTH)
-            a, b = a + p * x[j], b + p * y[j]
-            c, e = c + q * x[j + 1], e + q * y[j + 1]
-            i += 2 * WIDTH
-        found = found + ((a + c) * eight(y, I) + (b + e) * eight(x, I))
-    return total(found)
-
-
-@njit
 def inner(x, y):
     """Return the sum of x_i y_i for x, y (D,) or (K, D)."""
     x, y = borrow(x), borrow(y)

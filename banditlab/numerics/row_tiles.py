@@ -52,19 +52,11 @@ def strip_times(P, i, columns, X, tile, strip):
 
 
 @inline
-def take_off(P, i, I, V, a, sign=1.0):
-    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of a packed P, which begin at i.
-
-    Add them where sign is -1.
-    """
+def take_off(P, i, I, V, a):
+    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of a packed P, which begin at i."""
     D = V.shape[1]
     o = a * D + I
-    y = (
-        eight(V, o) * sign,
-        eight(V, o + D) * sign,
-        eight(V, o + 2 * D) * sign,
-        eight(V, o + 3 * D) * sign,
-    )
+    y = eight(V, o), eight(V, o + D), eight(V, o + 2 * D), eight(V, o + 3 * D)
     o -= I
     for _ in range(I):
         put(P, i, eight(P, i) - combined(y, V, o, D))

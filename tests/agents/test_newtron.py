@@ -22,7 +22,6 @@ from banditlab.numerics.frobenius_programme import (
 )
 from banditlab.numerics.packed_symmetric import dense
 from banditlab.players.agent import Trace
-from banditlab.players.rounds import no_look
 from banditlab.problem import Decision, Problem
 
 
@@ -199,67 +198,30 @@ def test_both_paths_agree_bit_for_bit(settings):
     assert 0 < trace.explored.mean() < 0.3
 
 
-CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
-
-
 @pytest.mark.parametrize(("K", "d"), [(2, 16), pytest.param(5, 27, marks=pytest.mark.slow)])
-def test_blocks_of_large_problems_are_rounds_one_by_one(monkeypatch, K, d):
-    """Without a ball they leave W' for a block's end: the same play to rounding, however a block is cut."""
+def test_large_problems_begin_as_rows_and_play_the_same(monkeypatch, tmp_path, K, d):
+    """Without a ball: the same play as whole matrices to rounding, through a copy, a file, and blocks of any length."""
     X, y = stream(K, d, 300)
     X = np.where(np.random.default_rng(3).random(X.shape) < 0.2, 0.0, X)
     X[::9], X[40:44] = np.linspace(1.0, 0.5, len(X[::9]))[:, None] * X[1], 0.0
     X, settings = as_contexts(X), {"gamma": 0.1, "beta": 0.5, "ball": False}
-    slow = Newtron(problem(K, d), np.random.default_rng(7), **settings)
-    assert slow.look() is no_look
-    expected = Trace.empty(300)
+    slow, expected = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(300)
     slow.play_block(X, y, expected)
     monkeypatch.setattr(frobenius_programme, "LARGE", 0)
-    assert Newtron(problem(K, d), np.random.default_rng(7), gamma=0.1).look() is no_look  # in a ball
-    for cuts in CUTS:
-        agent, trace = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(300)
-        assert agent.look() is not no_look
-        for i, j in zip([0, *cuts], [*cuts, 300], strict=True):
-            agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
-        np.testing.assert_array_equal(trace.action, expected.action)
-        np.testing.assert_allclose(trace.p_true, expected.p_true, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(agent.weights, slow.weights, rtol=0, atol=1e-9 * np.abs(slow.weights).max())
-        assert agent.rng.bit_generator.state == slow.rng.bit_generator.state
-        assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
-
-
-def in_turns(agent, slow, X, y, expected, saved, near, tmp_path):
-    """Play a block, rounds, a block on a copy, from round `saved` on that and one from a file; return their two traces.
-
-    They are to act as `expected`, what `slow` played, and to end within `near` of its weights.
-    """
-    agent.play_block(X[:70], y[:70], Trace.empty(70))
-    for t in range(70, 90):
-        decision = agent.act(X[t])
-        assert decision.action == expected.action[t]
-        agent.learn(X[t], decision, decision.action == y[t])
+    agent, trace = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(300)
+    assert slow.state.programme.low_N is None
+    assert agent.state.programme.low_N is not None
+    agent.play_block(X[:70], y[:70], trace.part(slice(0, 70)))
     agent = pickle.loads(pickle.dumps(agent))
-    trace, traces = Trace.empty(saved - 90), []
-    agent.play_block(X[90:saved], y[90:saved], trace)
-    np.testing.assert_array_equal(trace.action, expected.action[90:saved])
+    agent.play_block(X[70:71], y[70:71], trace.part(slice(70, 71)))
     agent.save(tmp_path / "newtron.npz")
-    for player in (agent, Newtron.load(tmp_path / "newtron.npz")):
-        traces.append(Trace.empty(len(y) - saved))
-        player.play_block(X[saved:], y[saved:], traces[-1])
-        np.testing.assert_array_equal(traces[-1].action, expected.action[saved:])
-        np.testing.assert_allclose(player.weights, slow.weights, rtol=0, atol=near * np.abs(slow.weights).max())
-    return traces
-
-
-def test_between_blocks_of_large_problems_rounds_go_one_by_one(monkeypatch, tmp_path):
-    """Blocks, rounds through act and learn, a copy through pickle and one through a file take turns."""
-    K, d = 2, 16
-    X, y = stream(K, d, 200)
-    settings = {"gamma": 0.1, "beta": 0.5, "ball": False}
-    slow, expected = Newtron(problem(K, d), np.random.default_rng(7), **settings), Trace.empty(200)
-    slow.play_block(X, y, expected)
-    monkeypatch.setattr(frobenius_programme, "LARGE", 0)
-    agent = Newtron(problem(K, d), np.random.default_rng(7), **settings)
-    in_turns(agent, slow, X, y, expected, 130, 1e-9, tmp_path)
+    agent = Newtron.load(tmp_path / "newtron.npz")
+    agent.play_block(X[71:], y[71:], trace.part(slice(71, 300)))
+    np.testing.assert_array_equal(trace.action, expected.action)
+    np.testing.assert_allclose(trace.p_true, expected.p_true, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(agent.weights, slow.weights, rtol=0, atol=1e-9 * np.abs(slow.weights).max())
+    assert agent.rng.bit_generator.state == slow.rng.bit_generator.state
+    assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
 
 
 def test_blocks_of_large_problems_allocate_nothing(monkeypatch, allocations):

@@ -74,16 +74,6 @@ def test_products_and_downdates_equal_full_matrices(K, d):
     np.testing.assert_array_equal(P, again)  # what stands before the d rows and columns is still 0
 
 
-@pytest.mark.parametrize(("K", "d"), SHAPES)
-def test_forms_of_two_vectors_equal_full_matrices(K, d):
-    A, P = matrices(K, d)
-    x, y = packed.zeros(packed.width(d)), packed.zeros(packed.width(d))
-    for k, (first, second) in enumerate(zip(contexts(d, 0.3, K), contexts(d, 0.3, K, seed=2), strict=True)):
-        packed.lay(first, x)
-        packed.lay(second, y)
-        assert packed.between(P[k], x, y) == pytest.approx(first @ A[k] @ second, rel=0, abs=1e-13 * np.abs(A[k]).sum())
-
-
 def test_a_nan_is_not_overlooked():
     _, P = matrices(2, 9)
     point, q = packed.point(9), np.zeros(2)

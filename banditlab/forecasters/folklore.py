@@ -23,7 +23,6 @@ from banditlab.numerics.joint_inverse import (
     form_of,
     rounding_doubt,
 )
-from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
@@ -40,13 +39,13 @@ from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
-    """blocks = A^{-1}, or its `Root`; h (K, d) = A^{-1} G; constants (3,) = c, 1 if the printed linear term is used, lambda.
+    """blocks = A^{-1}; h (K, d) = A^{-1} G; constants (3,) = c, 1 if the printed linear term is used, lambda.
 
     spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest |x|^2 learnt;
     unsolved (1,) counts the updates whose root stopped short of its tolerance; g, u (K,) and root are scratch.
     """
 
-    blocks: Blocks | Root
+    blocks: Blocks
     h: NDArray[np.float64]
     constants: NDArray[np.float64]
     spent: NDArray[np.float64]
@@ -144,35 +143,6 @@ def update_kernel(state, x, y, z):
                 h[k, j] += u[l] * V[k, l, j]
 
 
-# ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
-
-
-@njit(arrays="made")
-def predict_by_root(state, x, z):
-    state, x, z = borrow(state), borrow(x), borrow(z)
-    form_root(state.blocks, state.h, x)
-    solve_equation(state.blocks, z, -1)
-
-
-@njit(arrays="made")
-def predict_many_by_root(state, X, Z):
-    for t in range(X.shape[0]):
-        predict_by_root(state, X[t], Z[t])
-
-
-@njit(arrays="made")
-def update_by_root(state, x, y, z):
-    state, x, z = borrow(state), borrow(x), borrow(z)
-    c, printed, lam = state.constants[0], state.constants[1], state.constants[2]
-    form_root(state.blocks, state.h, x)
-    state.unsolved[0] += not solve_equation(state.blocks, z, -1) <= TOLERANCE
-    square = np.dot(x, x)
-    term, off = learn_root(state.blocks, state.h, c, lam, square, y, z, printed)
-    state.spent[0] += term
-    state.doubt[0] += off
-    state.longest[0] = max(state.longest[0], square)
-
-
 class FOLKLORE(QuadraticForecaster):
     """Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
 
@@ -197,13 +167,12 @@ class FOLKLORE(QuadraticForecaster):
     labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is not small, and
     where a context was longer than R.
 
-    Rounding: up to R^2 / lambda = 2,000 A^{-1} itself is kept, beyond it C with A^{-1} = C C', which loses half as many
-    digits: logits stay right to about 1e-9 up to R^2 / lambda = 1e12 (docs/results/conformance.md), in the dual form too
-    unless contexts are nearly dependent.
+    Rounding: A^{-1} loses digits of a forecast as R^2 / lambda grows. Beside 45 digits logits were right to 4e-9 at 2,000, to
+    1e-7 at 1e5, to 3e-3 at 1e8. So the player is refused where R^2 / lambda is above 2,000; with "theory", where B R is above
+    4,000. In the dual form, where contexts are nearly dependent, logits are right to 1e-7.
 
     Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, as matrix
-    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits. With C twice as
-    much for a forecast and four times for an update; K^2 d^2 numbers.
+    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits.
 
     Parameters
     ----------
@@ -230,7 +199,7 @@ class FOLKLORE(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range; an update for which the dual form has no memory left.
+        A setting out of its range; R^2 / lambda above 2,000; an update for which the dual form has no memory left.
 
     References
     ----------
@@ -245,7 +214,6 @@ class FOLKLORE(QuadraticForecaster):
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel
-    root_kernels = (predict_by_root, update_by_root, predict_many_by_root)
 
     def __init__(
         self,
@@ -272,7 +240,7 @@ class FOLKLORE(QuadraticForecaster):
         self.linear_term = one_of("linear_term", linear_term, ("corrected", "printed"))
         n = self._coordinates(form, max_memory)
         state = State(
-            self._inverse.initial(K, n, self.regularization),
+            Blocks.initial(K, n, self.regularization),
             np.zeros((K, n)),
             np.array([self.curvature, float(self.linear_term == "printed"), self.regularization]),
             np.zeros(1),
@@ -310,7 +278,7 @@ class FOLKLORE(QuadraticForecaster):
 
     def _softly(self, x: Any, z: Any, hard: int, y: Any, spent: float) -> None:
         self.kernels.update(self.state, x, hard, z)
-        soften(self.learner, self.state.span.xi if self.dual else x, z, hard, y, spent)
+        soften(self.learner, z, hard, y, spent)
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""

@@ -25,7 +25,6 @@ from banditlab.numerics.joint_inverse import (
     form_of,
     rounding_doubt,
 )
-from banditlab.numerics.joint_root import Root, form_root, learn_root, solve_equation
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
@@ -49,7 +48,7 @@ class State(NamedTuple):
     root are scratch.
     """
 
-    blocks: Blocks | Root
+    blocks: Blocks
     h: NDArray[np.float64]
     nodes: Nodes
     constants: NDArray[np.float64]
@@ -167,45 +166,6 @@ def update_kernel(state, x, y, z):
                 h[k, j] += u[l] * V[k, l, j]
 
 
-# ------------------------------------------------------------------------------------------------------- with C, A^{-1} = C C'
-
-
-@njit
-def forecast_by_root(state, x, z):
-    """Write the forecast z (K,) at x: At and the mean, centred over the classes, stand in state.blocks."""
-    form_root(state.blocks, state.h, x)
-    for k in range(z.shape[0]):
-        for l in range(z.shape[0]):
-            state.C[k, l] = state.constants[2] * state.blocks.At[k, l]
-    log_mean_softmax(state.blocks.mean, state.C, state.nodes, state.constants[1], z)
-
-
-@njit
-def predict_by_root(state, x, z):
-    forecast_by_root(borrow(state), borrow(x), borrow(z))
-
-
-@njit
-def predict_many_by_root(state, X, Z):
-    for t in range(X.shape[0]):
-        predict_by_root(state, X[t], Z[t])
-
-
-@njit(arrays="made")
-def update_by_root(state, x, y, z):
-    state, x, z = borrow(state), borrow(x), borrow(z)
-    c, printed, lam = state.constants[0], state.constants[3], state.constants[4]
-    forecast_by_root(state, x, z)
-    state.unsolved[0] += not solve_equation(state.blocks, state.step, y) <= TOLERANCE
-    square, loss = np.dot(x, x), 0.0
-    for k in range(z.shape[0]):
-        loss += math.exp(state.step[k] - state.step[y]) if k != y else 0.0
-    term, off = learn_root(state.blocks, state.h, c, lam, square, y, state.step, 2.0 * printed)
-    state.spent[0] += term - z[y] - math.log1p(loss)
-    state.doubt[0] += off
-    state.longest[0] = max(state.longest[0], square)
-
-
 class GAF(QuadraticForecaster):
     """Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
 
@@ -259,7 +219,8 @@ class GAF(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, "fixed" nodes without a generator, or no memory left for the dual form.
+        A setting out of its range, R^2 / lambda above 2,000 (see `folklore`), "fixed" nodes without a generator, or no memory
+        left for the dual form.
     IncompatibleError
         "gauss-hermite" nodes for more classes than `samples` allow.
 
@@ -277,7 +238,6 @@ class GAF(QuadraticForecaster):
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel
-    root_kernels = (predict_by_root, update_by_root, predict_many_by_root)
 
     def __init__(
         self,
@@ -309,7 +269,7 @@ class GAF(QuadraticForecaster):
         factor = 2.0 if self.covariance == "printed" else 1.0
         n = self._coordinates(form, max_memory)
         state = State(
-            self._inverse.initial(K, n, self.regularization),
+            Blocks.initial(K, n, self.regularization),
             np.zeros((K, n)),
             self._make_nodes(K),
             np.array(

@@ -94,9 +94,9 @@ def update_kernel(state, x, y, z):
 
 
 class _Member(folklore.FOLKLORE):
-    """FOLKLORE that keeps A^{-1} itself whatever lambda is: members of one shape stand stacked."""
+    """FOLKLORE with any lambda: a member whose rounding is in doubt has no certificate, and the others' hold."""
 
-    root_from = math.inf
+    most_ratio = math.inf
 
 
 class BGrid(KernelForecaster):

@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 from banditlab.errors import UsageError
 from banditlab.forecasters.primal_dual import QuadraticForecaster
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.joint_inverse import Blocks
 from banditlab.numerics.limits import Limits
 from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.players.inputs import as_class, as_context, as_rows
@@ -98,7 +99,7 @@ class KernelSpanForecaster(Forecaster):
         room, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
         if room < FIRST or room > 2**20:
             raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {room}")
-        blocks = self._inner._inverse.initial(self.problem.n_classes, room, self.regularization)
+        blocks = Blocks.initial(self.problem.n_classes, room, self.regularization)
         learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, room)))
         self.state = State(Span.empty(room, d), learner)
         super().set_state(state)

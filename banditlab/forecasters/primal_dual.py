@@ -16,7 +16,6 @@ from banditlab.numerics.contexts import stretch
 from banditlab.numerics.gram_coordinates import Span, Spanned, extend, locate, locate_many, stands_out
 from banditlab.numerics.jit import bind, borrow, read_only
 from banditlab.numerics.joint_inverse import BATCH, Blocks
-from banditlab.numerics.joint_root import Root
 from banditlab.numerics.sparse_rows import CSR, is_sparse, n_rows
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.players.inputs import as_rows
@@ -31,8 +30,8 @@ MOST = 4.0
 """GiB that a learner takes which has no setting for it."""
 FIRST = 16
 """Coordinates there is room for at first."""
-ROOT_FROM = 2e3
-"""R^2 / lambda above which a learner keeps C, A^{-1} = C C', in the place of A^{-1}: forecasts then are right to 1e-9."""
+MOST_RATIO = 2e3
+"""R^2 / lambda above which a learner is refused: logits are right to 4e-9 there, to 3e-3 at 1e8."""
 NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
 """A certificate whose terms rounding may have changed by more than the first of these times the larger of 1 and itself has
 that added; by more than the second, it is NaN."""
@@ -101,31 +100,20 @@ class QuadraticForecaster(KernelForecaster):
     A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks`, `h` (K, n),
     `spent`, `doubt` and `longest`, in the n coordinates that `_coordinates` answers; its constructor hands it to `_begin`.
     In the dual form `state` is Spanned.
-    Where R^2 / lambda is above `root_from`, `blocks` is a `Root` and the kernels are `root_kernels`.
     """
 
     regularization: float
     norm_bound: float
     curvature: float
-    root_from: ClassVar[float] = ROOT_FROM
-    root_kernels: ClassVar[tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]]
-    """predict, update, predict_many on a state whose blocks are a `Root`."""
-
-    @property
-    def rooted(self) -> bool:
-        """Whether C, A^{-1} = C C', stands in the place of A^{-1}."""
-        return self.problem.radius**2 > self.root_from * self.regularization
-
-    @property
-    def _inverse(self) -> type[Blocks] | type[Root]:
-        return Root if self.rooted else Blocks
+    most_ratio: ClassVar[float] = MOST_RATIO
 
     def _coordinates(self, form: str, max_memory: float) -> int:
         """Take over the two settings and return in how many coordinates the state begins."""
+        self._refuse_small_regularization()
         K, d = self.problem.n_classes, self.problem.n_features
         self.form = one_of("form", form, ("auto", "primal", "dual"))
         self.max_memory = positive("max_memory", max_memory)
-        size = self._inverse.size(K, d)
+        size = Blocks.size(K, d)
         if self.form == "primal" and size > self.max_memory * GIB:
             raise UsageError(
                 f"{self.id}: form = 'primal' takes {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
@@ -133,9 +121,18 @@ class QuadraticForecaster(KernelForecaster):
             )
         return min(FIRST, d) if self._begins_dual() else d
 
+    def _refuse_small_regularization(self) -> None:
+        """Raise a UsageError where rounding leaves too few digits of a forecast."""
+        R, most = self.problem.radius, self.most_ratio
+        if most * self.regularization * BEYOND < R**2:
+            raise UsageError(
+                f"{self.id}: regularization must be at least R^2 / {most:,.0f} = {R**2 / most:g} at R = {R:g}, "
+                f"got {self.regularization:g}: below it rounding takes too many digits of a forecast"
+            )
+
     def _begins_dual(self) -> bool:
         K, d = self.problem.n_classes, self.problem.n_features
-        full = self.form == "auto" and self._inverse.size(K, d) > self.max_memory * GIB
+        full = self.form == "auto" and Blocks.size(K, d) > self.max_memory * GIB
         return full or begins_dual(self.form, self.max_memory, self.problem)
 
     @classmethod
@@ -174,8 +171,7 @@ class QuadraticForecaster(KernelForecaster):
     @property
     def kernels(self) -> Kernels:
         """The kernels of the form the learner is in."""
-        plain = _of_root(type(self)) if self.rooted else super().kernels
-        return in_span(plain) if self.dual else plain
+        return in_span(super().kernels) if self.dual else super().kernels
 
     def _certified(self) -> float:
         """Return lambda K B^2 + the sum of the certificate's terms; NaN where they are in doubt, or a context exceeded R.
@@ -261,7 +257,7 @@ class QuadraticForecaster(KernelForecaster):
             return
         d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
         primal = self.form == "auto" and width is None and 8 * room > 7 * d
-        if primal and self._inverse.size(self.problem.n_classes, d) <= self.max_memory * GIB:
+        if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
             self.state, self.sparse = self._primal(), False
         elif self._size(room, width) <= self.max_memory * GIB:
             span, learner = self.state
@@ -280,7 +276,7 @@ class QuadraticForecaster(KernelForecaster):
         return min(self.problem.n_features, self.state.span.room * 5 // 4 // 8 * 8 + 16)
 
     def _size(self, room: int, width: int | None) -> int:
-        return self._inverse.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
+        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
 
     def _full(self, room: int, width: int | None) -> str:
         return (
@@ -297,7 +293,7 @@ class QuadraticForecaster(KernelForecaster):
             raise UsageError("state.state is in the dual form, but form = 'primal'")
         if dual or self.dual:  # arrays of the kinds that are given, of the sizes to which they grew
             n, width = self._sizes_of(given) if dual else (d, None)
-            learner = self.learner._replace(blocks=self._inverse.initial(K, n, self.regularization), h=np.zeros((K, n)))
+            learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
             self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner
         self.sparse = self.dual
         super().set_state(state)
@@ -307,17 +303,11 @@ class QuadraticForecaster(KernelForecaster):
         K, d = self.problem.n_classes, self.problem.n_features
         span, learner = fields_of(given["span"]) or {}, fields_of(given["learner"]) or {}
         n, sparse = len(span["L"]), fields_of(span["X"])
-        first = (fields_of(learner["blocks"]) or {})["C" if self.rooted else "M"]
-        inverse = (K, n, K * n) if self.rooted else (K * (K + 1) // 2, n, n)
+        first = (fields_of(learner["blocks"]) or {})["M"]
         width = None if sparse is None else int(sparse["places"].shape[1])
-        if not 1 <= n <= d or first.shape != inverse or span["L"].shape != (n, n) or not 1 <= (width or 1) <= d:
+        fits = first.shape == (K * (K + 1) // 2, n, n) and span["L"].shape == (n, n)
+        if not (1 <= n <= d and fits and 1 <= (width or 1) <= d):
             raise UsageError(
                 f"state.state must be of one room of 1 ... {d}, got arrays of {first.shape} and {span['L'].shape}"
             )
         return n, width
-
-
-@cache
-def _of_root(cls: type[QuadraticForecaster]) -> Kernels:
-    predict, update, predict_many = cls.root_kernels
-    return Kernels(predict, update, predict_many, f"{cls.__module__}.{cls.__qualname__} of the root")

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
-from banditlab.numerics.joint_root import Root
 
 Floats = NDArray[np.float64]
 
@@ -60,32 +59,24 @@ def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> flo
     return float(g @ r - c * (r @ S @ r) + 0.5 * (b @ after @ b))
 
 
-def soften(learner: Any, x: Floats, z: Floats, hard: int, y: Floats, spent: float) -> None:
+def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
     """Turn the update of a FOLKLORE state that was just told `hard` into the one with y (K,).
 
     Parameters
     ----------
     learner
-        Its state after the update, x (n,) the context in its coordinates, z (K,) the forecast.
+        Its state after the update, z (K,) the forecast.
     spent
         The certificate's sum before the update.
     """
-    c, blocks = float(learner.constants[0]), learner.blocks
-    rooted = isinstance(blocks, Root)
-    At = blocks.At
-    s = blocks.s if rooted else learner.root.s
-    mean = blocks.mean if rooted else learner.g - 0.5 * np.diag(At)
+    c, At, s = float(learner.constants[0]), learner.blocks.At, learner.root.s
+    mean = learner.g - 0.5 * np.diag(At)
     printed = learner.constants[1] > 0.0
     change = -y
     change[hard] += 1.0  # (e_k - y), in the place of nothing
-    if rooted:
-        t = np.einsum("k,kjn,j->n", change, blocks.C, x)
-        learner.h[...] += blocks.C @ t  # A_t^{-1} = C C'
-    else:
-        S = softmax_hessian(s)
-        lost = np.linalg.solve(np.eye(len(s)) + 2.0 * c * S @ At, c * S)  # A_t^{-1} = A_{t-1}^{-1} - V Qc V'
-        u = change - 2.0 * lost @ (At @ change)
-        learner.h[...] += np.einsum("l,klj->kj", u, blocks.V)
+    S = softmax_hessian(s)
+    lost = np.linalg.solve(np.eye(len(s)) + 2.0 * c * S @ At, c * S)  # A_t^{-1} = A_{t-1}^{-1} - V Qc V'
+    u = change - 2.0 * lost @ (At @ change)
+    learner.h[...] += np.einsum("l,klj->kj", u, learner.blocks.V)
     if not printed:
-        centred = z - z.mean() if rooted else z
-        learner.spent[0] = spent + surrogate_term(At, s, centred - mean, s - y, c)
+        learner.spent[0] = spent + surrogate_term(At, s, z - mean, s - y, c)

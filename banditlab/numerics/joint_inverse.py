@@ -268,7 +268,7 @@ def add_hessian(blocks, c, root):
 
 @njit
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
-    """Return by how much a round's term T of a certificate may be wrong (see `joint_root.learn_root` for T).
+    """Return by how much a round's term T of a certificate (`forecasters.soft_labels.surrogate_term`) may be wrong.
 
     Along what all classes have in common A is lambda I for ever, so At 1 = |x|^2 / (2 lambda) 1: how far At is from that
     is what rounding has done to A^{-1} at x, and its other entries are taken to be wrong by `CANARY` times as much.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import numpy as np
@@ -13,12 +14,11 @@ from banditlab.errors import UsageError
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
-from banditlab.forecasters.primal_dual import FIRST, SMALL
+from banditlab.forecasters.primal_dual import FIRST, SMALL, certified
 from banditlab.losses import softmax
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.gram_coordinates import Span, extend, locate
 from banditlab.numerics.joint_inverse import Blocks, dense
-from banditlab.numerics.joint_root import Root
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
@@ -289,9 +289,6 @@ def test_settings(cls: type) -> None:
         (Blocks, (3, 200), 0.846),  # what a batch takes is left out
         (Blocks, (20, 100), 0.957),
         (Blocks, (20, 4), 0.057),
-        (Root, (3, 200), 0.997),
-        (Root, (30, 20), 0.988),
-        (Root, (30, 2), 0.695),  # a few matrices (K, K) are left out
     ],
 )
 def test_what_a_form_is_said_to_take_is_what_it_takes_where_it_is_large(form, sizes, share):
@@ -316,3 +313,46 @@ def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
             break
         player.update(X[t], t % K)
     assert player.state.span.room == (16 if missing else room)
+
+
+@pytest.mark.parametrize("cls", [FOLKLORE, GAF])
+def test_a_regularization_that_leaves_too_few_digits_is_refused(cls):
+    """At R = 7 from R^2 / lambda = 2,000 on."""
+    cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=49.0 / 2000.0)
+    with pytest.raises(UsageError) as caught:
+        cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=0.0244)
+    assert str(caught.value) == (
+        f"{cls.id}: regularization must be at least R^2 / 2,000 = 0.0245 at R = 7, got 0.0244: "
+        "below it rounding takes too many digits of a forecast"
+    )
+
+
+def test_certificates_in_doubt():
+    assert certified(5.0, 1e-10) == 5.0
+    assert certified(5.0, 1e-4) == 5.0001
+    assert math.isnan(certified(5.0, 0.1))
+    assert math.isnan(certified(5.0, math.nan))
+    assert certified(1e6, 100.0) == 1e6 + 100.0
+
+
+@pytest.mark.parametrize(
+    ("cls", "lam", "doubt", "spent"),
+    [
+        (FOLKLORE, 0.1, 1.4428e-10, 22.82172527784),
+        (FOLKLORE, 1e-3, 1.4692e-9, 64.8181730209),
+        (GAF, 0.1, 5.208e-12, 15.0814203149),
+        (GAF, 1e-3, 3.1874e-10, 31.3136466337),
+    ],
+)
+def test_what_rounding_may_have_done_on_record(cls, lam, doubt, spent):
+    """The allowance for rounding grows as lambda falls; nobody sees it until it decides."""
+    K, d, n = 3, 4, 30
+    X, y = np.random.default_rng(3).standard_normal((n, d)), np.random.default_rng(4).integers(0, K, n)
+    X /= 1.0001 * np.linalg.norm(X, axis=1)[:, None]
+    player = cls(Problem(d, K, 1.0), np.random.default_rng(1), norm_bound=5.0, regularization=lam, form="primal")
+    for x, label in zip(X, y, strict=True):
+        player.update(x, label)
+    assert player.learner.spent[0] == pytest.approx(spent, rel=1e-9)
+    # rounding itself is part of the allowance
+    assert player.learner.doubt[0] == pytest.approx(doubt, rel=0.05)
+    assert player.certificate() == player.learner.spent[0] + lam * K * 25.0 + (doubt > 1e-9 * 70.0) * doubt

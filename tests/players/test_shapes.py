@@ -46,7 +46,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "stackcb": [{}, {"ridge": 0.0}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
     "ons": [{}, {"projection": "none"}],
 }
-LARGE = ("fastcb", "linucb", "squarecb", "stackcb")
+LARGE = ("fastcb", "linucb", "squarecb")
 """Players that look ahead within a block where there are many features."""
 
 

@@ -19,9 +19,7 @@ from banditlab.numerics.packed_single import (
     SinglePoint,
     diagonal,
     downdate,
-    form_of_contexts,
     forms,
-    forms_of_contexts,
     inner,
     lay,
     point,
@@ -94,33 +92,6 @@ def read_expert(bank, e, view, m, q, share, scouted):
         see(bank.point, view)
         forms(bank.P[e], bank.point, q)
     rows_times(bank.H[e], bank.point.x, m)
-
-
-@njit
-def look_expert(bank, e, X, first, m, q, at, sums):
-    """Write m and q of expert e's models at the rows t >= first of X (n, D), its views, into m[t, at + k] and q[t, at + k].
-
-    Numbers are those of `read_expert`, to the last bit. Scratch: sums (n, 32).
-    """
-    forms_of_contexts(bank.P[e], X, first, bank.point, q, at, sums)
-    look_along(bank, e, X, first, m, at)
-
-
-@njit
-def look_along(bank, e, X, first, m, at):
-    """Write h_k'x alone, where a neighbour's q is taken."""
-    for k in range(bank.H.shape[1]):
-        for t in range(first, X.shape[0]):
-            m[t, at + k] = inner(bank.H[e, k], X[t])
-
-
-@njit
-def look_again(bank, e, k, X, first, m, q, at, share):
-    """Write those of model k, which has learnt, anew; its q where it has its own."""
-    if not share:
-        form_of_contexts(bank.P[e], k, X, first, bank.point, q, at)
-    for t in range(first, X.shape[0]):
-        m[t, at + k] = inner(bank.H[e, k], X[t])
 
 
 @njit

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
-from banditlab.agents.stacked.ahead import Ahead, ahead, end_stretch, look_from, look_once_more, recall
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, worth_of_a_miss
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
@@ -58,7 +57,6 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
-from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, number, positive, true_or_false
 
@@ -116,9 +114,8 @@ class State(NamedTuple):
     M = K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
-    hope (2,): the least share of yes among the virtual labels, and the share of hits lately. ahead: what is known of contexts
-    to come, None where little is read. softmax: the third stack, None where there is none. cold (1,): whether it does what
-    `stacked.cold_start` says.
+    hope (2,): the least share of yes among the virtual labels, and the share of hits lately. softmax: the third stack, None
+    where there is none. cold (1,): whether it does what `stacked.cold_start` says.
     """
 
     linear: Bank | Compact
@@ -133,7 +130,6 @@ class State(NamedTuple):
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
     hope: NDArray[np.float64]
-    ahead: Ahead | None
     softmax: SoftmaxStack | None
     cold: NDArray[np.bool_]
 
@@ -167,9 +163,8 @@ def act_kernel(state, x, u, p, payload):
     room, E, K, settings = state.room, experts_of(state), p.shape[0], state.settings
     M, read = state.fourier.P.shape[1], 1 + room.margins.shape[0]
     views = payload[read:]
-    if not recall(state.ahead, state.linear, views, room.m, room.q):
-        see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
-        read_experts(state, views, x.shape[0] + 1, M)
+    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
+    read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
     # zeta_k = theta'(z_1k, ..., z_Ek, 1)
     for k in range(M):
@@ -271,9 +266,6 @@ def learn_kernel(state, x, action, p, payload, correct):
     read = 1 + state.room.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
         said = teach(state, payload[read:], payload[1:read], action, correct, False)
-        look_once_more(
-            state.ahead, state.linear, state.fourier, action if state.fourier.P.shape[1] == p.shape[0] else 0
-        )
     else:  # the action was taken under another scale
         said = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
@@ -361,12 +353,6 @@ def rebuild(state, changed):
         see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
         teach(state, state.room.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
-    end_stretch(state.ahead)
-
-
-@njit
-def look_kernel(state, X, t):
-    look_from(state.ahead, state.scale, state.W, state.by_rank, state.linear, state.fourier, X, t)
 
 
 class StackCB(KernelAgent):
@@ -413,8 +399,7 @@ class StackCB(KernelAgent):
     Memory: M (2.5 m^2 + blocks F^2 / 2) numbers of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5
     M m^2, diagonals take 8 M m multiplications and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m
     and as many numbers (+ 4 r m), its turns 4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every
-    eighth context then. From some size on a block looks at eight contexts together (`stacked.ahead`), which reads memory once
-    for all of them; the rounds are the same.
+    eighth context then.
 
     Parameters
     ----------
@@ -555,14 +540,9 @@ class StackCB(KernelAgent):
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
             hope=np.array([self.optimism, 0.5]),
-            ahead=ahead(experts, fourier_experts, kept_W, size),
             softmax=softmax_stack(E, K, two) if read > E else None,
             cold=np.array([self.cold_start and has_ridge and d >= COLUMNS * K]),
         )
-
-    def look(self) -> Any:
-        """Return the kernel that prepares a stretch of rounds, where rounds read much."""
-        return no_look if self.state.ahead is None else look_kernel
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

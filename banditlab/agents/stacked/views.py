@@ -268,33 +268,8 @@ angles = by_context(_angles, _single_angles, kind=SingleFrequencies, name="W", i
 
 
 @inline
-def _to_each(w, V, t, j, p, q, r, s):
-    """Return four rows of lanes, plus w times what the contexts t to t + 3 have in column j."""
-    return fused(w, V[t, j], p), fused(w, V[t + 1, j], q), fused(w, V[t + 2, j], r), fused(w, V[t + 3, j], s)
-
-
-@inline
 def _in_pairs(a, b, c, e):
     return widened(plus(plus(a, b), plus(c, e)))
-
-
-@inline
-def single_angles_of_four(W, i, V, t):
-    """Return what `angles` does for the rows t to t + 3 of V (n, d), float32, each summed as there."""
-    W, V = borrow(W.W), borrow(V)
-    d, zero = V.shape[1], all_singles(0.0)
-    # Columns j, j + 4, ...: a0 to a3 of the four contexts; those after them: b, c and e.
-    a0 = b0 = c0 = e0 = a1 = b1 = c1 = e1 = a2 = b2 = c2 = e2 = a3 = b3 = c3 = e3 = zero
-    whole = d // 4 * 4
-    for j in range(0, whole, 4):
-        o = i + WIDTH * j
-        a0, a1, a2, a3 = _to_each(singles(W, o), V, t, j, a0, a1, a2, a3)
-        b0, b1, b2, b3 = _to_each(singles(W, o + WIDTH), V, t, j + 1, b0, b1, b2, b3)
-        c0, c1, c2, c3 = _to_each(singles(W, o + 2 * WIDTH), V, t, j + 2, c0, c1, c2, c3)
-        e0, e1, e2, e3 = _to_each(singles(W, o + 3 * WIDTH), V, t, j + 3, e0, e1, e2, e3)
-    for j in range(whole, d):
-        a0, a1, a2, a3 = _to_each(singles(W, i + WIDTH * j), V, t, j, a0, a1, a2, a3)
-    return _in_pairs(a0, b0, c0, e0), _in_pairs(a1, b1, c1, e1), _in_pairs(a2, b2, c2, e2), _in_pairs(a3, b3, c3, e3)
 
 
 @njit
@@ -310,22 +285,6 @@ def see_views(scale, W, by_rank, size, x, views):
         columns = scale.ranks if by_rank[block] else scale.v
         for g in range(size // (2 * WIDTH)):
             see_features(W, block, g, columns, size, views, start + block * size)
-
-
-@njit
-def see_views_of(scale, W, by_rank, size, X, v, ranks, views):
-    """Write the views of n contexts, X (n, d), into the rows of `views`, each as `see_views` does: W is read once.
-
-    Scratch: v, ranks (n, d) or longer.
-    """
-    n, n_blocks = X.shape[0], by_rank.shape[0]
-    start = views.shape[1] - n_blocks * size
-    for t in range(n):
-        see_columns(scale, X[t], n_blocks, v[t], ranks[t], views[t, :start])
-    for block in range(n_blocks):
-        columns = ranks if by_rank[block] else v
-        for g in range(size // (2 * WIDTH)):
-            see_features_of(W, block, g, columns, n, size, views, start + block * size)
 
 
 @njit
@@ -364,27 +323,6 @@ def put_features(turns, g, size, views, start):
     put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
     if g == groups - 1:
         views[start + size - 1] = CONSTANT  # in the place of the last sine
-
-
-def _see_features_of(W, block, g, v, n, size, views, start):
-    """Write group g of a block for n contexts, v (n, d) their columns."""
-    for t in range(n):
-        see_features(W, block, g, v[t], size, views[t], start)
-
-
-def _see_single_features_of(W, block, g, v, n, size, views, start):
-    whole, i = n // 4 * 4, (block * (size // (2 * WIDTH)) + g) * v.shape[1] * WIDTH
-    for t in range(0, whole, 4):
-        first, second, third, fourth = single_angles_of_four(W, i, v, t)
-        put_features(first, g, size, views[t], start)
-        put_features(second, g, size, views[t + 1], start)
-        put_features(third, g, size, views[t + 2], start)
-        put_features(fourth, g, size, views[t + 3], start)
-    for t in range(whole, n):
-        see_features(W, block, g, v[t], size, views[t], start)
-
-
-see_features_of = by_context(_see_features_of, _see_single_features_of, kind=SingleFrequencies, name="W", inlined=True)
 
 
 def size_of_views(d: int, n_blocks: int, size: int, centred: bool = False) -> int:

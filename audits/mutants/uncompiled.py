@@ -92,10 +92,6 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     return (np.asarray(a, dtype=np.longdouble) * b + c).astype(np.float64)[()]
 
 
-def _fused(a: Any, b: Any, c: Any) -> Any:
-    return (a.astype(np.float64) * np.float64(np.float32(b) if np.ndim(b) == 0 else b) + c).astype(np.float32)
-
-
 def _matrix_at(kind: Any) -> Callable[[int, int, int], Any]:
     def matrix_at(address: int, rows: int, columns: int) -> Any:
         memory = (kind * int(rows * columns)).from_address(int(address))
@@ -121,7 +117,7 @@ def _read_only(array: Any) -> Any:
 
 
 PLAIN: dict[str, Callable[..., Any]] = {
-    "simd.eight": lambda A, i: _flat(A)[i : i + 8].copy(),
+    "simd.eight": lambda A, i: _flat(A)[i : i + 8].astype(np.float64),
     "simd.put": _put,
     "simd.first": _first,
     "simd.put_first": _put_first,
@@ -145,14 +141,6 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.any_above": lambda v, w: bool(np.any(v > w)),
     "simd.power_of_two": lambda v: ((_bits(v) << 52) + (1023 << 52)).view(np.float64),
     "simd.fma": _fma,
-    "simd_single.singles": lambda A, i: _flat(A)[i : i + 8].astype(np.float32),
-    "simd_single.put_singles": _put,
-    "simd_single.all_singles": lambda x: np.full(8, x, dtype=np.float32),
-    "simd_single.fused": _fused,
-    "simd_single.single_totals": _totals,
-    "simd_single.times": lambda v, w: v * w,
-    "simd_single.plus": lambda v, w: v + w,
-    "simd_single.widened": lambda v: v.astype(np.float64),
     "jit.borrow": lambda arrays: arrays,
     "jit.read_only": _read_only,
     "jit.stand_alone": lambda: None,

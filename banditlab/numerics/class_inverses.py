@@ -6,10 +6,6 @@ moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems d
 Large models begin as rows, P_i = p I - F'F, and become whole after some d / 2 lessons (see `low_rank`). Where the contexts to
 come are known, `look` prepares a stretch of rounds, in which the three answer from m x m matrices (see `lookahead`). Either way
 the numbers are the same but for rounding.
-
-P may be kept in float32: every number is rounded when it is put there, and float64 once it is read. x'P_i x then stays right
-to a hundredth, mostly to 1e-6, of itself over 20,000 lessons. But where contexts keep to a few of the d directions, it stops
-falling at some 1e-5 to 1e-4 of |x|^2 p, p what P_i began at: a model goes on to think that it could learn a little more.
 """
 
 from __future__ import annotations
@@ -34,8 +30,6 @@ from banditlab.numerics.lookahead import (
 )
 from banditlab.numerics.low_rank import LARGE, WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
 from banditlab.numerics.low_rank import whole as kept_whole
-from banditlab.numerics.packed_single import Singles
-from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.packed_symmetric import (
     Floats,
     Point,
@@ -62,13 +56,13 @@ reads what they name alone. Measured at K = 10: even at a share of 0.25 for d = 
 
 
 class Inverses(NamedTuple):
-    """P (M, S), packed, or rows where `low` says so, of float64 or float32; H (M, D), the rows h_i, padded.
+    """P (M, S), packed, or rows where `low` says so; H (M, D), the rows h_i, padded.
 
     ahead and low are None for small models, whose kernels then know nothing of them. Scratch: point, the context at hand;
     v (D,), P_i x.
     """
 
-    P: Floats | Singles
+    P: Floats
     H: Floats
     point: Point
     v: Floats
@@ -83,10 +77,10 @@ class Inverses(NamedTuple):
         return self._replace(low=kept_whole(self.low))
 
 
-def inverses(scales: NDArray[np.float64], d: int, precision: str = "double") -> Inverses:
-    """Return models P_i = scales_i I of size d, h_i = 0; P in "double" or "single" precision."""
-    M, D, kept = len(scales), width(d), zeros if precision == "double" else single_zeros
-    P = kept(M, size_of(D))
+def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
+    """Return models P_i = scales_i I of size d, h_i = 0."""
+    M, D = len(scales), width(d)
+    P = zeros(M, size_of(D))
     if 8 * M * size_of(D) < LARGE:
         P[:] = identities(scales, d)
         return Inverses(P, zeros(M, D), point(d), zeros(D), None, None)
@@ -96,12 +90,11 @@ def inverses(scales: NDArray[np.float64], d: int, precision: str = "double") -> 
 
 def dense_inverses(inverses: Inverses, d: int) -> Floats:
     """Return the matrices P_i (M, d, d), however they are kept."""
-    kept = inverses.P.astype(np.float64)
-    P, low = dense(kept, d), inverses.low
+    P, low = dense(inverses.P, d), inverses.low
     if low is not None:
         for i in range(len(P)):
             if low.ranks[i] != WHOLE:
-                F = rows(low, kept, i)[:, -d:]
+                F = rows(low, inverses.P, i)[:, -d:]
                 P[i] = low.scales[i] * np.eye(d) + low.sign * F.T @ F
     return P
 
@@ -126,7 +119,7 @@ def recall(inverses, x, i):
     lay(x, own)
     any_product(inverses.P[i], inverses.low, i, own, v)
     q = inner(own, v)
-    return inner(own, inverses.H[i]), 0.0 if q < 0.0 else q  # by rounding, of single precision at most
+    return inner(own, inverses.H[i]), 0.0 if q < 0.0 else q  # by rounding
 
 
 @inline

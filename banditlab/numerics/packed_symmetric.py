@@ -40,19 +40,27 @@ def zeros(*shape: int) -> Floats:
     return room[first : first + size].reshape(shape)
 
 
+def single_zeros(*shape: int) -> NDArray[np.float32]:
+    """Return the same in float32, an even number of them: half the memory; `eight` reads them as float64."""
+    return zeros(int(np.prod(shape)) // 2).view(np.float32).reshape(shape)
+
+
 def size_of(D: int) -> int:
     """Return S, the entries kept of a D x D matrix, D a multiple of eight."""
     return D * (D + WIDTH) // 2
 
 
+def diagonal(d: int) -> NDArray[np.int64]:
+    """Return where the entries (j, j) of a d x d matrix are kept, (d,), halved."""
+    j = np.arange(width(d) - d, width(d))
+    block_row = j // WIDTH
+    return BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH
+
+
 def identities(scales: Floats, d: int) -> Floats:
     """Return the matrices scales_k I of size d as P (K, S), S = D (D + 8) / 2."""
-    D = width(d)
-    j = np.arange(D - d, D)
-    block_row = j // WIDTH
-    P = zeros(len(scales), size_of(D))
-    # Entry (j, j) in its diagonal block, which is kept halved.
-    P[:, BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * np.asarray(scales)[:, None]
+    P = zeros(len(scales), size_of(width(d)))
+    P[:, diagonal(d)] = 0.5 * np.asarray(scales)[:, None]
     return P
 
 

@@ -3,7 +3,7 @@
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
 an order that the source fixes. A lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
 but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
-`eight`, `put`, `plus_outer` and `combined` take float32 ones too, whose entries are float64 once they are read.
+`eight` and `put` take float32 ones too, whose entries are float64 once they are read.
 
     eight, first, halves, two, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first, put_folded                         back to memory
@@ -274,8 +274,7 @@ def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
 def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
     """Return entry i of an array, counted flat, in every lane."""
     data = context.make_array(kind)(context, builder, array).data
-    entry = builder.load(builder.gep(data, [i]))
-    return _spread(builder, builder.fpext(entry, _VECTOR.element) if kind.dtype == nbtypes.float32 else entry)
+    return _spread(builder, builder.load(builder.gep(data, [i])))
 
 
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:

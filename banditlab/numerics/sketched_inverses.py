@@ -48,14 +48,15 @@ from numpy.typing import NDArray
 from banditlab.numerics.frequent_directions import REST, ROWS
 from banditlab.numerics.jit import njit
 from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.packed_single import diagonal, size_of
 from banditlab.numerics.packed_symmetric import (
     Floats,
+    diagonal,
     downdate,
     forms,
     inner,
     pack,
     product,
+    size_of,
     step_along,
     unpack,
     width,

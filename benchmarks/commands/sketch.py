@@ -1,4 +1,4 @@
-"""Second order where contexts are embeddings: rounds a second and mistakes of full matrices, of float32, sketches, diagonals.
+"""Second order where contexts are embeddings: rounds a second and mistakes of full matrices, sketches, diagonals.
 
 Streams: "embedding", K clusters in d dimensions, two fifths of |x|^2 the cluster's own direction, two fifths in K directions
 that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits" as they come.
@@ -35,14 +35,11 @@ AGENTS: dict[str, dict[str, Any]] = {
 """Agents with their settings."""
 FORMS: dict[str, dict[str, Any]] = {
     "full": {},
-    "single": {"precision": "single"},
     "sketch 16": {"second_order": "sketch", "sketch_size": 16},
     "sketch 32": {"second_order": "sketch"},
     "sketch 64": {"second_order": "sketch", "sketch_size": 64},
     "diagonal": {"second_order": "diagonal"},
 }
-NO_SINGLE = ("stackcb",)
-"""Agents that do not take `precision`: the stack's matrices are in single precision always."""
 CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 65),)}
 COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mistakes", "later", "rate")
 
@@ -72,7 +69,7 @@ def main(
     lines = []
     for kind, K, d in ((kind, K, d) for kind, pairs in CELLS.items() for K, d in pairs if f"{K}x{d}" in sizes):
         for id_ in pick("agents", agents, tuple(AGENTS)):
-            for form in (form for form in forms_ if form != "single" or id_ not in NO_SINGLE):
+            for form in forms_:
                 runs = [played(kind, K, d, id_, AGENTS[id_] | FORMS[form], rounds, seed) for seed in range(streams)]
                 whole, later = np.mean([run[:2] for run in runs], axis=0)
                 rate = np.median([run.rate for run in runs])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from banditlab.agents.inverse_gap.class_models import lesson
-from banditlab.agents.second_order import Kept
+from banditlab.agents.second_order import Form
 from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, teach_linear
 from banditlab.agents.stacked.stackcb import CHANGES, StackCB
-from banditlab.agents.stacked.views import see_views, single_frequencies
 from banditlab.errors import UsageError
 from banditlab.numerics import own_sketch
 from banditlab.numerics.contexts import as_contexts
@@ -83,7 +82,7 @@ def multiples(number, start):
 
 def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
     """All of 500, then every second until 750, every third until 1,000, ... every eighth from 2,000 on."""
-    linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Kept("sketch", 4, "double")), np.ones(12)
+    linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Form("sketch", 4, "double")), np.ones(12)
     whole = [0.0]
     for t in range(2400):
         teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0, 0.5, 0.0)
@@ -102,7 +101,7 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
     """A sketch learns contexts, which both meet: four models over four sketches say the same."""
     m, M, w, c = 12, 3, 2.0, 0.25
     lambdas, rng = np.array([0.01, 1.0]), np.random.default_rng(1)
-    linear = linear_experts(lambdas, M, m, Kept("sketch", sketch_size))
+    linear = linear_experts(lambdas, M, m, Form("sketch", sketch_size))
     alone = [own_sketch.own_sketch(np.full(M, 1.0 / lam), m, sketch_size) for lam in np.tile(lambdas, 2)]
     settings, found, forms = np.array([w, c]), np.zeros(LINEAR * M), np.zeros(LINEAR * M)
     for t in range(60):
@@ -127,7 +126,7 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
     m, M, rng = 12, 3, np.random.default_rng(1)
-    kept = Kept(form, 4) if form == "sketch" else Kept(form)
+    kept = Form(form, 4) if form == "sketch" else Form(form)
     linear, fresh = (linear_experts(np.array([0.01, 1.0]), M, m, kept) for _ in range(2))
     lessons = [(rng.standard_normal(2 * m), int(rng.integers(M)), float(rng.choice([-1, 1]))) for _ in range(40)]
     settings, said = np.array([2.0, 0.25]), []
@@ -143,17 +142,6 @@ def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
     forget_linear(fresh)
     for before, after in zip(numbers(linear), numbers(fresh), strict=True):
         assert before.shape == after.shape
-
-
-def test_angles_in_float32_are_those_in_float64():
-    agent, d = make(3, 301, second_order="full", blocks=8, features=32), 301
-    rng = np.random.default_rng(2)
-    X, y = as_contexts(rng.standard_normal((100, d)) / 50), rng.integers(0, 3, 100)
-    play(agent, X, y)
-    state, views = agent.state, [np.zeros(2 * (d + 1) + 8 * 32) for _ in range(2)]
-    for W, out in zip((state.W, single_frequencies(state.W)), views, strict=True):
-        see_views(state.scale, W, state.by_rank, 32, X[7], out)
-    assert 0.0 < abs(views[0] - views[1]).max() < 2e-5
 
 
 @pytest.mark.parametrize("form", FORMS)

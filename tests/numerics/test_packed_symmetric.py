@@ -54,6 +54,29 @@ def test_forms_equal_full_matrices(K, d, share):
 
 
 @pytest.mark.parametrize(("K", "d"), SHAPES)
+def test_matrices_in_float32_are_read_as_float64(K, d):
+    """Forms and products are those of the rounded matrices to the last bit; a downdate is rounded once."""
+    _, P = matrices(K, d)
+    single = packed.single_zeros(K, packed.size_of(packed.width(d)))
+    single[:] = P
+    rounded = single.astype(np.float64)
+    assert single.ctypes.data % 64 == 0
+    point, found = packed.point(d), np.full((2, K), np.nan)
+    own, products = packed.zeros(packed.width(d)), packed.zeros(2, packed.width(d))
+    for x in contexts(d, 0.3):
+        packed.see(point, x)
+        packed.lay(x, own)
+        for i, kept in enumerate((single, rounded)):
+            packed.forms(kept, point, found[i])
+            packed.product(kept[0], own, products[i])
+            packed.downdate(kept[0], own, 1e-3)
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(products[0], products[1])
+        rounded = rounded.astype(np.float32).astype(np.float64)
+        np.testing.assert_array_equal(single, rounded)
+
+
+@pytest.mark.parametrize(("K", "d"), SHAPES)
 def test_products_and_downdates_equal_full_matrices(K, d):
     A, P = matrices(K, d)
     own, v = packed.zeros(packed.width(d)), packed.zeros(packed.width(d))

@@ -37,12 +37,11 @@ def untaught(
     regularizations: NDArray[np.float64],
     curvatures: NDArray[np.float64],
     virtual_weight: float,
-    precision: str = "double",
 ) -> Models:
     """Return M models with A_0 = lambda_i I, i = 1 ... M."""
     M = len(regularizations)
     return Models(
-        inverses=inverses(1.0 / regularizations, n_features, precision),
+        inverses=inverses(1.0 / regularizations, n_features),
         c=np.array(curvatures, dtype=np.float64),
         w=np.array([virtual_weight]),
         m=zeros(width(M)),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.compact_oracles import PER_CLASS
 from banditlab.agents.inverse_gap.oracles import ORACLES, Oracle
-from banditlab.agents.second_order import SKETCH_SIZE, told
+from banditlab.agents.second_order import SKETCH_SIZE, sketch_diagnostics
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
@@ -198,10 +198,6 @@ PARAMETERS = """
     sketch_size
         m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` tells the share of |x|^2 outside
         of them. Of second_order = "sketch".
-    precision
-        Numbers in which the matrices are kept: "double" (float64), or "single" (float32), half the memory. What is computed
-        from them is float64 either way. Where they leave a near cache rounds one by one take half the time, blocks half as
-        long again. Of second_order = "full".
     step
         AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
     grid_size, grid_ratio
@@ -270,7 +266,6 @@ class InverseGapAgent(KernelAgent):
         challenger: float = 10.0,
         second_order: Literal["full", "diagonal", "sketch"] = "full",
         sketch_size: int = SKETCH_SIZE,
-        precision: Literal["double", "single"] = "double",
         step: float | Literal["auto"] = "auto",
         grid_size: int = 4,
         grid_ratio: float = 4.0,
@@ -284,7 +279,6 @@ class InverseGapAgent(KernelAgent):
             "challenger": challenger,
             "second_order": second_order,
             "sketch_size": sketch_size,
-            "precision": precision,
             "step": step,
             "grid_size": grid_size,
             "grid_ratio": grid_ratio,
@@ -354,7 +348,7 @@ class InverseGapAgent(KernelAgent):
         if self.payload_size > self.problem.n_classes:
             first, rival = self.state.points.tolist()
             found = {"duel_winner": int(self.state.winner[0]), "duel_points": first, "duel_points_challenger": rival}
-        return found | (told(self.state.sketch) if isinstance(self.state, SketchState) else {})
+        return found | (sketch_diagnostics(self.state.sketch) if isinstance(self.state, SketchState) else {})
 
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import HEARSAY, Models, margin, margins, sigmoid, teach, untaught
-from banditlab.agents.second_order import least_bytes, representable, settled
+from banditlab.agents.second_order import form_of, least_bytes
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.numerics.class_inverses import look, recall
@@ -159,25 +159,21 @@ class PerClassAIOLI(Oracle):
         "challenger",
         "second_order",
         "sketch_size",
-        "precision",
     )
 
     @staticmethod
     def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
         """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
-        kept = settled(given["second_order"], given["sketch_size"], given["precision"])
+        form = form_of(given["second_order"], given["sketch_size"])
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
-        challenger = nonnegative("challenger", given["challenger"])
-        for each in (ridge, challenger * ridge) if challenger > 0.0 else (ridge,):
-            representable(kept, each, radius)
         return {
             "norm_bound": bound,
             "regularization": ridge,
             "curvature": curvature_of(given["curvature"], bound * radius),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
-            "challenger": challenger,
-            **kept._asdict(),
+            "challenger": nonnegative("challenger", given["challenger"]),
+            **form._asdict(),
         }
 
     @staticmethod
@@ -214,7 +210,7 @@ class AIOLIOracle(PerClassAIOLI):
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
         ridge, c = (np.full(n_classes, settings[name]) for name in ("regularization", "curvature"))
-        return untaught(n_features, ridge, c, settings["virtual_weight"], settings["precision"])
+        return untaught(n_features, ridge, c, settings["virtual_weight"])
 
 
 # ---------------------------------------------------------------------------------------------------------------- B-grid

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
-from banditlab.agents.second_order import SKETCH_SIZE, representable, settled
+from banditlab.agents.second_order import SKETCH_SIZE, form_of
 from banditlab.numerics.jit import njit
 from banditlab.numerics.philox import digest, normals
 from banditlab.problem import Problem
@@ -82,17 +82,12 @@ class LinTS(RidgeAgent):
         sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
     sketch_size
         m, directions of the sketch, 1 or more. Of second_order = "sketch".
-    precision
-        Numbers in which the matrices are kept: "double" (float64), or "single" (float32), half the memory. What is computed
-        from them is float64 either way. Where they leave a near cache rounds one by one take half the time, blocks half as
-        long again. Of second_order = "full".
 
     Raises
     ------
     UsageError
         deviation below 0, regularization not above 0 or another word, another second_order, a sketch_size
-        below 1 or without a sketch, another precision, single precision of what is not "full", or
-        at a regularization below 1e-5 R^2 or above 1e5 R^2, or an R beyond 1e-12 ... 1e12.
+        below 1 or without a sketch.
 
     References
     ----------
@@ -118,14 +113,11 @@ class LinTS(RidgeAgent):
         regularization: float | Literal["auto"] = "auto",
         second_order: Literal["full", "diagonal", "sketch"] = "full",
         sketch_size: int = SKETCH_SIZE,
-        precision: Literal["double", "single"] = "double",
     ) -> None:
         super().__init__(problem, rng)
         self.deviation = nonnegative("deviation", deviation)
-        kept = settled(second_order, sketch_size, precision)
-        self.second_order, self.sketch_size, self.precision = kept
+        self.second_order, self.sketch_size = form = form_of(second_order, sketch_size)
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
-        representable(kept, self.regularization, problem.radius)
         key = int(self.rng.spawn(1)[0].integers(2**63 - 1))
-        self.state = ridge_state(problem, self.regularization, self.deviation, key=key, kept=kept)
+        self.state = ridge_state(problem, self.regularization, self.deviation, key=key, form=form)

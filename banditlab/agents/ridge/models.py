@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.second_order import Kept
+from banditlab.agents.second_order import Form
 from banditlab.numerics import class_inverses, diagonal_inverses, own_sketch
 from banditlab.numerics.class_inverses import Inverses
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.own_sketch import OwnSketch
 
 
-def models(scales: NDArray[np.float64], n_features: int, kept: Kept) -> Any:
-    """Return models P_i = scales_i I, h_i = 0, of which `kept` says what is kept."""
-    if kept.second_order == "diagonal":
+def models(scales: NDArray[np.float64], n_features: int, form: Form) -> Any:
+    """Return models P_i = scales_i I, h_i = 0, of which `form` says what is kept."""
+    if form.second_order == "diagonal":
         return diagonal_inverses.diagonal_inverses(scales, n_features)
-    if kept.second_order == "sketch":
-        return own_sketch.own_sketch(scales, n_features, kept.sketch_size)
-    return class_inverses.inverses(scales, n_features, kept.precision)
+    if form.second_order == "sketch":
+        return own_sketch.own_sketch(scales, n_features, form.sketch_size)
+    return class_inverses.inverses(scales, n_features)
 
 
 def _read(inverses, x, m, q):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.ridge.models import models, move, read, recall
-from banditlab.agents.second_order import Kept, least_bytes, told
+from banditlab.agents.second_order import Form, least_bytes, sketch_diagnostics
 from banditlab.numerics.class_inverses import look
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
@@ -30,7 +30,7 @@ from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
 """regularization = "auto" in units of R^2."""
-EVERYTHING = Kept()
+WHOLE = Form()
 
 
 class State(NamedTuple):
@@ -59,12 +59,12 @@ def ridge_state(
     regularization: float,
     *settings: float,
     key: int = 0,
-    kept: Kept = EVERYTHING,
+    form: Form = WHOLE,
 ) -> State:
     """Return A_k = regularization I, w_k = 0 for every class."""
     K = problem.n_classes
     return State(
-        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, kept),
+        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, form),
         settings=np.array(settings),
         tally=np.array([0, key, 0]),
         z=np.zeros(K),
@@ -92,7 +92,7 @@ class RidgeAgent(KernelAgent):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return of a sketch how often its basis was turned, and the share of |x|^2 that lay outside of it."""
-        return told(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
+        return sketch_diagnostics(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
 
 
 @inline

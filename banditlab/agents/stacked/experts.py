@@ -1,8 +1,9 @@
-"""Banks of AIOLI models: N experts of K classes each, over views of one size, in single precision.
+"""Banks of AIOLI models: N experts of K classes each, over views of one size.
 
 Expert e is `class_models` once more: P_ek = A_ek^{-1}, h_ek = P_ek b_ek. What differs is where q_k = x'P_ek x comes from: an
 expert's own matrices, or those of a neighbour whose view is of the same kind (the `scout`), so that a round reads K matrices
-for several experts. Only the class that was played is read in all of them.
+for several experts. Only the class that was played is read in all of them. Matrices are stored in float32 and all sums are of
+float64: a round of many columns waits for memory.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.packed_single import (
-    SinglePoint,
+from banditlab.numerics.packed_symmetric import (
+    Floats,
+    Point,
     diagonal,
     downdate,
     forms,
@@ -26,26 +28,27 @@ from banditlab.numerics.packed_single import (
     product,
     rows_times,
     see,
+    single_zeros,
     size_of,
     step_along,
+    width,
     zeros,
 )
-from banditlab.numerics.packed_symmetric import width
 from banditlab.numerics.tanh_root import aioli_root
 
 
 class Bank(NamedTuple):
-    """P (N, K, S), packed, and H (N, K, D), the rows h, padded, in float32; start (N,), half of 1/lambda.
+    """P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of 1/lambda.
 
     places (m,): where a packed matrix keeps its diagonal. Scratch: point; v (D,), P x.
     """
 
     P: NDArray[np.float32]
-    H: NDArray[np.float32]
-    start: NDArray[np.float64]
+    H: Floats
+    start: Floats
     places: NDArray[np.int64]
-    point: SinglePoint
-    v: NDArray[np.float32]
+    point: Point
+    v: Floats
 
     def limits(self) -> Limits:
         """Return the range of every integer: the places follow from the size."""
@@ -56,7 +59,7 @@ def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
     """Return untaught experts over views of m numbers, A_0 = lambda_e I for each class."""
     N = len(regularizations)
     made = Bank(
-        P=zeros(N, n_classes, size_of(m)),
+        P=single_zeros(N, n_classes, size_of(width(m))),
         H=zeros(N, n_classes, width(m)),
         start=0.5 / np.asarray(regularizations, dtype=np.float64),
         places=diagonal(m),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import lesson
-from banditlab.agents.second_order import Kept
+from banditlab.agents.second_order import Form
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.ridge_expert import teach_ridge
 from banditlab.numerics import diagonal_inverses, own_sketch
@@ -50,22 +50,22 @@ class Compact(NamedTuple):
 
 
 def linear_experts(
-    regularizations: NDArray[np.float64], n_models: int, m: int, kept: Kept, ridge: float = 0.0
+    regularizations: NDArray[np.float64], n_models: int, m: int, form: Form, ridge: float = 0.0
 ) -> Bank | Compact:
     """Return untaught experts on views of m numbers, A_0 = lambda I: regularizations (2,), of each view's two experts.
 
     ridge: that of the ridge expert; 0: there is none.
     """
-    if kept.second_order == "full":
+    if form.second_order == "full":
         lambdas = np.tile(regularizations, VIEWS)
         if ridge > 0.0:
             lambdas = np.append(lambdas, ridge)
         return bank(lambdas, n_models, m)
     start = np.repeat(1.0 / regularizations, n_models)
-    if kept.second_order == "diagonal":
+    if form.second_order == "diagonal":
         standardised, ranged = (diagonal_inverses.diagonal_inverses(start, m) for _ in range(VIEWS))
         return Compact(standardised, ranged, start, np.zeros(1, np.int64))
-    one, other = (own_sketch.own_sketch(start, m, kept.sketch_size) for _ in range(VIEWS))
+    one, other = (own_sketch.own_sketch(start, m, form.sketch_size) for _ in range(VIEWS))
     return Compact(one, other, start, np.zeros(1, np.int64))
 
 

@@ -17,7 +17,7 @@ Where one model serves two classes r is 1/2 or -1/2, and z = 4 m / (1 + w q): sw
 from __future__ import annotations
 
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.packed_single import downdate, inner, lay, product, step_along
+from banditlab.numerics.packed_symmetric import downdate, inner, lay, product, step_along
 
 SLOPE = 4.0
 

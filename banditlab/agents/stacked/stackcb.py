@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
-from banditlab.agents.second_order import SKETCH_SIZE, least_bytes, settled, told
+from banditlab.agents.second_order import SKETCH_SIZE, form_of, least_bytes, sketch_diagnostics
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, worth_of_a_miss
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
@@ -40,12 +40,10 @@ from banditlab.agents.stacked.softmax_stack import (
 from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, least_loss, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
-    SingleFrequencies,
     frequencies,
     measure,
     reads_ranks,
     see_views,
-    single_frequencies,
     size_of_views,
     unseen,
 )
@@ -120,7 +118,7 @@ class State(NamedTuple):
 
     linear: Bank | Compact
     fourier: Bank
-    W: NDArray[np.float64] | SingleFrequencies
+    W: NDArray[np.float64]
     by_rank: NDArray[np.bool_]
     scale: Scale
     stack: Stack
@@ -507,8 +505,7 @@ class StackCB(KernelAgent):
         self.complement = true_or_false("complement", complement)
         self.softmax = true_or_false("softmax", softmax)
         self.cold_start = true_or_false("cold_start", cold_start)
-        kept = settled(second_order, sketch_size)
-        self.second_order, self.sketch_size, _ = kept
+        self.second_order, self.sketch_size = form = form_of(second_order, sketch_size)
         self.ridge = nonnegative("ridge", ridge)
         if self.ridge != 0.0:
             _lambda("ridge, where it is not 0,", self.ridge, LEAST_RIDGE)
@@ -524,13 +521,12 @@ class StackCB(KernelAgent):
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
         threshold = ALARM if self.changes else math.inf
         schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
-        experts, fourier_experts = linear_experts(linear, M, d + 1, kept, self.ridge), bank(fourier, M, F)
+        experts, fourier_experts = linear_experts(linear, M, d + 1, form, self.ridge), bank(fourier, M, F)
         two = stack(E, PRIORS, LINEAR if has_ridge else -1)
-        kept_W = W if self.second_order == "full" else single_frequencies(W)
         self.state = State(
             linear=experts,
             fourier=fourier_experts,
-            W=kept_W,
+            W=W,
             by_rank=reads_ranks(self.blocks),
             scale=unseen(d, MEMORY),
             stack=two,
@@ -553,7 +549,8 @@ class StackCB(KernelAgent):
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
         matrices = LINEAR + _has_ridge(given["ridge"], given["second_order"])
-        linear = least_bytes(M, d, given | {"precision": "single"}, matrices)
+        compact = given["second_order"] in ("diagonal", "sketch")
+        linear = least_bytes(M, d, given, matrices if compact else 0.5 * matrices)  # whole matrices are of float32
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
@@ -564,7 +561,7 @@ class StackCB(KernelAgent):
         found = {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
         if self.second_order != "sketch":
             return found
-        one, other = (told(view.sketch) for view in self.state.linear[:VIEWS])
+        one, other = (sketch_diagnostics(view.sketch) for view in self.state.linear[:VIEWS])
         return found | one | {"sketch_outside_by_range": other["sketch_outside"]}
 
 

@@ -21,13 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.contexts import by_context
 from banditlab.numerics.jit import borrow, inline, njit
-from banditlab.numerics.packed_single import Singles
-from banditlab.numerics.packed_single import zeros as single_zeros
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, how_many, how_many_below, put
 from banditlab.numerics.simd_math import cosine, sine, turned
-from banditlab.numerics.simd_single import all_singles, fused, plus, singles, widened
 
 Floats = NDArray[np.float64]
 
@@ -92,15 +88,6 @@ def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
     return np.array([BANDWIDTHS[block // 2 % len(BANDWIDTHS)][2] for block in range(n_blocks)], dtype=np.bool_)
 
 
-class SingleFrequencies(NamedTuple):
-    """W of `frequencies` in float32, in which angles are summed, too: at d = 1,024 they are right to some 1e-6 turns."""
-
-    W: Singles
-
-
-Frequencies = Floats | SingleFrequencies
-
-
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
     """Return W (n_blocks, size/16, d, 8): w_i of eight features at a time, in turns, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
@@ -112,13 +99,6 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
             own[:, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
         W[block] = own
     return W
-
-
-def single_frequencies(W: Floats) -> SingleFrequencies:
-    """Return frequencies in half the memory, for views of hundreds of columns, where a round waits for them."""
-    rounded = single_zeros(*W.shape)
-    rounded[:] = W
-    return SingleFrequencies(rounded)
 
 
 # ------------------------------------------------------------------------------------------------------- scale of a memory
@@ -238,7 +218,8 @@ def ranked(scale, x, j):
 # ------------------------------------------------------------------------------------------------------------------- views
 
 
-def _angles(W, i, v, d):
+@inline
+def angles(W, i, v, d):
     """Return w'v of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
     W = borrow(W)
     even = odd = all_lanes(0.0)
@@ -248,28 +229,6 @@ def _angles(W, i, v, d):
     if d % 2 == 1:
         even = even + eight(W, i + WIDTH * (d - 1)) * v[d - 1]
     return even + odd
-
-
-def _single_angles(W, i, v, d):
-    W = borrow(W.W)
-    a = b = c = e = all_singles(0.0)
-    whole = d // 4 * 4
-    for j in range(0, whole, 4):
-        a = fused(singles(W, i + WIDTH * j), v[j], a)
-        b = fused(singles(W, i + WIDTH * (j + 1)), v[j + 1], b)
-        c = fused(singles(W, i + WIDTH * (j + 2)), v[j + 2], c)
-        e = fused(singles(W, i + WIDTH * (j + 3)), v[j + 3], e)
-    for j in range(whole, d):
-        a = fused(singles(W, i + WIDTH * j), v[j], a)
-    return _in_pairs(a, b, c, e)
-
-
-angles = by_context(_angles, _single_angles, kind=SingleFrequencies, name="W", inlined=True)
-
-
-@inline
-def _in_pairs(a, b, c, e):
-    return widened(plus(plus(a, b), plus(c, e)))
 
 
 @njit

@@ -229,7 +229,7 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
     """The main process is interrupted, terminated, killed; the scheduler freezes, then dies. The same command resumes."""
     (tmp_path / "tiny.toml").write_text(SPEC)
     rig.start(1)
-    line = [*LINE, "-o", "out", "--cluster", rig.address, "--patience", "6"]
+    line = [*LINE, "-o", "out", "--cluster", rig.address, "--patience", "12"]
 
     def more(n: int) -> subprocess.Popen[str]:
         wanted = len(finished_runs(tmp_path / "out")) + n if (tmp_path / "out").exists() else n
@@ -244,7 +244,7 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
         assert process.returncode == code, (out, error)
         wait_until(partial(is_idle, rig))
     for number, why in (
-        (signal.SIGSTOP, "has not answered for 6 s"),
+        (signal.SIGSTOP, "has not answered for 12 s"),
         (signal.SIGKILL, "connection to the scheduler is lost"),
     ):
         process = more(2)
@@ -475,16 +475,19 @@ def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: l
 
 
 def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[Task]) -> None:
-    idle.sent["k"] = Sent(tasks[0], Future("k", "pending"), False)
     idle.client.answers["identity"]["workers"] = {"a": {"last_seen": 0.0, "nthreads": 1, "status": "running"}}
-    idle.client.answers["processing"] = {"a": ["k"]}
-    for _ in range(10):
-        look(idle)
     idle.client.answers["processing"] = {"a": ["of another client"]}
-    for _ in range(4):
-        look(idle)
+    for _ in range(9):  # nothing was sent
+        look(idle, 3.0)
+    idle.sent["k"] = Sent(tasks[0], Future("k", "pending"), False)
+    idle.client.answers["processing"] = {"a": ["k"]}
+    for _ in range(9):
+        look(idle, 3.0)
+    idle.client.answers["processing"] = {"a": ["of another client"]}
+    for _ in range(3):
+        look(idle, 3.0)
     with pytest.raises(ClusterError, match="no worker that answers has had a task for 10 s; finished runs are stored"):
-        look(idle)
+        look(idle, 3.0)
     idle.client.answers["identity"] = None
     with pytest.raises(ClusterError, match="the scheduler has not answered for 10 s"):
         look(idle)

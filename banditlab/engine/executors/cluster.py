@@ -119,7 +119,7 @@ class Cluster:
         self.heartbeats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, looks since then
         self.silent: set[str] = set()
         self.looked = time.monotonic() - LOOK
-        self.idle = 0.0  # seconds in which nothing moved
+        self.idle = 0.0  # seconds in which tasks were sent and nothing moved
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -183,7 +183,8 @@ class Cluster:
         self.looked = time.monotonic()
         if busy is not None and "dashboard" in found["services"]:
             self._say(f"dashboard: {self.client.dashboard_link}")
-        if busy is not None and self._is_any_playing(found["workers"], busy):
+        is_playing = busy is not None and self._is_any_playing(found["workers"], busy)
+        if is_playing or not self.sent:
             self.idle = 0.0
         else:  # at most what a look can take: this process may have been stopped meanwhile
             self.idle += min(self.looked - before, LOOK + ANSWER)

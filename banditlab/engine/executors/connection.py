@@ -54,7 +54,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
                     opened.callback(_close, options["address"])
                 client = Client(**options, timeout=seconds, set_as_default=False)
         except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
-            line = " ".join(str(error).split())[:300]
+            line = " ".join(str(error).split())[:300] or type(error).__name__
             raise ClusterError(f"{where}: no scheduler answers there ({line})") from None
         opened.callback(_close, client)
         yield client

@@ -475,13 +475,15 @@ def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: l
 
 
 def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[Task]) -> None:
-    idle.client.answers["identity"]["workers"] = {"a": {"last_seen": 0.0, "nthreads": 1, "status": "running"}}
+    worker = {"last_seen": 0.0, "nthreads": 1, "status": "running"}
+    idle.client.answers["identity"]["workers"] = {"a": worker}
     idle.client.answers["processing"] = {"a": ["of another client"]}
     for _ in range(9):  # nothing was sent
         look(idle, 3.0)
     idle.sent["k"] = Sent(tasks[0], Future("k", "pending"), False)
     idle.client.answers["processing"] = {"a": ["k"]}
-    for _ in range(9):
+    for beat in range(9):
+        worker["last_seen"] = float(beat)
         look(idle, 3.0)
     idle.client.answers["processing"] = {"a": ["of another client"]}
     for _ in range(3):

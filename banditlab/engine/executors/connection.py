@@ -74,16 +74,17 @@ def _local(workers: int) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Turn off the logs of Dask: this package says in one line what a user needs."""
+    """Turn off the logs of Dask: this package says in one line what a user needs.
+
+    They stay off after an error: what Dask's own tasks raise then has the same cause.
+    """
     names = [name for name in ["distributed", *logging.root.manager.loggerDict] if name.partition(".")[0] in LOUD]
     levels = {name: logging.getLogger(name).level for name in names}
     for name in levels:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+    yield
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def _address(where: Any) -> dict[str, Any]:

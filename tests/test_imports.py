@@ -266,7 +266,7 @@ def unannotated(tree: ast.Module) -> set[str]:
     }
 
 
-COMPILERS = {"njit", "inline", "reduction", "intrinsic", "bind", "by_context"}
+COMPILERS = {"njit", "inline", "reduction", "intrinsic", "bind", "by_context", "by_type"}
 
 
 def compiled(tree: ast.Module) -> set[str]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditlab.errors import UsageError
+from banditlab.numerics.class_inverses import inverses
+from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import SHRINKS, Directions, share_outside
+from banditlab.numerics.own_sketch import own_sketch
 from banditlab.validation import at_least, one_of
 
 SECOND_ORDERS = ("full", "diagonal", "sketch")
@@ -20,6 +26,14 @@ class Form(NamedTuple):
 
     second_order: str = "full"
     sketch_size: int = SKETCH_SIZE
+
+    def models(self, scales: NDArray[np.float64], n_features: int) -> Any:
+        """Return models P_i = scales_i I, h_i = 0, in this form."""
+        if self.second_order == "diagonal":
+            return diagonal_inverses(scales, n_features)
+        if self.second_order == "sketch":
+            return own_sketch(scales, n_features, self.sketch_size)
+        return inverses(scales, n_features)
 
 
 def form_of(second_order: str, sketch_size: int) -> Form:

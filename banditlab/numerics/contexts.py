@@ -1,7 +1,7 @@
-"""Contexts in kernels: read-only arrays of one type, and one name for a dense and a sparse form of a function.
+"""Contexts in kernels: read-only arrays of one type, and one name for several forms of a function.
 
-`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`). The choice is made when a
-kernel is compiled and costs nothing when it runs.
+`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`), `by_type` among any number by
+the class of a named tuple. The choice is made when a kernel is compiled and costs nothing when it runs.
 """
 
 from __future__ import annotations
@@ -43,28 +43,46 @@ def by_context(
     )
 
 
+def by_type(name: str, forms: dict[type, Callable[..., Any]], *, inlined: bool = False) -> Any:
+    """Return one function that runs the form of `forms` whose class is that of its argument `name`, a named tuple.
+
+    Forms have the same parameters; they are plain functions or compiled ones.
+    """
+    kinds = tuple(forms)
+    return _choice(
+        tuple(forms.values()),
+        name,
+        lambda given: kinds.index(type(given)),
+        lambda typed: kinds.index(typed.instance_class),
+        inlined,
+    )
+
+
 def _choice(
-    functions: tuple[Callable[..., Any], Callable[..., Any]],
+    functions: tuple[Callable[..., Any], ...],
     name: str,
-    is_second: Callable[[Any], bool],
-    is_second_type: Callable[[Any], bool],
+    place_of: Callable[[Any], int],
+    place_of_type: Callable[[Any], int],
     inlined: bool,
     arrays: str | None = None,
 ) -> Any:
-    """Return one function that runs the second of two where its argument `name` says so, told by its value or its type."""
-    # Which argument decides, and the two functions; one of them may be such a choice itself.
-    place = list(inspect.signature(functions[0]).parameters).index(name)
+    """Return one function that runs one of several, whose place its argument `name` says by its value or its type."""
+    # Which argument decides, and the functions; one of them may be such a choice itself.
+    argument = list(inspect.signature(functions[0]).parameters).index(name)
     forms = [
-        form if hasattr(form, "form_for") else njit(form, forceinline=inlined, arrays=arrays) for form in functions
+        form
+        if hasattr(form, "form_for") or hasattr(form, "py_func")
+        else njit(form, forceinline=inlined, arrays=arrays)
+        for form in functions
     ]
 
     # Called from Python: the argument's value decides.
     def either(*args: Any) -> Any:
-        return forms[is_second(args[place])](*args)
+        return forms[place_of(args[argument])](*args)
 
     def form_for(types: Any) -> Any:
         """Return the compiled function for arguments of these types."""
-        form = forms[is_second_type(types[place])]
+        form = forms[place_of_type(types[argument])]
         return form.form_for(types) if hasattr(form, "form_for") else form
 
     class Choice(AbstractTemplate):

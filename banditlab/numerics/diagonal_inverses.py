@@ -5,8 +5,6 @@
 As in AdaGrad (Duchi, Hazan and Singer 2011). The other choice is the diagonal of the inverse (Crammer, Kulesza and Dredze,
 Adaptive regularization of weight vectors, NIPS 2009, have both); on streams of low rank and noise it made more mistakes.
 
-Its verbs are plain functions, which `compact_inverses` compiles.
-
 Cost: 2 M d multiplications a round, d divisions, 2 M d numbers.
 """
 
@@ -17,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.jit import borrow
+from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.packed_symmetric import Floats, inner, lay, step_along, width, zeros
 from banditlab.numerics.row_products import clear, times
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
@@ -40,6 +38,7 @@ def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
     return made
 
 
+@njit
 def forget(inverses, scales):
     """Bring all models back to P_i = scales_i I, h_i = 0."""
     clear(inverses.H)
@@ -48,6 +47,7 @@ def forget(inverses, scales):
             inverses.P[i, j] = scales[i]
 
 
+@njit
 def read(inverses, x, m, q):
     """Write m_i = h_i'x and q_i = x'P_i x of all models."""
     own, v = borrow(inverses.x), borrow(inverses.v)
@@ -58,6 +58,7 @@ def read(inverses, x, m, q):
     times(inverses.P, v, q)
 
 
+@njit
 def recall(inverses, x, i):
     """Return m_i and q_i, ready for `move` at the same x."""
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
@@ -67,6 +68,7 @@ def recall(inverses, x, i):
     return inner(own, inverses.H[i]), inner(own, v)
 
 
+@njit
 def move(inverses, x, i, step, weight, down):
     """h_i += step v, v = P_i x, and the diagonal of A_i += weight x x', at the x of `recall`; down is not asked for."""
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])

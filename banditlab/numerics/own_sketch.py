@@ -1,7 +1,7 @@
 """Models in a row over a sketch of their own: the verbs of `class_inverses` for an agent with one set of models.
 
 A round may read at any x; `recall` and `move` belong together, at one x, once a round. Where several models learn at one x,
-`meet` comes first, then `compact_inverses`' `recall` and `move` of each, and `close` at last.
+`meet` comes first, then `sketched_inverses`' `recall` and `move` of each, and `close` at last.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.compact_inverses import move as move_one
-from banditlab.numerics.compact_inverses import read as read_all
-from banditlab.numerics.compact_inverses import recall as recall_one
 from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
 from banditlab.numerics.frequent_directions import forget as forget_contexts
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.jit import njit
 from banditlab.numerics.sketched_inverses import SketchedInverses, sketched_inverses, turn, widen
 from banditlab.numerics.sketched_inverses import forget as forget_lessons
+from banditlab.numerics.sketched_inverses import move as move_one
+from banditlab.numerics.sketched_inverses import read as read_all
+from banditlab.numerics.sketched_inverses import recall as recall_one
 
 
 class OwnSketch(NamedTuple):
@@ -34,6 +34,7 @@ def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
     return OwnSketch(directions(d, m), sketched_inverses(scales, d, m))
 
 
+@njit
 def read(inverses, x, m, q):
     """Write m_i = h_i'x and q_i = x'P_i x of all models."""
     see(inverses.sketch, x)
@@ -58,18 +59,21 @@ def close(inverses):
         renew(sketch)
 
 
+@njit
 def forget(inverses, scales):
     """Bring sketch and models back to where they began, P_i = scales_i I."""
     forget_contexts(inverses.sketch)
     forget_lessons(inverses.inverses, scales)
 
 
+@njit
 def recall(inverses, x, i):
     """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
     meet(inverses, x)
     return recall_one(inverses.inverses, inverses.sketch, i)
 
 
+@njit
 def move(inverses, x, i, step, weight, down):
     """h_i += step v, v = P_i x, and A_i += weight x x' in the sketch's family; the sketch learns x."""
     move_one(inverses.inverses, inverses.sketch, i, step, weight, down)

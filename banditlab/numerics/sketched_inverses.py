@@ -21,8 +21,6 @@ While contexts span at most m directions rest is 0, and all of this is exact: th
 h_i is kept whole, as H_i + Q'E_i: h_i += step v is H_i += step p_i x and E_i += step (u - p_i a), O(d) instead of O(m d);
 before the basis turns E_i is brought into H_i.
 
-`read`, `recall` and `move` are plain functions, which `compact_inverses` compiles.
-
 What the literature does instead: sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and adds a
 constant to the diagonal, robust frequent directions (Luo et al. 2019) half of what a shrink took off. With a matrix a class
 that takes M sketches, whose M m d numbers alone are more than a core's cache: here one sketch, of the contexts, serves all, and
@@ -110,6 +108,7 @@ def forget(inverses, scales):
         inverses.p[i] = scales[i]
 
 
+@njit
 def read(inverses, sketch, m, q):
     """Write m_i = h_i'x and q_i = x'P_i x of all models, x the context at hand of the sketch."""
     times(inverses.H, sketch.x, m)
@@ -120,6 +119,7 @@ def read(inverses, sketch, m, q):
         q[i] += inverses.p[i] * rest  # (2)
 
 
+@njit
 def recall(inverses, sketch, i):
     """Return m_i and q_i, ready for `move` at the same context."""
     product(inverses.B[i], sketch.point.x, inverses.u)
@@ -127,6 +127,7 @@ def recall(inverses, sketch, i):
     return m, inner(sketch.a, inverses.u) + inverses.p[i] * sketch.numbers[REST]
 
 
+@njit
 def move(inverses, sketch, i, step, weight, down):
     """h_i += step v, v = P_i x, and A_i += weight x x' in the family (1), at the context of `recall`.
 

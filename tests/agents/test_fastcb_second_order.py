@@ -1,6 +1,6 @@
 """What FastCB and SquareCB keep of each class's matrix, a diagonal or a block in a sketch: slow forms, special and odd cases.
 
-The matrices themselves have tests of their own, test_compact_inverses and test_frequent_directions.
+The matrices themselves have tests of their own, test_model_forms and test_frequent_directions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What StackCB keeps of its linear experts' matrices, diagonals or blocks in a sketch: special cases, odd ones, and memory.
 
-Slow forms of both are among those of test_stackcb; the matrices have tests of their own, test_compact_inverses.
+Slow forms of both are among those of test_stackcb; the matrices have tests of their own, test_model_forms.
 """
 
 from __future__ import annotations

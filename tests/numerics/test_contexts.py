@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from banditlab.numerics.contexts import as_contexts, by_context, row, stretch
+from banditlab.numerics.contexts import as_contexts, by_context, by_type, row, stretch
 from banditlab.numerics.jit import njit
 from banditlab.numerics.sparse_rows import SparseRow, SparseRows
 from banditlab.players.inputs import as_rows
@@ -93,3 +93,46 @@ def pointers(X):
 
 def test_a_stretch_of_sparse_contexts_has_a_pointer_more_than_rows():
     assert pointers(SparseRows.of(scipy.sparse.csr_array(X)).csr) == 3
+
+
+class One(NamedTuple):
+    x: float
+
+
+class Two(NamedTuple):
+    x: float
+
+
+class Three(NamedTuple):
+    x: float
+
+
+def of_one(factor, models):
+    """Of one."""
+    return factor + models.x
+
+
+@njit
+def of_two(factor, models):
+    return factor * models.x
+
+
+def of_three(factor, models):
+    return factor - models.x
+
+
+chosen = by_type("models", {One: of_one, Two: of_two, Three: of_three})
+
+
+@njit(cache=False)
+def chosen_in_a_kernel(models):
+    return chosen(10.0, models)
+
+
+def test_one_of_several_forms_is_chosen_by_the_class_of_a_named_tuple():
+    """Outside kernels and inside; forms are plain functions or compiled ones."""
+    for form, expected in ((One(4.0), 14.0), (Two(4.0), 40.0), (Three(4.0), 6.0)):
+        assert chosen(10.0, form) == chosen_in_a_kernel(form) == expected
+    assert chosen.__doc__ == "Of one."
+    with pytest.raises(ValueError):
+        chosen(10.0, SparseRow(np.zeros(1, np.int64), np.zeros(1)))

@@ -1,19 +1,21 @@
 """AIOLI models (Jezequel, Gaillard and Rudi 2020) in a row: each answers "would this class be correct?".
 
 Model i is held as P_i = A_i^{-1} and h_i = A_i^{-1} b_i. Its loss of the margin z at the outcome y = +-1 is
-ln(1 + e^{-y z}); w is the weight of the two virtual labels, one of each sign, at the context to predict.
+ln(1 + e^{-y z}); w is the weight of the two virtual labels, one of each sign, at the context to predict. P_i and h_i are in one
+of the forms of `numerics.model_forms`, whose x is the context or the sketch that holds it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.class_inverses import Inverses, inverses, move, read, recall
+from banditlab.numerics.argmax import runner_up
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
@@ -24,7 +26,7 @@ class Models(NamedTuple):
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """
 
-    inverses: Inverses
+    inverses: Any
     c: NDArray[np.float64]
     w: NDArray[np.float64]
     m: NDArray[np.float64]
@@ -32,16 +34,11 @@ class Models(NamedTuple):
     z: NDArray[np.float64]
 
 
-def untaught(
-    n_features: int,
-    regularizations: NDArray[np.float64],
-    curvatures: NDArray[np.float64],
-    virtual_weight: float,
-) -> Models:
-    """Return M models with A_0 = lambda_i I, i = 1 ... M."""
-    M = len(regularizations)
+def untaught(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: float) -> Models:
+    """Return M models that have learnt nothing, over fresh inverses."""
+    M = len(curvatures)
     return Models(
-        inverses=inverses(1.0 / regularizations, n_features),
+        inverses=inverses,
         c=np.array(curvatures, dtype=np.float64),
         w=np.array([virtual_weight]),
         m=zeros(width(M)),
@@ -94,7 +91,26 @@ def lesson(c, z, y, m, q):
 
 
 @inline
-def teach(models, i, z, y, m, q):
-    """Teach model i the outcome y = +-1 at the context of `recall`, which returned m and q, expanded at the margin z."""
+def teach(models, x, i, z, y, m, q):
+    """Teach model i the outcome y = +-1 at the x of `recall`, which returned m and q, expanded at the margin z."""
     step, weight, down = lesson(models.c[i], z, y, m, q)
-    move(models.inverses, i, step, weight * down)
+    move(models.inverses, x, i, step, weight, down)
+
+
+@inline
+def learn(models, x, k, z, y):
+    """Teach model k the outcome y = +-1 at the margin z."""
+    m, q = recall(models.inverses, x, k)
+    teach(models, x, k, z, y, m, q)
+
+
+@njit
+def learn_all(models, x, k, z, y):
+    """Learn as `learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
+    learn(models, x, k, z[k], y)
+    if y < 0.0:
+        return
+    j = runner_up(z, k, z.shape[0])
+    m, q = recall(models.inverses, x, j)
+    if q <= HEARSAY:
+        teach(models, x, j, z[j], -1.0, m, q)

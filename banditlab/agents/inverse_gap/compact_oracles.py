@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from banditlab.agents.inverse_gap.compact_models import CompactModels, learn, learn_all, margins, untaught
-from banditlab.agents.inverse_gap.oracles import AIOLIOracle, Oracle, PerClassAIOLI, own_context
+from banditlab.agents.inverse_gap.class_models import Models
+from banditlab.agents.inverse_gap.oracles import AIOLIOracle, Oracle, PerClassAIOLI, own_context, scales_of, untaught_in
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
@@ -54,23 +52,15 @@ def learnt(state):
 class DiagonalAIOLI(PerClassAIOLI):
     """One AIOLI per class, of whose inverses the diagonals are kept."""
 
-    margins_kernel = margins
-    learn_kernel = learn
-    challenger_kernel = learn_all
-
     @staticmethod
-    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> CompactModels:
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
-        inverses = diagonal_inverses(np.full(n_classes, 1.0 / settings["regularization"]), n_features)
-        return untaught(inverses, settings["curvature"], settings["virtual_weight"], n_classes)
+        return untaught_in(diagonal_inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
 
 
 class SketchedAIOLI(PerClassAIOLI):
     """One AIOLI per class over a sketch of the contexts."""
 
-    margins_kernel = margins
-    learn_kernel = learn
-    challenger_kernel = learn_all
     context_kernel = seen
     lesson_kernel = seen_to_learn
     close_kernel = learnt
@@ -81,11 +71,10 @@ class SketchedAIOLI(PerClassAIOLI):
         return directions(n_features, settings["sketch_size"])
 
     @staticmethod
-    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> CompactModels:
+    def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
-        scales = np.full(n_classes, 1.0 / settings["regularization"])
-        inverses = sketched_inverses(scales, n_features, settings["sketch_size"])
-        return untaught(inverses, settings["curvature"], settings["virtual_weight"], n_classes)
+        inverses = sketched_inverses(scales_of(n_classes, settings), n_features, settings["sketch_size"])
+        return untaught_in(inverses, n_classes, settings)
 
 
 PER_CLASS: dict[str, type[Oracle]] = {"full": AIOLIOracle, "diagonal": DiagonalAIOLI, "sketch": SketchedAIOLI}

@@ -18,11 +18,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.inverse_gap.class_models import HEARSAY, Models, margin, margins, sigmoid, teach, untaught
+from banditlab.agents.inverse_gap.class_models import (
+    Models,
+    learn,
+    learn_all,
+    margin,
+    margins,
+    sigmoid,
+    teach,
+    untaught,
+)
 from banditlab.agents.second_order import form_of, least_bytes
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
-from banditlab.numerics.class_inverses import look, recall
+from banditlab.numerics.class_inverses import inverses, look
 from banditlab.numerics.jit import inline, njit, read_only
 from banditlab.numerics.linear_scores import padded, scores, zero_weights
 from banditlab.numerics.log_mixture import mix, reweigh
@@ -122,34 +131,17 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
     return resolve("curvature", word, words)
 
 
-@inline
-def aioli_learn(models, x, k, z, y):
-    m, q = recall(models.inverses, x, k)
-    teach(models, k, z, y, m, q)
-
-
 @njit
 def aioli_look(models, X, t, behind):
     look(models.inverses, X, t, behind)
 
 
-@njit
-def aioli_learn_all(models, x, k, z, y):
-    """Learn as `aioli_learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
-    aioli_learn(models, x, k, z[k], y)
-    if y < 0.0:
-        return
-    j = 1 if k == 0 else 0
-    for i in range(j + 1, z.shape[0]):
-        if i != k and z[i] > z[j]:
-            j = i
-    m, q = recall(models.inverses, x, j)
-    if q <= HEARSAY:
-        teach(models, j, z[j], -1.0, m, q)
-
-
 class PerClassAIOLI(Oracle):
-    """One AIOLI per class, however its matrices are kept: their settings."""
+    """One AIOLI per class, however its matrices are kept: their settings and kernels."""
+
+    margins_kernel = margins
+    learn_kernel = learn
+    challenger_kernel = learn_all
 
     reads = (
         "norm_bound",
@@ -193,12 +185,19 @@ class PerClassAIOLI(Oracle):
         return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
 
 
+def scales_of(n_classes: int, settings: dict[str, Any]) -> NDArray[np.float64]:
+    """Return 1 / lambda of each class (K,)."""
+    return np.full(n_classes, 1.0 / settings["regularization"])
+
+
+def untaught_in(inverses: Any, n_classes: int, settings: dict[str, Any]) -> Models:
+    """Return K models of these settings over fresh inverses."""
+    return untaught(inverses, np.full(n_classes, settings["curvature"]), settings["virtual_weight"])
+
+
 class AIOLIOracle(PerClassAIOLI):
     """One AIOLI per class, over whole matrices."""
 
-    margins_kernel = margins
-    learn_kernel = aioli_learn
-    challenger_kernel = aioli_learn_all
     look_kernel = aioli_look
 
     @staticmethod
@@ -209,8 +208,7 @@ class AIOLIOracle(PerClassAIOLI):
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
-        ridge, c = (np.full(n_classes, settings[name]) for name in ("regularization", "curvature"))
-        return untaught(n_features, ridge, c, settings["virtual_weight"])
+        return untaught_in(inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
 
 
 # ---------------------------------------------------------------------------------------------------------------- B-grid
@@ -247,7 +245,7 @@ def grid_learn(state, x, k, z, y):
     N = state.w.shape[1]
     for i in range(N):
         own, m, q = margin(state.models, x, k * N + i)
-        teach(state.models, k * N + i, own, y, m, q)
+        teach(state.models, x, k * N + i, own, y, m, q)
         state.Z[i, 0], state.Z[i, 1] = own, 0.0
         log_softmax(state.Z[i])
     reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)
@@ -301,7 +299,7 @@ class GridOracle(Oracle):
         K, N = n_classes, settings["grid_size"]
         B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
         c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])
-        models = untaught(n_features, np.tile(1.0 / B**2, K), np.tile(c, K), settings["virtual_weight"])
+        models = untaught(inverses(1.0 / np.tile(1.0 / B**2, K), n_features), np.tile(c, K), settings["virtual_weight"])
         return GridState(models, np.full((K, N), -math.log(N)), np.zeros(K * N), np.zeros((N, 2)), np.zeros(2))
 
 

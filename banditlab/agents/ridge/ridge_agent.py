@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.ridge.models import models, move, read, recall
 from banditlab.agents.second_order import Form, least_bytes, sketch_diagnostics
 from banditlab.numerics.class_inverses import look
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
+from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.own_sketch import OwnSketch
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_look
@@ -36,7 +36,7 @@ WHOLE = Form()
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    inverses, P_k and h_k = w_k, in one of the forms of `models`; settings, the agent's own numbers; tally (3,): outcomes
+    inverses, P_k and h_k = w_k, in one of the forms of `model_forms`; settings, the agent's own numbers; tally (3,): outcomes
     learnt, the key of the agent's draws, the rounds acted on (counted where there are draws). Scratch, of the context at
     hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
     """
@@ -64,7 +64,7 @@ def ridge_state(
     """Return A_k = regularization I, w_k = 0 for every class."""
     K = problem.n_classes
     return State(
-        inverses=models(np.full(K, 1.0 / regularization), problem.n_features, form),
+        inverses=form.models(np.full(K, 1.0 / regularization), problem.n_features),
         settings=np.array(settings),
         tally=np.array([0, key, 0]),
         z=np.zeros(K),

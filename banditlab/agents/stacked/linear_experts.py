@@ -18,11 +18,13 @@ from banditlab.agents.inverse_gap.class_models import lesson
 from banditlab.agents.second_order import Form
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.ridge_expert import teach_ridge
-from banditlab.numerics import diagonal_inverses, own_sketch
-from banditlab.numerics.compact_inverses import move, recall
-from banditlab.numerics.contexts import by_context
+from banditlab.numerics.contexts import by_type
+from banditlab.numerics.diagonal_inverses import DiagonalInverses
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, Limits
+from banditlab.numerics.model_forms import forget as forget_view
+from banditlab.numerics.model_forms import move, recall
+from banditlab.numerics.model_forms import read as read_view
 from banditlab.numerics.own_sketch import OwnSketch, close, meet
 from banditlab.numerics.tanh_root import aioli_root
 
@@ -62,11 +64,8 @@ def linear_experts(
             lambdas = np.append(lambdas, ridge)
         return bank(lambdas, n_models, m)
     start = np.repeat(1.0 / regularizations, n_models)
-    if form.second_order == "diagonal":
-        standardised, ranged = (diagonal_inverses.diagonal_inverses(start, m) for _ in range(VIEWS))
-        return Compact(standardised, ranged, start, np.zeros(1, np.int64))
-    one, other = (own_sketch.own_sketch(start, m, form.sketch_size) for _ in range(VIEWS))
-    return Compact(one, other, start, np.zeros(1, np.int64))
+    standardised, ranged = (form.models(start, m) for _ in range(VIEWS))
+    return Compact(standardised, ranged, start, np.zeros(1, np.int64))
 
 
 # ------------------------------------------------------------------------------------------------------ one view's models
@@ -106,9 +105,7 @@ def _teach_sketched(models, view, k, y, z, fresh, settings, lifted, held):
         close(models)
 
 
-read_view = by_context(diagonal_inverses.read, own_sketch.read, kind=OwnSketch, name="inverses")
-forget_view = by_context(diagonal_inverses.forget, own_sketch.forget, kind=OwnSketch, name="inverses")
-teach_view = by_context(_teach_diagonals, _teach_sketched, kind=OwnSketch, name="models")
+teach_view = by_type("models", {DiagonalInverses: _teach_diagonals, OwnSketch: _teach_sketched})
 
 
 # ----------------------------------------------------------------------------------------------------- the four experts
@@ -165,7 +162,7 @@ def _count_compact(linear):
     return LINEAR
 
 
-read_linear = by_context(_read_whole, _read_compact, kind=Compact, name="linear")
-teach_linear = by_context(_teach_whole, _teach_compact, kind=Compact, name="linear")
-forget_linear = by_context(_forget_whole, _forget_compact, kind=Compact, name="linear")
-count_linear = by_context(_count_whole, _count_compact, kind=Compact, name="linear", inlined=True)
+read_linear = by_type("linear", {Bank: _read_whole, Compact: _read_compact})
+teach_linear = by_type("linear", {Bank: _teach_whole, Compact: _teach_compact})
+forget_linear = by_type("linear", {Bank: _forget_whole, Compact: _forget_compact})
+count_linear = by_type("linear", {Bank: _count_whole, Compact: _count_compact}, inlined=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.compact_inverses import move, read, recall
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import ROWS, SHRINKS, directions, hold, renew, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
+from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.packed_symmetric import dense, zeros
 from banditlab.numerics.sketched_inverses import sketched_inverses, turn, widen
 

@@ -82,7 +82,7 @@ def multiples(number, start):
 
 def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
     """All of 500, then every second until 750, every third until 1,000, ... every eighth from 2,000 on."""
-    linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Form("sketch", 4, "double")), np.ones(12)
+    linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Form("sketch", 4)), np.ones(12)
     whole = [0.0]
     for t in range(2400):
         teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0, 0.5, 0.0)

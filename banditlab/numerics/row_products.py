@@ -5,7 +5,7 @@ Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that n
 
 from __future__ import annotations
 
-from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.row_tiles import eight_rows
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, put, total
 
@@ -33,42 +33,6 @@ def times(W, x, z):
         for j in range(0, D, WIDTH):
             a = fma(eight(W, k * D + j), eight(x, j), a)
         z[k] = total(a)
-
-
-@njit
-def times_each(W, X, first, n, out, at):
-    """Write w_k'x_t into out[t, at + k] for the rows of W (K, D) and the rows first <= t < n of X: W is read once.
-
-    Each is the number that `times` gives. Two contexts share a look at four rows; where one is left it goes twice.
-    """
-    W, X, out = borrow(W), borrow(X), borrow(out)
-    K, D = W.shape
-    whole = K - K % FOUR
-    for t in range(first, n, 2):
-        u = min(t + 1, n - 1)
-        for k in range(whole, K):
-            a = b = all_lanes(0.0)
-            for j in range(0, D, WIDTH):
-                w = eight(W, k * D + j)
-                a, b = fma(w, eight(X, t * D + j), a), fma(w, eight(X, u * D + j), b)
-            out[t, at + k], out[u, at + k] = total(a), total(b)
-    for k in range(0, whole, FOUR):
-        for t in range(first, n, 2):
-            u = min(t + 1, n - 1)
-            a = b = c = e = f = g = h = r = all_lanes(0.0)
-            w = k * D
-            for j in range(0, D, WIDTH):
-                x, y = eight(X, t * D + j), eight(X, u * D + j)
-                w0, w1, w2, w3 = eight(W, w + j), eight(W, w + D + j), eight(W, w + 2 * D + j), eight(W, w + 3 * D + j)
-                a, b, c, e = fma(w0, x, a), fma(w1, x, b), fma(w2, x, c), fma(w3, x, e)
-                f, g, h, r = fma(w0, y, f), fma(w1, y, g), fma(w2, y, h), fma(w3, y, r)
-            _put_four(out, t, at + k, a, b, c, e)
-            _put_four(out, u, at + k, f, g, h, r)
-
-
-@inline
-def _put_four(out, t, k, a, b, c, e):
-    out[t, k], out[t, k + 1], out[t, k + 2], out[t, k + 3] = total(a), total(b), total(c), total(e)
 
 
 @njit

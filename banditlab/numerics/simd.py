@@ -354,10 +354,6 @@ def _power_of_two(typingctx, v):
     return LANES(LANES), generate
 
 
-_ROOT_HALF = 0x3FE6A09E667F3BCD
-"""The bits of sqrt(1/2)."""
-
-
 # What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
 
 

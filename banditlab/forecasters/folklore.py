@@ -167,9 +167,9 @@ class FOLKLORE(QuadraticForecaster):
     labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is not small, and
     where a context was longer than R.
 
-    Rounding: A^{-1} loses digits of a forecast as R^2 / lambda grows. Beside 45 digits logits were right to 4e-9 at 2,000, to
-    1e-7 at 1e5, to 3e-3 at 1e8. So the player is refused where R^2 / lambda is above 2,000; with "theory", where B R is above
-    4,000. In the dual form, where contexts are nearly dependent, logits are right to 1e-7.
+    Rounding: A^{-1} loses digits of a forecast as R^2 / lambda grows. Beside 45 digits logits were right to 6e-9 at 1e4, to
+    1e-7 at 1e5, to 3e-3 at 1e8. So the player is refused where R^2 / lambda is above 20,000; with "theory", where B R is above
+    40,000. In the dual form, where contexts are nearly dependent, logits are right to 1e-7.
 
     Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, as matrix
     products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits.
@@ -199,7 +199,7 @@ class FOLKLORE(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range; R^2 / lambda above 2,000; an update for which the dual form has no memory left.
+        A setting out of its range; R^2 / lambda above 20,000; an update for which the dual form has no memory left.
 
     References
     ----------

@@ -219,7 +219,7 @@ class GAF(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, R^2 / lambda above 2,000 (see `folklore`), "fixed" nodes without a generator, or no memory
+        A setting out of its range, R^2 / lambda above 20,000 (see `folklore`), "fixed" nodes without a generator, or no memory
         left for the dual form.
     IncompatibleError
         "gauss-hermite" nodes for more classes than `samples` allow.

@@ -30,8 +30,8 @@ MOST = 4.0
 """GiB that a learner takes which has no setting for it."""
 FIRST = 16
 """Coordinates there is room for at first."""
-MOST_RATIO = 2e3
-"""R^2 / lambda above which a learner is refused: logits are right to 4e-9 there, to 3e-3 at 1e8."""
+MOST_RATIO = 2e4
+"""R^2 / lambda above which a learner is refused: logits are right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8."""
 NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
 """A certificate whose terms rounding may have changed by more than the first of these times the larger of 1 and itself has
 that added; by more than the second, it is NaN."""

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from banditlab.disk import write_whole as write_to_disk
 from banditlab.errors import UsageError
-from banditlab.results import system
 
 CLOSE = 1e-9
 """How far a number that follows from the settings may differ from what they give here, relatively: by a libm, not by more."""
@@ -94,7 +94,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         It cannot be written.
     """
     try:
-        system.write_whole(Path(path), data)
+        write_to_disk(Path(path), data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from banditlab.disk import keep_entry
 from banditlab.distributions import refuse_without
 from banditlab.errors import LogError, UsageError
-from banditlab.results.system import keep_entry
 
 LIMIT = 5.0
 """Seconds in which the database has to answer."""

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from banditlab.disk import write_whole
 from banditlab.errors import UsageError
 from banditlab.results.schema import COLUMNS, SUMS, Rows, type_of
-from banditlab.results.system import write_whole
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 

@@ -317,12 +317,12 @@ def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
 
 @pytest.mark.parametrize("cls", [FOLKLORE, GAF])
 def test_a_regularization_that_leaves_too_few_digits_is_refused(cls):
-    """At R = 7 from R^2 / lambda = 2,000 on."""
-    cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=49.0 / 2000.0)
+    """At R = 7 from R^2 / lambda = 20,000 on."""
+    cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=49.0 / 20000.0)
     with pytest.raises(UsageError) as caught:
-        cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=0.0244)
+        cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=0.00244)
     assert str(caught.value) == (
-        f"{cls.id}: regularization must be at least R^2 / 2,000 = 0.0245 at R = 7, got 0.0244: "
+        f"{cls.id}: regularization must be at least R^2 / 20,000 = 0.00245 at R = 7, got 0.00244: "
         "below it rounding takes too many digits of a forecast"
     )
 

@@ -71,12 +71,12 @@ def test_what_is_measured_has_that_name(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(str(LAB))
     main = importlib.import_module("benchmarks.__main__")
     for line in code(LAB / name):
-        for said in re.findall(r"python -m benchmarks\b([^>&#;]*)", line):
-            words = said.split()
-            part = words.pop(0) if words and not words[0].startswith("-") else main.DEFAULT
-            assert part in main.PARTS, line
+        for package, said in re.findall(r"python -m (benchmarks|audits)\b([^>&#;]*)", line):
+            words, parts = said.split(), importlib.import_module(f"{package}.__main__").PARTS
+            part = words.pop(0) if words and not words[0].startswith("-") else "speed"
+            assert part in parts, line
             if words:
-                run = importlib.import_module(f"benchmarks.commands.{part}").main
+                run = importlib.import_module(f"{package}.commands.{part}").main
                 taken = {flag for action in main.options(part, run)._actions for flag in action.option_strings}
                 assert set(OPTION.findall(" ".join(words))) <= taken, line
 
@@ -97,11 +97,12 @@ def test_a_notebooks_pages_name_it() -> None:
         check=True,
     )
     notebooks = {path.name: path.read_text(encoding="utf-8") for path in (LAB / "analysis").glob("*.py")}
-    measured = "\n".join(path.read_text("utf-8") for path in (LAB / "benchmarks" / "commands").glob("*.py"))
+    commands = [path for package in ("benchmarks", "audits") for path in (LAB / package / "commands").glob("*.py")]
+    measured = "\n".join(path.read_text("utf-8") for path in commands)
     for page, folder in json.loads(listed.stdout).items():
         text = (LAB / "docs" / folder / f"{page}.md").read_text(encoding="utf-8")
         if f'fill_page(PLACE / "{page}.md"' in measured:
-            assert "`python -m benchmarks " in text, page
+            assert re.search("`python -m (benchmarks|audits) ", text), page
             continue
         fill = [name for name, code in notebooks.items() if f'result_pages.fill("{page}")' in code]
         assert fill, f"no notebook fills {page}.md"

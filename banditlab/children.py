@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +21,8 @@ from banditlab.validation import PLUGIN_SECONDS, limit
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """The environment variable that does what `-P` does."""
+DEATH_SIGNAL = 1
+"""Linux: PR_SET_PDEATHSIG."""
 _DONE = "BANDITLAB_PROBED"
 _MARK = "banditlab: imported"
 _PROBE = f"""
@@ -67,9 +70,21 @@ def import_path() -> list[str]:
     return sorted(dict.fromkeys(entries), key=place)
 
 
-def use_path(path: list[str]) -> None:
-    """Import from `path` from now on, in a child that a library started."""
+def begin(path: list[str], parent: int) -> None:
+    """Import from `path` from now on, and end with the process `parent`, in a child of it that a library started."""
     sys.path[:] = path
+    end_with(parent)
+
+
+def end_with(parent: int) -> None:
+    """Have the system kill this process when its parent ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before that
+            os._exit(1)
 
 
 @contextlib.contextmanager

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from banditlab.children import import_path, safe_start, use_path
+from banditlab.children import begin, import_path, safe_start
 from banditlab.engine import workers
-from banditlab.engine.processes import end_with, environment
+from banditlab.engine.processes import environment
 from banditlab.engine.work import Outcome, Task, execute
 from banditlab.results.store import Store
 
@@ -57,7 +57,7 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
 
     from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
 
-    start = {"initializer": use_path, "initargs": (import_path(),)}
+    start = {"initializer": begin, "initargs": (import_path(), os.getpid())}
     with safe_start():
         pool = get_memmapping_executor(jobs, timeout=IDLE_SECONDS, env=environment(), **start)
     try:
@@ -66,7 +66,7 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
                 task = queue.popleft()
                 try:
                     with safe_start():  # joblib starts processes when it needs them
-                        flying[pool.submit(_done, task, os.getpid())] = task
+                        flying[pool.submit(execute, task)] = task
                 except BaseException:  # the pool is broken
                     queue.appendleft(task)
                     raise
@@ -77,8 +77,3 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
     finally:
         if flying:  # interrupted, or broken: nobody waits for the rest
             pool.terminate(kill_workers=True)
-
-
-def _done(task: Task, parent: int) -> list[Outcome]:
-    end_with(parent)
-    return execute(task)

@@ -17,12 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from banditlab.children import SAFE_PATH, import_path, safe_start, use_path
+from banditlab.children import SAFE_PATH, begin, import_path, safe_start
 from banditlab.errors import BanditlabError, UsageError
 
 ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
 START_SECONDS = 120.0  # how long a process may take to start
-DEATH_SIGNAL = 1  # Linux: PR_SET_PDEATHSIG
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -69,7 +68,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Let a daemonic process, as Dask's workers are, start others: these end with it (`end_with`)."""
+    """Let a daemonic process, as Dask's workers are, start others: these end with it."""
     config: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.get("daemon")
     config["daemon"] = False
@@ -137,8 +136,7 @@ interrupts: list[int] = []
 
 def _begin(path: list[str], parent: int) -> None:
     """Begin in a new process: what a plug-in prints goes where errors go, what it reads is empty."""
-    use_path(path)
-    end_with(parent)
+    begin(path, parent)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -157,17 +155,6 @@ def _interrupted(*_: Any) -> None:
     interrupts.append(1)
     if len(interrupts) == 1:  # a second one must not keep it from storing what is finished
         raise KeyboardInterrupt
-
-
-def end_with(parent: int) -> None:
-    """Have the system kill this process when its parent ends."""
-    if sys.platform == "linux":
-        import ctypes
-
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before that
-            os._exit(1)
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:

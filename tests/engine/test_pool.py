@@ -77,7 +77,7 @@ def test_what_failed_on_an_earlier_call_is_tried_again_though_a_worker_dies(
     assert [task.runs for task in sent] == [mine[0].runs, mine[2].runs]
 
 
-def killed_once(task: Task, parent: int) -> list[Outcome]:
+def killed_once(task: Task) -> list[Outcome]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -87,7 +87,7 @@ def test_a_killed_worker_costs_and_blames_nobody(
     tasks: tuple[list[Task], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, store = tasks
-    monkeypatch.setattr(pool, "_done", killed_once)
+    monkeypatch.setattr(pool, "execute", killed_once)
     outcomes = [outcome for outcomes, _ in pool.dispatch(mine, 2, store) for outcome in outcomes]
     assert not any(outcome.failure for outcome in outcomes)
     assert finished_runs(store.folder) == {task.runs[0].run_id for task in mine}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from banditlab import children
 from banditlab.engine import processes, questions, work
 from banditlab.engine.work import Outcome
 from banditlab.errors import UsageError
@@ -79,12 +80,12 @@ def test_a_worker_ends_with_its_parent(
 ) -> None:
     called: list[Any] = []
     monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(prctl=lambda *keys: called.append(keys)))
-    monkeypatch.setattr(processes.sys, "platform", platform)
+    monkeypatch.setattr(children.sys, "platform", platform)
     if code is None:
-        processes.end_with(os.getppid() + parent)
+        children.end_with(os.getppid() + parent)
     else:
         with pytest.raises(Gone):
-            processes.end_with(os.getppid() + parent)
+            children.end_with(os.getppid() + parent)
     assert called == [(1, signal.SIGKILL)] * asked
 
 

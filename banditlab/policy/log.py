@@ -228,8 +228,8 @@ class EventLog:
         """Close it and let another writer in."""
         with suppress(LogError):
             if _OPEN.pop(self._token, None) is not None:
-                with self._writing() as db:
-                    db.execute(sa.update(HEAD).values(token=None))
+                with self._reading() as db:
+                    db.execute(sa.update(HEAD).where(HEAD.c.token == self._token).values(token=None))
         self.drop()
 
     def drop(self) -> None:

@@ -201,6 +201,13 @@ def test_a_folder_that_may_not_be_written_is_one_line(policy_file: Path) -> None
         assert out.stdout.count("\n") == 1
 
 
+def test_a_closed_log_lets_another_process_write_while_this_one_lives(policy_file: Path, log: Path) -> None:
+    for opened in (lambda: Policy.open(policy_file, log), lambda: EventLog(str(log))):
+        opened().close()
+        code = "import sys; from banditlab import Policy; Policy.open(*sys.argv[1:]).close()"
+        subprocess.run([sys.executable, "-c", code, str(policy_file), str(log)], check=True, timeout=120)
+
+
 def test_a_second_writer_is_one_line(policy_file: Path, log: Path) -> None:
     with Policy.open(policy_file, log), pytest.raises(LogError, match="another process writes to this log"):
         Policy.open(policy_file, log)

@@ -581,6 +581,19 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing() -> None:
     assert not any(is_whole(data[:length]) for length in range(0, len(data), 50))
 
 
+def test_whatever_the_damage_a_file_is_whole_or_not() -> None:
+    """Damage may claim that a member is locked, or that more bytes follow."""
+    data, rng = packed({"a": 1}, {"x": np.arange(20.0)}), np.random.default_rng(0)
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= int(rng.integers(1, 256))
+        assert is_whole(bytes(damaged)) in (True, False)
+    locked = bytearray(data)
+    for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        locked[data.index(mark) + offset] |= 1
+    assert is_whole(bytes(locked)) is False
+
+
 @pytest.mark.parametrize(
     "node",
     [

@@ -87,6 +87,8 @@ class Schedule:
         for apart in (False, True):
             queues = [self._queues[apart, comparators] for comparators in (False, True)]
             seconds = self._task_seconds(queues, jobs)
+            if limit := queues[0].task.limit:  # it is counted for a task as a whole
+                seconds = min(seconds, limit / 2)
             for queue in queues:
                 if runs := queue.first_of_a_kind():
                     return queue.taken(runs)

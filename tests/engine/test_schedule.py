@@ -86,6 +86,13 @@ def test_foreign_code_comes_last_with_an_hour_at_most(small: Any, lab: Any, fres
         assert [task.foreign for task in tasks] == sorted(task.foreign for task in tasks)
 
 
+def test_a_task_takes_no_longer_than_half_of_what_a_run_may(many: Any) -> None:
+    """The limit is that of the process that does the task."""
+    tasks = handed(Schedule("out", (), 0.5, many.plan.runs, []), lambda run: 0.1)
+    assert max(len(task.runs) for task in tasks) == 2  # of 0.101 s each
+    assert {task.limit for task in tasks} == {0.5}
+
+
 def test_runs_that_fail_count_with_the_time_they_took(many: Any) -> None:
     run = many.plan.runs[0]
     schedule = Schedule("out", (), None, many.plan.runs, [])

@@ -205,7 +205,7 @@ class _Round:
     def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, tell: Watcher) -> None:
         self.schedule, self.executor, self.progress, self.tell = schedule, executor, progress, tell
         self.under_way: dict[str, Task] = {}
-        """The task of each run, or stream, that was handed over and has no outcome yet."""
+        """The task of each run, or stream, that was submitted and has no outcome yet."""
 
     def play(self) -> None:
         """Have everything played."""

@@ -1,10 +1,10 @@
-"""The programme of `frobenius_programme` without a ball: W follows each lesson.
+"""The programme of `frobenius_programme` without a ball: W follows each update.
 
-nu = nu0 = 0. After a lesson (w/2) (x'W_i)^2 + s x'W_i, with N_k and M as the lesson leaves them,
+nu = nu0 = 0. After an update (w/2) (x'W_i)^2 + s x'W_i, with N_k and M as the update leaves them,
 
     W_k <- W_k - (s + w x'W_i) ([k = i] N_i x - N_k v),    v = M N_i x,                                              (1)
 
-one application of G to what the lesson pulls with. N_i x and v are at hand from the inverses' own updates: one pass over the
+one application of G to what the update pulls with. N_i x and v are at hand from the inverses' own updates: one pass over the
 N_k is left. What rounding adds up to ends with the next check of the inverses: in that round, and in the one after it, W is
 solved for anew.
 """

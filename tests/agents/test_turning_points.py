@@ -324,7 +324,7 @@ def test_a_gradient_that_is_one_and_one_that_is_zero():
 
 
 @pytest.mark.parametrize(("ridge", "hears"), [(1.0, True), (0.9, False), (0.6, False), (4.0, True)])
-def test_the_challenger_s_hearsay_is_believed_up_to_a_form_of_one(ridge, hears):
+def test_a_challenger_takes_another_s_hit_for_a_miss_up_to_a_form_of_one(ridge, hears):
     """q = |x|^2 / ridge: at q <= 1 the best other class learns from a hit that it was wrong."""
     agent = make(FastCB, challenger=1.0, regularization=ridge, intercept=0.0)
     x = as_contexts(np.array([0.0, 1.0, 0.0, 0.0]))

@@ -47,7 +47,7 @@ def untaught(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: flo
     )
 
 
-HEARSAY = 1.0
+LARGEST_VARIANCE = 1.0
 """The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
 
 
@@ -112,5 +112,5 @@ def learn_all(models, x, k, z, y):
         return
     j = runner_up(z, k, z.shape[0])
     m, q = recall(models.inverses, x, j)
-    if q <= HEARSAY:
+    if q <= LARGEST_VARIANCE:
         teach(models, x, j, z[j], -1.0, m, q)

@@ -41,7 +41,6 @@ LEAST = 4
 SHORT = 1000
 """Below so many rows the margin is one standard error wider."""
 LEVEL = 0.05
-LOST = ("nursery", "car", "parity", "wine", "krkopt", "balance-scale")
 
 
 class Line(NamedTuple):
@@ -119,7 +118,6 @@ def parts(results: Path) -> dict[str, str]:
         "peers": mistakes(tables, [OWN, *PEERS]),
         "leads": leads(tables),
         "price": price(tables),
-        "lost": lost(tables),
         "control": said_of_noise(control),
         "chosen": chosen(tables),
         "long": longer(tables, by_table(read(results / "rivals-long.csv"))),
@@ -166,33 +164,44 @@ def lead(table: Table, others: Iterable[str]) -> Lead:
 
 
 def summary(tables: dict[str, Table]) -> str:
-    """Return the counts over all tables, over those held and over the others."""
+    """Return the counts over all tables, over those held and over the others: a row each."""
     groups = (
-        ("All", lambda line: True),
-        ("Held", lambda line: line.held),
-        ("Not held", lambda line: not line.held),
+        ("all", lambda line: True),
+        ("held", lambda line: line.held),
+        ("not held", lambda line: not line.held),
     )
-    said = [counted(name, {t: rows for t, rows in tables.items() if within(rows[OWN])}) for name, within in groups]
-    return "\n\n".join(text for text in said if text)
+    rows = []
+    for name, within in groups:
+        part = {t: rows for t, rows in tables.items() if within(rows[OWN])}
+        if part:
+            rows.append([f"{name} {len(part)}", *counted(part)])
+    head = [
+        "tables",
+        f"within {MARGIN} pp of the best other",
+        f"over {BEHIND:.0f} pp behind it",
+        f"over {BEHIND_LINEAR} pp behind the best linear setting of `fastcb`",
+        f"within {MARGIN} pp of the best peer",
+        f"over {BEHIND:.0f} pp behind it",
+        f"over {BEHIND:.0f} pp ahead of it",
+        f"mistakes relative to `{REFERENCE}`",
+    ]
+    return markdown_table(head, rows)
 
 
-def counted(name: str, tables: dict[str, Table]) -> str:
+def counted(tables: dict[str, Table]) -> list[str]:
     """Return the counts over some tables: against all others, against the linear ones of ours, against the peers alone."""
-    if not tables:
-        return ""
     every = [lead(table, [*OURS, *PEERS]) for table in tables.values()]
     linear = [lead(table, LINEAR) for table in tables.values()]
     peers = [lead(table, PEERS) for table in tables.values()]
-    level, behind = sum(each.level for each in every), sum(each.points > BEHIND for each in every)
-    beaten = sum(each.points > BEHIND_LINEAR for each in linear)
-    ratio, n = geometric(tables, OWN, REFERENCE)[0], len(tables)
-    return (
-        f"{name}, {n} tables: `stackcb` is within {MARGIN} points of the best other on {level}, more than 2 behind on "
-        f"{behind}, more than {BEHIND_LINEAR} behind the best linear setting of ours on {beaten}. Against the other libraries' "
-        f"agents, the neighbours and forest alone: within {MARGIN} on {sum(each.level for each in peers)}, more than 2 "
-        f"behind on {sum(each.points > BEHIND for each in peers)}, ahead by more than 2 on "
-        f"{sum(each.points < -BEHIND for each in peers)}. The geometric mean of its error over `fastcb`'s is {ratio:.3f}."
+    counts = (
+        sum(each.level for each in every),
+        sum(each.points > BEHIND for each in every),
+        sum(each.points > BEHIND_LINEAR for each in linear),
+        sum(each.level for each in peers),
+        sum(each.points > BEHIND for each in peers),
+        sum(each.points < -BEHIND for each in peers),
     )
+    return [*map(str, counts), f"{geometric(tables, OWN, REFERENCE)[0]:.3f}"]
 
 
 def geometric(tables: dict[str, Table], player: str, over: str) -> tuple[float, int]:
@@ -209,7 +218,7 @@ def geometric(tables: dict[str, Table], player: str, over: str) -> tuple[float, 
 
 
 def players(tables: dict[str, Table]) -> str:
-    """Return a row per player: its error over stackcb's, and on how many tables which of the two is surely ahead."""
+    """Return a row per player: its mistakes relative to stackcb's, and on how many tables it is significantly better or worse."""
     tests = {}
     for name in (*OURS, *PEERS):
         for table, rows in tables.items():
@@ -228,7 +237,7 @@ def players(tables: dict[str, Table]) -> str:
         behind = sum(sure[key] and gap > 0 for key, gap in mine.items())
         streams = max(len(table[name].mistakes) for table in tables.values() if name in table)
         rows.append([code(name), str(n), str(streams), f"{ratio:.3f}", str(ahead), str(behind)])
-    head = ["player", "tables", "streams", "error over `stackcb`'s", "surely ahead of it", "surely behind it"]
+    head = ["player", "tables", "streams", "mistakes relative to `stackcb`", "significantly better", "significantly worse"]
     return markdown_table(head, rows)
 
 
@@ -250,7 +259,7 @@ def leads(tables: dict[str, Table]) -> str:
     for table in tables.values():
         every, peers = lead(table, [*OURS, *PEERS]), lead(table, PEERS)
         rows.append([titled(table[OWN]), code(every.player), gap(every), code(peers.player), gap(peers)])
-    head = ["table", "best other", "`stackcb` less it", "best peer", "`stackcb` less it"]
+    head = ["table", "best other", "difference, pp", "best peer", "difference, pp"]
     return markdown_table(head, rows, align="llrlr")
 
 
@@ -262,33 +271,6 @@ def price(tables: dict[str, Table]) -> str:
         for table in tables.values()
     ]
     return markdown_table(["table", "`stackcb`, one bit", *names], rows)
-
-
-def lost(tables: dict[str, Table]) -> str:
-    """Return the tables that are watched: fastcb, stackcb, the best of the others and who it is, and all labels."""
-    rows = []
-    for name in (name for name in LOST if name in tables):
-        table = tables[name]
-        best = lead(table, [*OURS, *PEERS])
-        rows.append(
-            [
-                titled(table[OWN]),
-                f"{table[REFERENCE].mean:.1f}",
-                f"{table[OWN].mean:.1f}",
-                f"{code(best.player)} {table[best.player].mean:.1f}",
-                gap(best),
-                *(shown(table, label) for label in LABELS[:2]),
-            ]
-        )
-    head = [
-        "table",
-        "`fastcb`",
-        "`stackcb`",
-        "best other",
-        "`stackcb` less it",
-        *(f"{x}, all labels" for x in LABELS[:2]),
-    ]
-    return markdown_table(head, rows, align="lrrlr")
 
 
 def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
@@ -304,7 +286,7 @@ def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
             rows.append([code(player), *cells])
     found = [lead(table, [*OURS, *PEERS]) for table in long.values()]
     best = [f"{name}: {code(each.player)}, {gap(each)}" for name, each in zip(long, found, strict=True)]
-    return markdown_table(head, rows) + "\n\n`stackcb` less the best other at the longer T: " + "; ".join(best) + "."
+    return markdown_table(head, rows) + "\n\nDifference to the best other at the longer T, pp: " + "; ".join(best) + "."
 
 
 def chosen(tables: dict[str, Table]) -> str:

@@ -10,7 +10,7 @@ row i's loss in repetition r from that repetition's mean, divided by the number 
 
 with the degrees of freedom by Satterthwaite's rule, R - 1 and n - 1 those of the two parts. What varies with row and
 repetition is in both parts, which is cautious where there are few repetitions and makes up for what a row adds by being
-learnt from (`docs/decisions/2026-11-22-intervals-over-rows.md`; `docs/results/intervals.md` has the coverage measured).
+learnt from (`docs/results/intervals.md` has the coverage measured).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _from_top(text: str) -> str:
     """Return a page of the repository's own folder as one of docs: its links go from there."""
     text = re.sub(r"\]\(docs/", "](", text)
     return re.sub(
-        r"\]\((?!https?:|#|/)(?=(?:\w+/|README)[^)]*\))(?!(?:results|theory|decisions|images)/|architecture)",
+        r"\]\((?!https?:|#|/)(?=(?:\w+/|README)[^)]*\))(?!(?:results|theory|images)/|architecture)",
         "](../",
         text,
     )

@@ -72,7 +72,7 @@ def test_no_rule_broken_no_message_no_request(browser, page, axe, size, dark):
 
 
 def test_a_hundred_thousand_runs(browser, folder_type, tmp_path):
-    """2 s on a quiet machine is the limit; here twice that, for a busy one, and what was measured stands in docs/decisions."""
+    """2 s on a quiet machine is the limit; here twice that, for a busy one: docs/report-checks.md has what was measured."""
     folder = folder_type(tmp_path / "many", rounds=10, repetitions=10)
     folder.add_run("a", 0, 1.0, written={"gamma": 0.5})
     base = folder.rows[next(iter(folder.rows))]

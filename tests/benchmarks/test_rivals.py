@@ -56,15 +56,10 @@ def test_a_short_table_has_a_margin_wider_by_one_standard_error() -> None:
 
 
 def test_summary_counts_what_the_tables_say() -> None:
-    said = told.summary(told.by_table([*ONE, *TWO])).split("\n\n")
-    assert said[0].startswith(
-        "All, 2 tables: `stackcb` is within 0.5 points of the best other on 1, more than 2 behind on 0,"
-    )
-    assert "more than 0.7 behind the best linear setting of ours on 2." in said[0]
-    assert "within 0.5 on 1, more than 2 behind on 0, ahead by more than 2 on 1." in said[0]
-    assert f"is {np.sqrt(20.5 / 22.5 * 9.9 / 10.0):.3f}." in said[0]
-    assert said[1].startswith("Held, 1 tables")
-    assert said[2].startswith("Not held, 1 tables")
+    ratio = np.sqrt(20.5 / 22.5 * 9.9 / 10.0)
+    rows = told.summary(told.by_table([*ONE, *TWO])).splitlines()[2:]
+    assert rows[0] == f"| all 2 | 1 | 0 | 2 | 1 | 0 | 1 | {ratio:.3f} |"
+    assert [row.partition(" | ")[0] for row in rows[1:]] == ["| held 1", "| not held 1"]
 
 
 def test_players_are_compared_on_the_streams_that_both_played() -> None:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LANGUAGES = ("python", "sh", "toml", "text")
 MARKS = ("file", "needs", "exit")
-FOLDERS = ("", "tutorials", "how-to", "theory", "results", "decisions")
+FOLDERS = ("", "tutorials", "how-to", "theory", "results")
 _PIECE = re.compile(r"^<!-- (?P<mark>[^>]*) -->$|^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

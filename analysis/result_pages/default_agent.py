@@ -89,7 +89,7 @@ def made_table(lines: list[tuple[Any, ...]]) -> str:
                 f"{apart.mean():+.1f} ± {error:.1f}",
             )
         )
-    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "stackcb less the best other"), rows)
+    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "difference to the best other, pp"), rows)
 
 
 def halves(line: Line) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def markdown(lines: list[Line], *, head: bool) -> str:
     row = f"| {name} | {own.rounds:,} | {own.n_classes} | {own.n_features} | {' | '.join(cells)} | {lead(lines):+.1f} |"
     if not head:
         return row
-    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | stackcb less the best other |"
+    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | difference to the best other, pp |"
     return f"{title}\n|---|---:|---:|---:|{'---:|' * (len(PLAYERS) + 1)}\n{row}"
 
 
@@ -124,20 +124,17 @@ def by_table(lines: list[Line]) -> list[list[Line]]:
 
 
 def summary(lines: list[Line]) -> str:
-    """Return the geometric means of the errors' ratios to fastcb's and the counts, of all tables and of those held."""
-    said = []
-    for name, part in (("All", lines), ("Held", [line for line in lines if line.held])):
+    """Return the geometric means of mistakes relative to fastcb's and the counts: a row for all tables, one for those held."""
+    rows = []
+    for name, part in (("all", lines), ("held", [line for line in lines if line.held])):
         groups = by_table(part)
         if not groups:
             continue
         ratios = np.array([[np.mean(line.mistakes) / np.mean(group[0].mistakes) for line in group] for group in groups])
         leads, linear = np.array([(lead(group), lead(group, LINEAR)) for group in groups]).T
-        means = ", ".join(f"{p} {m:.3f}" for p, m in zip(PLAYERS, np.exp(np.log(ratios).mean(0)), strict=True))
+        counts = ((leads <= MARGIN).sum(), (leads > 2.0).sum(), (linear > BEHIND).sum())
         calls, runs = sum(g[-1].changes for g in groups), sum(len(g[-1].mistakes) for g in groups)
-        level, behind, beaten = ((leads <= MARGIN).sum(), (leads > 2.0).sum(), (linear > BEHIND).sum())
-        said.append(
-            f"{name} {len(groups)} tables: geometric mean of the error over fastcb's: {means}. stackcb is within {MARGIN} "
-            f"points of the best other on {level} of {len(groups)}, more than 2 behind on {behind}, more than {BEHIND} behind "
-            f"the best linear other on {beaten}; it called {calls} changes in {runs} runs."
-        )
-    return "\n\n".join(said)
+        means = [f"{m:.3f}" for m in np.exp(np.log(ratios).mean(0))]
+        rows.append([f"{name} {len(groups)}", *means, *map(str, counts), f"{calls} in {runs}"])
+    counted = [f"within {MARGIN} pp of the best other", "over 2 pp behind it", f"over {BEHIND} pp behind the best linear"]
+    return markdown_table(["tables", *PLAYERS, *counted, "changes called in runs"], rows)

@@ -16,9 +16,9 @@ from audits.attacks.crafted import Touch
 from audits.attacks.lines import Line
 
 TITLE = "Kernel caches"
-WORDS = """A process compiles two kernels, under umask 0, in a cache folder of its own or in one that others may write, with
-pickles planted in the place of its entries. `right`: the kernels answer, and what is made is for this user only; `named`:
-besides, one line says that the folder is not used."""
+WORDS = """A process compiles two kernels under umask 0, in a cache folder of its own or in one that others may
+write, with planted pickles. `right`: the kernels work and their files are for this user only; `named`: one line says
+that the folder is not used."""
 COUNT = 24
 CODE = """
 import os

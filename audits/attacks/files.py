@@ -20,9 +20,9 @@ from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Odd files and surroundings"
-WORDS = """The command line is given tables as nobody should write them, damaged spec files, paths that are too long or no text,
-terminals that know no letters but ASCII, systems without locks, with a limit on the size of files or without room. It must do
-what it was asked for (`right`) or say in one line why not (`named`), and keep what was finished before."""
+WORDS = """The command line gets malformed tables, damaged specs, paths that are too long or no text, ASCII
+terminals, systems without locks, full disks and limits on file sizes. It must do its task (`right`) or say in one
+line why not (`named`), and preserve finished runs."""
 COUNT = 240
 SPEC = """
 name = "odd"

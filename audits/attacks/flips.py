@@ -35,11 +35,9 @@ from banditlab.results.schema import SUMS
 from banditlab.results.store import Store
 
 TITLE = "Damaged files"
-WORDS = """A results folder that holds every kind of file: compacted runs, runs in shards, comparators, failures, the
-manifest. One file is damaged: a bit flipped (17 times in 20), a byte replaced, cut short, or replaced by a sibling, whole, that
-belongs elsewhere. The folder is then read by the reader of `report`, `status` and `run`, and, one time in twenty, resumed and
-loaded. A loss is allowed only of what the files that are named as damaged held alone, and another file than the damaged one
-may be named only where that is the manifest."""
+WORDS = """One file of a results folder that holds every kind of file is damaged: a bit flipped (17 times in 20), a
+byte replaced, cut short, or replaced by a sibling. The reader of `report`, `status` and `run` reads the folder; one
+time in twenty the sweep is resumed. Only what the files named as damaged held alone may be lost."""
 COUNT = 5500
 RESUMED = 20  # one damage in so many is also resumed
 SPEC: dict[str, Any] = {

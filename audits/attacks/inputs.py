@@ -19,9 +19,9 @@ from banditlab.engine.plan import Run
 from banditlab.results.reading import finished_runs
 
 TITLE = "Replaced inputs"
-WORDS = """The table, or the lab's file, of a sweep is replaced at a random moment between plan and last run. Tried are runs:
-each must be stored with the values of the content its id was made from (`right`), or recorded as failed because its file was
-replaced (`named`). Then the same sweep is run again on what is there now, and all must be right."""
+WORDS = """The table or the lab's file of a sweep is replaced at a random moment. Counts are runs: stored with the
+values of the content that the id was made from (`right`), or recorded as failed because the file was replaced
+(`named`). The sweep then runs again on the new files, and all runs must be right."""
 COUNT = 40
 AGENT = """
 import numpy as np

@@ -19,10 +19,9 @@ from audits.attacks.lines import Line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Kills"
-WORDS = """SIGKILL at a random moment of a sweep by `banditlab run`: to one of two workers, again and again while the sweep goes
-on; to the main process alone; to the main process and its workers at once. After every kill whatever was stored must still be
-stored; of the main process killed alone, the workers must be gone within five seconds; and the sweep that is run to its end
-must have the values of one that nobody disturbed, no run recorded as failed. Tried are kills, `right` if all this holds."""
+WORDS = """SIGKILL at a random moment of `banditlab run`: to one of two workers, repeatedly; to the main process; to
+the main process and its workers at once. `right`: whatever was stored stays stored, workers end within five seconds
+of the main process, and the resumed sweep has the values of an undisturbed one, no run recorded as failed."""
 COUNT = 216
 """Kills, a third of each kind."""
 SPEC = """

@@ -18,11 +18,10 @@ from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, 
 from banditlab.registry import registry
 
 TITLE = "Crafted players"
-WORDS = """Files that `Player.save` wrote, changed, loaded and played in a process of its own: every agent and forecaster, and
-boosters over compiled trees. `right`: loaded and played, a round refused in one line included (probabilities that are no
-distribution, say); `named`: refused by `load` in one line that names the file. `lost` counts processes that died or
-hung, `wrong` objects whose class, methods or names were no longer those of the constructor; `code run` marks left by pickles,
-a `conftest.py` of the working folder, or a command of the system. A process has 8 GiB of address space."""
+WORDS = """Files of `Player.save` are changed, loaded and played in a process of their own with 8 GiB: every agent
+and forecaster, and boosters over compiled trees. `right`: loaded and played, or a round rejected in one line;
+`named`: rejected by `load` in one line that names the file; `lost`: the process died or hung; `wrong`: the object's
+class, methods or names differ; `code run`: a pickle, a `conftest.py` or a system command ran."""
 COUNT = 12_000
 SECONDS, COMPILING = 60.0, 900.0
 """How long one attack may take, and a player's first rounds, which may have to be compiled."""

@@ -14,9 +14,9 @@ import pandas as pd
 from audits.attacks.lines import Line
 
 TITLE = "Hostile plug-ins"
-WORDS = """A lab's agent misbehaves in a way that its setting names, every way in one sweep beside `uniform`,
-by `banditlab run` with `-j 1` and `-j 2`, a run's limit 20 seconds. Tried are runs: those of `uniform` must be right, those of
-the plug-in right or recorded as failed with their own reason (`named`); a sweep that ends otherwise counts as a traceback."""
+WORDS = """A lab's agent misbehaves in a way that its setting names, all ways in one sweep beside `uniform`, with `-j
+1` and `-j 2` and a limit of 20 s per run. Counts are runs: `uniform`'s must be right, the plug-in's right or failed
+with their own reason (`named`)."""
 COUNT = 1
 """Sweeps with each number of processes."""
 

@@ -23,10 +23,10 @@ from banditlab.envs.table import Table
 from banditlab.errors import BanditlabError
 
 TITLE = "Odd tables, large requests, cells of tables"
-WORDS = """CSV, LIBSVM and Parquet files with bits flipped, cells replaced, entries of 1e-320 to 1e308, gzip bombs, an index of
-2e9, a million columns; specs of 1e9 repetitions and of 6.4e7 points of a grid. `right`: read, every row finite, not longer than
-R, and of at least two classes (or, of tables written as CSV, read back as they were and no cell the beginning of a formula);
-`named`: refused in one line that names the file or the limit; `lost` counts refusals that took more than ten seconds."""
+WORDS = """CSV, LIBSVM and Parquet files with flipped bits, replaced cells, entries of 1e-320 to 1e308, gzip bombs,
+an index of 2e9, a million columns; specs of 1e9 repetitions and of 6.4e7 grid points. `right`: read with finite rows
+within R and at least two classes, or written as CSV and read back without a cell that a spreadsheet would run;
+`named`: rejected in one line that names the file or the limit; `lost`: a rejection took more than ten seconds."""
 COUNT = 1_500
 SECONDS = 10.0
 CELLS = (

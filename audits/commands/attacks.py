@@ -47,12 +47,12 @@ def page() -> str:
     return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, said=said), *parts]) + "\n"
 
 
-HEAD = """Made by `python -m audits attacks`; the tables are `attacks-*.csv` beside this page.
+HEAD = """Does a results folder survive kills, damaged files, replaced inputs and hostile plug-ins?
 **{tried:,} attacks: {said}.**
 
-`right`: every value is as without the attack. `named`: what is lost or refused is said in one line, and done again where the
-command allows it. What must be 0: `lost`, finished runs gone without a word or although they stood elsewhere; `wrong`, values
-that differ; `tracebacks` on the screen; `code run`, that of an attacker."""
+`python -m audits attacks` writes this page and the tables `attacks-*.csv`. `right`: every value is as without the attack.
+`named`: one line says what is lost or rejected, and the command does it again where it can. Four counts must be 0: `lost`
+(finished runs gone without a message), `wrong` (values that differ), `tracebacks`, and `code run` (an attacker's code)."""
 
 
 def _table(lines: list[Line]) -> str:

@@ -136,5 +136,9 @@ def summary(lines: list[Line]) -> str:
         calls, runs = sum(g[-1].changes for g in groups), sum(len(g[-1].mistakes) for g in groups)
         means = [f"{m:.3f}" for m in np.exp(np.log(ratios).mean(0))]
         rows.append([f"{name} {len(groups)}", *means, *map(str, counts), f"{calls} in {runs}"])
-    counted = [f"within {MARGIN} pp of the best other", "over 2 pp behind it", f"over {BEHIND} pp behind the best linear"]
+    counted = [
+        f"within {MARGIN} pp of the best other",
+        "over 2 pp behind it",
+        f"over {BEHIND} pp behind the best linear",
+    ]
     return markdown_table(["tables", *PLAYERS, *counted, "changes called in runs"], rows)

@@ -218,7 +218,7 @@ def geometric(tables: dict[str, Table], player: str, over: str) -> tuple[float, 
 
 
 def players(tables: dict[str, Table]) -> str:
-    """Return a row per player: its mistakes relative to stackcb's, and on how many tables it is significantly better or worse."""
+    """Return a row per player: its mistakes relative to stackcb's, and where it is significantly better or worse."""
     tests = {}
     for name in (*OURS, *PEERS):
         for table, rows in tables.items():
@@ -237,7 +237,14 @@ def players(tables: dict[str, Table]) -> str:
         behind = sum(sure[key] and gap > 0 for key, gap in mine.items())
         streams = max(len(table[name].mistakes) for table in tables.values() if name in table)
         rows.append([code(name), str(n), str(streams), f"{ratio:.3f}", str(ahead), str(behind)])
-    head = ["player", "tables", "streams", "mistakes relative to `stackcb`", "significantly better", "significantly worse"]
+    head = [
+        "player",
+        "tables",
+        "streams",
+        "mistakes relative to `stackcb`",
+        "significantly better",
+        "significantly worse",
+    ]
     return markdown_table(head, rows)
 
 

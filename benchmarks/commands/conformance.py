@@ -372,8 +372,7 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
     lines = [
         "# Conformance: 45 digits, certificates searched, labels hidden",
         f"Made by `{command}` in {seconds / 60.0:.0f} minutes.",
-        "What is proved is that each certificate bounds the regret in exact arithmetic (the docstrings of the forecasters);",
-        "everything on this page is measured.",
+        "Do computed certificates bound the regret in float64, and do agents observe nothing but the bit?",
         "",
         f"**False certificates: {sum(s.false for s in searches)} of "
         f"{sum(s.random + s.searched - s.nan for s in searches):,} given in the search, "
@@ -382,13 +381,11 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         f"{sum(b.replaced for b in blinds):,} labels replaced.**",
         "",
         "## Against 45 digits",
-        "The update equations as the papers have them, with full matrices and 45 digits (`tests/conformance/witness.py`,",
-        "mpmath), beside the forecasters on the same streams: K in 2, 3, 5, 10, 20 (the dual form, gaf and ftrl 2, 5, 20;",
-        "gaf-fresh 3, aioli 2, ons 2, 3), B R = 1e-3, 1 and 1e3 (ons 1e-3 and 1), R from 1e-3 to 1e5, contexts at random,",
-        "repeated, 1e-9 to 1e-3 apart, or of rank 1.",
-        "`logits`: the largest error, relative to 1 + the largest logit; `certificate`: the largest excess over the 45-digit",
-        "certificate of the exact forecasts, relative, which is what the allowance for rounding costs. `NaN`: certificates",
-        "not given. `below`: given and below the exact one by 1e-6.",
+        "The papers' update equations with full matrices and 45 digits (`tests/conformance/witness.py`, mpmath), and the",
+        "forecasters on the same streams: K in 2, 3, 5, 10, 20 (the dual form, gaf and ftrl 2, 5, 20; gaf-fresh 3, aioli 2,",
+        "ons 2, 3), B R = 1e-3, 1 and 1e3 (ons 1e-3 and 1), R from 1e-3 to 1e5, contexts random, repeated, close or of rank 1.",
+        "`logits`: the largest error, relative to 1 + the largest logit. `certificate`: the largest relative excess over the",
+        "45-digit certificate. `NaN`: no certificate. `below`: a certificate below the exact one by 1e-6.",
         "",
         table(
             "| forecaster | R^2/lambda | streams | logits | probabilities | certificate | NaN | below |",
@@ -401,10 +398,9 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "",
         "## Certificates searched",
         "Random streams of up to 15 rounds (K in 2 ... 20, d up to 3, R^2/lambda from 1e-6 to 1e12, of folklore and gaf to",
-        "2,000, B R from 1e-3 to 1e3; ONS to 2), then climbs from the worst: a label, a context, B or lambda is changed, and",
-        "the change is accepted where the ratio of regret to certificate rises. The regret is against a W in the ball that an",
-        "interior-point method finds, hence never above the true one. A ratio near 1 says that the search could have found a",
-        "false certificate.",
+        "2,000, B R from 1e-3 to 1e3; ONS to 2), then climbs from the worst that change a label, a context, B or lambda where",
+        "regret / certificate rises. The regret is against a W that an interior-point method finds, hence never too",
+        "large. A ratio near 1 means that the search could have found a false certificate.",
         "",
         table(
             "| forecaster | random | searched | NaN | false | largest regret / certificate | at |",
@@ -415,8 +411,8 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         ),
         "",
         "## Labels of wrong rounds",
-        "Every agent plays K = 5; then the labels of rounds it got wrong are replaced by other wrong labels and it plays again",
-        "from the same seed: every action must be the same.",
+        "Every agent plays K = 5. Then other wrong labels replace those of its wrong rounds, and it plays again from the same",
+        "seed: every action must be the same.",
         "",
         table(
             "| agent | rounds | labels replaced | actions that differ |",

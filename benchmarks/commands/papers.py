@@ -206,35 +206,30 @@ def _entropy(q: Floats) -> Floats:
 
 
 SEARCHED = """## Certificates and bounds searched
-Random games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, lambda from 1e-4 to 1e4; soft
-labels from Dirichlet laws). Then hard ones: one context, up to 24 rounds, a small B and lambda about n/(4 B), where losses
-are straight over the ball and the proofs' steps lose little. Then climbs from the worst game so far, by either ratio: a label,
-a context, a round, B or lambda is changed, and kept where the ratio rises. `searched` counts hard games and climbs.
-The regret is against a comparator that a solver finds within the ball, hence never above the true one. `at`: where regret /
-bound was largest. `-`: there is no such number.
+`random`: games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, lambda from 1e-4 to 1e4; soft labels).
+`searched`: hard games (one context, up to 24 rounds, a small B, lambda about n/(4 B)), and climbs from the worst game, which
+change a label, a context, a round, B or lambda where the ratio rises. The regret is against a comparator found within the
+ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
 
-Below one half stay two. `ogd`: its theorem pays for a walk across the whole ball, though play begins at the centre, and for
-gradients of the largest norm in every round; a third of it, G (D/2) sqrt(T), is what any learner can be made to lose on
-straight losses over a ball of that diameter (Abernethy, Bartlett, Rakhlin and Tewari, COLT 2008). `accuracy = 0.01`: the bound
-pays for a root off by .1 in every round, and the steps that guarantee it come much nearer (below); at 1e-6 the line comes to
-.91. Bounds of agents are measured in [theory.md](theory.md), those of boosters in
-[boosting-edges.md](boosting-edges.md); Proposition 3 of 003 (sampling) is held by tests.
+Two stay below one half. `ogd`: its theorem allows for a path across the whole ball and the largest gradient in every round.
+`accuracy = 0.01`: its bound allows for a root off by .1 in every round, which the guaranteed steps do not reach.
+Bounds of agents are in [theory.md](theory.md), those of boosters in [boosting-edges.md](boosting-edges.md).
 """
 INEXACT = """## How inexact may a root be (000, Remark 5)
-FOLKLORE on 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1) whose every root is moved by `error`, towards the
-class the forecaster believes in least. `bound`: `folklore_inexact`. `one nat`: the error that this bound says costs a nat.
+FOLKLORE on 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1), each root moved by `error` towards the least likely
+class. `bound`: `folklore_inexact`. `one nat`: the error that costs a nat by this bound.
 """
 GRADIENT = """## Gradient descent for the root (000, Theorem 4)
-Steps that `descent_steps` takes for a squared error of `accuracy`, those of Appendix E, and the largest squared error met.
+Steps of `descent_steps` for a squared error of `accuracy`, those of Appendix E, and the largest squared error.
 """
 AFTER = """## Lemma 7 at A_{t-1} and at A_t (000)
-Same streams, 300 rounds (the adversary answers each forecaster's own least likely class). `unsolved`: fixed points not
+Same streams, 300 rounds; the adversary's label is each forecaster's least likely class. `unsolved`: fixed points not
 reached to 1e-9.
 """
 SMP = """## Corollary 6 beside the sample minmax predictor (001, Section 4.2)
-Excess risk in nats over theta, |theta| = B, of which the labels are drawn (d = 3, contexts on the unit sphere): AIOLI's
-state at a random round (Corollary 6), its last state, SMP at lambda = 2 R^2/(n + 1) as a mean (our re-implementation),
-ridge with the same penalty; means and standard errors. `corollary`: what Corollary 6 allows, without its + 1.
+Excess risk in nats over the labels' theta, |theta| = B (d = 3, contexts on the unit sphere): AIOLI's
+state at a random round (Corollary 6), its last state, SMP at lambda = 2 R^2/(n + 1) as a mean (our implementation),
+ridge with the same penalty; means and standard errors. `corollary`: Corollary 6 without its + 1.
 """
 
 
@@ -243,9 +238,10 @@ def page(searches: list[Search], parts: dict[str, list[str]], seconds: float, co
     games, false = sum(s.random + s.searched for s in searches), sum(s.false for s in searches)
     head = (
         "# The papers' remaining rows, measured\n"
-        f"Made by `{command}` in {seconds / 60.0:.1f} minutes of processor time. "
-        "Which row stands where: [docs/papers.md](../papers.md).\n\n"
-        f"**Regrets above a certificate or a bound: {false} in {games:,} games.**\n"
+        "Does a search find a regret above a certificate or a bound? "
+        f"**It finds {false} in {games:,} games.**\n"
+        f"`{command}` makes this page in {seconds / 60.0:.1f} minutes of CPU time. "
+        "The rows are those of [docs/papers.md](../papers.md).\n"
     )
     rows = [
         f"| {s.name} | {s.source} | {s.random} | {s.searched} | {s.false} | {s.certificate:.4f} | "

@@ -73,7 +73,7 @@ def head() -> str:
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return (
         f"# A policy that decides\n\nMade by `python -m benchmarks policy`: `fastcb`, K = {K}, d = {COLUMNS + 1}, on "
-        f"{os.cpu_count()} cores, load averages {load} when it began (1 is one busy core: what is above 0 was other work)."
+        f"{os.cpu_count()} cores, load averages {load} at the start (other work)."
     )
 
 

@@ -24,8 +24,8 @@ NAMES = {
     "lints": "LinTS",
     "confidit": "Confidit",
     "ovr-perceptron": "one-vs-rest perceptron",
-    "perceptron": "perceptron (told the label)",
-    "sampled(ogd)": "OGD, sampled (told the label)",
+    "perceptron": "perceptron (observes the label)",
+    "sampled(ogd)": "OGD, sampled (observes the label)",
 }
 LARGE, SMALL = ["SynSep", "SynNonSep"], ["SynSepSmall", "SynNonSepSmall"]
 STREAMS = 3

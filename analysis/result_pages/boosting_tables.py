@@ -124,7 +124,7 @@ def against(compared: pd.DataFrame) -> str:
 
 
 def summed_up(compared: pd.DataFrame) -> str:
-    """Return in how many comparisons AdaBoost.OLM++ is surely behind and ahead, in all and of each rival."""
+    """Return in how many comparisons AdaBoost.OLM++ is significantly behind and ahead, in all and of each rival."""
     rows = []
     for name, mine in [*compared.groupby("against", sort=False), ("all of them", compared)]:
         behind, ahead = int((mine["high"] < 0.0).sum()), int((mine["low"] > 0.0).sum())

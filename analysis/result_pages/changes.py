@@ -101,6 +101,6 @@ def by_table(lines: list[Line]) -> str:
 
 
 def alarms(lines: list[Line]) -> str:
-    """Return how many runs of the first player were told of a change that never came."""
+    """Return how many runs of the first player detected a change that did not happen."""
     runs = [count for x in lines if (x.labels, x.player) == (STATIONARY, PLAYERS[0]) for count in x.called]
     return f"{sum(count > 0 for count in runs)} of {len(runs)} runs"

@@ -54,7 +54,7 @@ def error_over(own: dict[str, tuple[float, ...]], base: dict[str, tuple[float, .
 
 
 def settings(lines: list[Line]) -> str:
-    """Return a row for every agent and setting: its error over the default's, where it is better, and stuck runs."""
+    """Return a row for every agent and setting: its mistakes relative to the default, where it is better, and stuck runs."""
     rows = []
     for player, setting in dict.fromkeys((line.player, line.setting) for line in lines):
         own = {x.table: x.mistakes for x in lines if (x.player, x.setting) == (player, setting)}
@@ -72,7 +72,7 @@ def settings(lines: list[Line]) -> str:
     head = (
         "agent",
         "setting",
-        "error over the default's",
+        "mistakes relative to the default",
         "fewer mistakes on",
         "best",
         "worst",

@@ -38,8 +38,8 @@ def shown_noise(table: pd.DataFrame) -> str:
         "K",
         "tables",
         "some player ahead of uniform",
-        "any pair told apart",
-        "lead of the first, points",
+        "any pair separated",
+        "lead of the first, pp",
     ]
     return markdown_table(head, rows, "r")
 
@@ -62,6 +62,6 @@ def shown_known(table: pd.DataFrame) -> str:
             group["all_held"].sum(),
         )
         rows.append([*map(str, counts), f"{group['pairs_held'].sum() / group['pairs'].sum():.3f}"])
-    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs told apart"]
+    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs separated"]
     head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
     return markdown_table(head, rows, "r")

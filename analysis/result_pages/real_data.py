@@ -102,7 +102,7 @@ def code(name: str) -> str:
 
 
 def interval(row: "pd.Series[float]") -> str:
-    """Return a difference in points with its interval."""
+    """Return a difference in pp with its interval."""
     return f"{row['difference']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})"
 
 
@@ -118,9 +118,7 @@ def against(table: pd.DataFrame) -> str:
         ]
         for _, row in table.iterrows()
     ]
-    return markdown_table(
-        ["set", f"`{OURS}` %", "best peer", "peer %", "difference, points (95 %)"], rows, align="lrlr"
-    )
+    return markdown_table(["set", f"`{OURS}` %", "best peer", "peer %", "difference, pp (95 %)"], rows, align="lrlr")
 
 
 def wins(score: pd.DataFrame) -> str:

@@ -271,7 +271,7 @@ def leads(tables: dict[str, Table]) -> str:
 
 
 def price(tables: dict[str, Table]) -> str:
-    """Return a row per table: stackcb on one bit, and what is told every label."""
+    """Return a row per table: stackcb on one bit, and models that observe every label."""
     names = [name for name in LABELS if any(name in table for table in tables.values())]
     rows = [
         [titled(table[OWN]), f"{table[OWN].mean:.1f}", *(shown(table, name) for name in names)]

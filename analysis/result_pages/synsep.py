@@ -78,7 +78,7 @@ def references(points: pd.DataFrame) -> str:
 
 
 def for_scale(curves: pd.DataFrame) -> str:
-    """Return those that are told the label, and the one-vs-rest perceptron."""
+    """Return those that observe the label, and the one-vs-rest perceptron."""
     shown = ("perceptron", "sampled(ogd)", "ovr-perceptron")
     rows = [[NAMES[agent], *(measured(curves, environment, agent) for environment in LARGE)] for agent in shown]
     return markdown_table(["", *(f"{environment}, %" for environment in LARGE)], rows)
@@ -125,5 +125,5 @@ def in_words(first_order: pd.DataFrame, second: pd.DataFrame) -> dict[str, str]:
     noisy = second[second["environment"] == "SynNonSep"].set_index("agent")["error %"]
     newtron, others = noisy.loc[["newtron"]], noisy.drop("newtron") - NOISE
     texts["newtron-noisy"] = f"{newtron.min():.0f} to {newtron.max():.0f} %"
-    texts["beyond-noise"] = f"{others.min():.1f} to {others.max():.1f} points"
+    texts["beyond-noise"] = f"{others.min():.1f} to {others.max():.1f} pp"
     return texts

@@ -43,15 +43,11 @@ HEADER = ("path", "line", "before", "after", "text", "outcome", "by", "seconds")
 PAGE = """\
 # Do the tests notice a wrong line?
 
-A mutant is the package with one operator, comparison or constant made another. It is noticed if a test that passes on the
-sources as they are fails, or never ends. One that changes nothing anybody can see is equivalent:
-`audits/mutants-equivalent.csv` has those that are known, each with its reason. Kernels are asked as plain Python
-first; what nobody noticed there is tried compiled.
-
-Made by `python -m audits mutants {options} --keep`; every mutant and the test that saw it:
-[`mutants.csv`](mutants.csv). What is out of time counts as not noticed.
-
 In all, <!-- text: count -->nothing yet<!-- end -->
+
+A mutant is the package with one operator, comparison or constant changed. A test notices it if it passes on the package and
+fails, or does not end, on the mutant. Running out of time counts as not noticed. `audits/mutants-equivalent.csv` lists
+equivalent mutants, each with its reason. Kernels run as plain Python first; what nobody noticed there runs compiled.
 
 <!-- table: rooms -->
 <!-- end -->
@@ -60,6 +56,11 @@ In all, <!-- text: count -->nothing yet<!-- end -->
 
 <!-- table: left -->
 <!-- end -->
+
+## How to run it
+
+`python -m audits mutants {options} --keep` writes this page and [`mutants.csv`](mutants.csv), every mutant with the test that
+noticed it.
 """
 Row = tuple[Mutant, str, str, float]
 """A mutant, what became of it, the test that saw it, seconds."""

@@ -48,6 +48,14 @@ four fifths of digits, one thread, median of the folds. `python -m benchmarks es
 this page (BANDITLAB_DATA_HOME: a folder with OpenML's data set 54).
 """
 
+VERDICTS = """
+Each estimator at its best setting on these folds (the wrapper has more settings); the gain is the wrapper's, ± one standard
+error of the mean over the folds.
+
+| | LogisticRegression | wrapper | gain, nats | folds won | LogisticRegression, default | wrapper, default | \
+wrapper, theory's lambda |
+|---|---|---|---:|---:|---:|---:|---:|"""
+
 NOTES = """
 At the defaults (lambda = 2 R / B, one pass) the curvature constant shrinks as 1 / B, so the B that makes lambda small
 makes the surrogates flat. No theorem covers a smaller lambda or more passes. The wrapper is slower (K^3 d^2 / 2
@@ -150,22 +158,17 @@ def best(lines: list[Row], scores: list[Score], proper: bool, family: str | None
 
 
 def verdict(name: str, lines: list[Row], scores: list[Score]) -> str:
-    """Return who wins on a data set, in figures."""
+    """Return a data set's row: both at their best settings, the wrapper's gain with its standard error, both at defaults."""
     theirs, ours = best(lines, scores, True), best(lines, scores, False)
     gain = scores[theirs].losses - scores[ours].losses
-    mean, error = gain.mean(), gain.std(ddof=1) / np.sqrt(FOLDS)
-    who = "the wrapper is ahead" if mean > 0 else "LogisticRegression is ahead"
-    clear = "more" if abs(mean) > 2.0 * error else "less"
-    theory = scores[best(lines, scores, False, THEORY)].losses.mean()
-    defaults = [find(lines, PROPER, "C = 1"), find(lines, THEORY, "B = 100, 1 pass")]
-    default = [f"{scores[i].losses.mean():.4f}" for i in defaults]
-    return (
-        f"* **{name}**: {who} by {abs(mean):.4f} nats ({scores[theirs].losses.mean():.4f} for {lines[theirs].setting}, "
-        f"{scores[ours].losses.mean():.4f} for {lines[ours].family}, {lines[ours].setting}), {clear} than two standard "
-        f"errors ({error:.4f}) of the mean difference; the wrapper is ahead on {int((gain > 0).sum())} of {FOLDS} folds. "
-        f"With the theory's lambda its best is {theory:.4f}. Both at their defaults: LogisticRegression {default[0]}, "
-        f"the wrapper {default[1]}."
-    )
+    theory, default = best(lines, scores, False, THEORY), find(lines, THEORY, "B = 100, 1 pass")
+    shown = [theirs, ours, find(lines, PROPER, "C = 1"), default, theory]
+    losses = [f"{scores[i].losses.mean():.4f}" for i in shown]
+    settings = [f"({lines[theirs].setting})", f"({lines[ours].family}, {lines[ours].setting})"]
+    cells = [f"{loss} {setting}" for loss, setting in zip(losses[:2], settings, strict=True)]
+    error = gain.std(ddof=1) / np.sqrt(FOLDS)
+    wins = f"{int((gain > 0).sum())} of {FOLDS}"
+    return f"| {name} | " + " | ".join([*cells, f"{gain.mean():+.4f} ± {error:.4f}", wins, *losses[2:]]) + " |"
 
 
 def find(lines: list[Row], family: str, setting: str) -> int:
@@ -188,6 +191,6 @@ def main() -> None:
             print(f"{name:10}{line.family:28}{line.setting:28}{loss:.4f}", file=sys.stderr, flush=True)
     print(HEAD)
     print(markdown(lines, scores))
-    print("\nEach estimator at its best setting on these folds (the wrapper has more settings):\n")
+    print(VERDICTS)
     print("\n".join(verdict(name, lines, scores[name]) for name in scores))
     print(NOTES)

@@ -98,3 +98,11 @@ def test_blocks(agent):
         refuses(agent.play_block, *arguments, match=message)
     agent.play_block(np.asfortranarray(X, dtype=np.float32), y.astype(np.int32), trace)
     assert ((trace.action >= 0) & (trace.action < 3)).all()
+
+
+def test_a_context_of_zeros_leaves_probabilities(agent):
+    agent.learn(np.zeros(3), agent.act(np.zeros(3)), told(agent))
+    for x in (np.zeros(3), X[0]):
+        p = agent.act(x).probabilities
+        assert p.min() >= 0.0
+        assert abs(p.sum() - 1.0) <= 1e-9

@@ -61,13 +61,6 @@ def test_is_the_perceptron_in_expectation(stream):
         agent.learn(x, decision, decision.action == label)
 
 
-def test_explores_at_the_rate_gamma(stream):
-    X, _ = stream(3, 4, 1)
-    agent = make(3, 4, gamma=0.25)
-    explored = np.array([agent.act(X[0]).explored for _ in range(4000)])
-    assert abs(explored.mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 4000)
-
-
 @pytest.mark.parametrize("gamma", [-0.1, 1.5, float("nan")])
 def test_refuses_a_gamma_that_is_no_probability(gamma):
     with pytest.raises(UsageError, match=r"gamma must lie in \[0, 1\]"):

@@ -133,40 +133,6 @@ def test_a_step_after_a_hit_of_hardly_any_probability_is_that_of_the_largest_gra
     assert np.isfinite(agent.state.G).all()
 
 
-def test_gradient_by_finite_differences():
-    rng = np.random.default_rng(4)
-    K, d = 3, 5
-    agent = make(EpsilonGreedy, K, d, gamma=0.5)
-    agent.state.V[:] = rng.standard_normal((K, d))
-    W, x, label, h = agent.weights.copy(), as_contexts(rng.standard_normal(d) / 4), 1, 1e-6
-    decision = agent.act(x)._replace(action=label)
-    agent.learn(x, decision, True)
-    estimate = (W - agent.weights) * np.sqrt(agent.state.G) / agent.learning_rate
-    for k in range(K):
-        for j in range(d):
-            step = np.zeros((K, d))
-            step[k, j] = h
-            up, down = (-np.log(softmax((W + s * step) @ x)[label]) for s in (1, -1))
-            assert estimate[k, j] * decision.probabilities[label] == pytest.approx((up - down) / (2 * h), abs=1e-7)
-
-
-def test_a_miss_teaches_the_softmax_nothing_and_the_direct_model_something(stream):
-    X, _ = stream(3, 4, 1)
-    for cls in BOTH:
-        agent = make(cls, 3, 4)
-        agent.learn(X[0], agent.act(X[0])._replace(action=1, payload=np.zeros(agent.payload_size)), False)
-        assert np.any(agent.weights != 0.0) == (cls is EpsilonGreedyDirect)
-        assert not np.any(agent.weights[[0, 2]])
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_explores_at_the_rate_gamma(cls, stream):
-    X, _ = stream(3, 4, 1)
-    agent = make(cls, 3, 4, gamma=0.25)
-    explored = np.array([agent.act(X[0]).explored for _ in range(4000)])
-    assert abs(explored.mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 4000)
-
-
 def test_anytime_explores_at_the_root_of_K_over_t(stream):
     K, T = 4, 3000
     X, y = stream(K, 6, T)

@@ -111,17 +111,6 @@ def test_equals_the_full_solve(K, d, settings, rounds):
         assert binding > rounds / 2
 
 
-def test_first_step_against_the_formula():
-    """K = 2, d = 1, no ball, gamma = 0: a hit gives dlt = (1/2)/(1/2) (1/2 - e_y) x, A = 1/D + beta kappa dlt dlt'."""
-    agent = Newtron(problem(2, 1), np.random.default_rng(0), gamma=0.0, beta=0.5, ball=False)
-    x = np.array([0.8])
-    agent.learn(x, Decision(0, np.array([0.5, 0.5]), False, np.array([0.5, 0.0])), True)
-    D = math.sqrt(2)
-    v = np.array([-0.4, 0.4])
-    expected = -np.linalg.solve(np.eye(2) / D + 0.5 * 0.5 * np.outer(v, v), v)
-    np.testing.assert_allclose(agent.weights[:, 0], expected, atol=1e-14)
-
-
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
 def test_estimates_are_unbiased(gamma):
     """Enumerate the actions: E[dlt] is the gradient, E[kappa dlt dlt'] the specification's matrix."""
@@ -178,24 +167,12 @@ def test_drift_over_many_rounds(beta):
     np.testing.assert_allclose(kept, qp.W, atol=1e-11)
 
 
-SETTINGS = [{"gamma": 0.1}, {"gamma": 0.02, "beta": 0.1, "norm_bound": 3.0}, {"gamma": 0.1, "ball": False}]
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_both_paths_agree_bit_for_bit(settings):
+@pytest.mark.parametrize(
+    "settings", [{"gamma": 0.1}, {"gamma": 0.02, "beta": 0.1, "norm_bound": 3.0}, {"gamma": 0.1, "ball": False}]
+)
+def test_contract(one_bit_contract, settings):
     X, y = stream(5, 7, 400)
-    block, steps = (Newtron(problem(5, 7), np.random.default_rng(2), **settings) for _ in range(2))
-    trace = Trace.empty(400)
-    block.play_block(X[:123], y[:123], trace.part(slice(0, 123)))
-    block.play_block(X[123:], y[123:], trace.part(slice(123, 400)))
-    for t in range(400):
-        decision = steps.act(X[t])
-        assert (decision.action, decision.explored) == (trace.action[t], trace.explored[t])
-        assert decision.probabilities[y[t]] == trace.p_true[t]
-        assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
-        steps.learn(X[t], decision, decision.action == y[t])
-    np.testing.assert_array_equal(block.weights, steps.weights)
-    assert 0 < trace.explored.mean() < 0.3
+    one_bit_contract(lambda: Newtron(problem(5, 7), np.random.default_rng(7), **settings), X, y)
 
 
 @pytest.mark.parametrize(("K", "d"), [(2, 16), pytest.param(5, 27, marks=pytest.mark.slow)])
@@ -236,37 +213,6 @@ def test_blocks_of_large_problems_allocate_nothing(monkeypatch, allocations):
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
-def test_wrong_labels_are_interchangeable():
-    X, y = stream(4, 3, 500)
-    first, second = (Newtron(problem(4, 3), np.random.default_rng(2), gamma=0.1) for _ in range(2))
-    a, b = Trace.empty(500), Trace.empty(500)
-    first.play_block(X, y, a)
-    other = y.copy()
-    for t in np.flatnonzero(~a.correct):
-        other[t] = next(k for k in (np.arange(4) + t) % 4 if k not in (a.action[t], y[t]))
-    second.play_block(X, other, b)
-    assert (other != y).sum() > 50
-    np.testing.assert_array_equal(a.action, b.action)
-
-
-@pytest.mark.parametrize("how", ["save", "pickle"])
-def test_continues_after_a_round_trip(how, tmp_path):
-    X, y = stream(4, 6, 600)
-    agent = Newtron(problem(4, 6, 600), np.random.default_rng(2), beta=0.01)
-    agent.play_block(X[:300], y[:300], Trace.empty(300))
-    if how == "save":
-        agent.save(tmp_path / "newtron.npz")
-        again = Newtron.load(tmp_path / "newtron.npz")
-    else:
-        again = pickle.loads(pickle.dumps(agent))
-    a, b = Trace.empty(300), Trace.empty(300)
-    agent.play_block(X[300:], y[300:], a)
-    again.play_block(X[300:], y[300:], b)
-    np.testing.assert_array_equal(a.action, b.action)
-    np.testing.assert_array_equal(a.p_true, b.p_true)
-    np.testing.assert_array_equal(agent.weights, again.weights)
-
-
 def test_feedback_may_come_late_or_never():
     """The estimate belongs to the round of the decision: dlt and <dlt, W'_t> are those of that round's W'_t."""
     K, d = 3, 4
@@ -286,25 +232,6 @@ def test_feedback_may_come_late_or_never():
                 b += (1 - kappa * 0.1 * np.sum(dlt * W)) * dlt.ravel()
             waiting.clear()
             np.testing.assert_allclose(agent.weights.ravel(), -np.linalg.solve(A, b), atol=1e-9)
-
-
-def test_it_learns_from_errors():
-    """With every round an error the class played loses logit; a learner of hits alone would stand still."""
-    agent = Newtron(problem(3, 2), np.random.default_rng(0), gamma=0.1)
-    x = np.array([1.0, 0.0])
-    for _ in range(50):
-        agent.learn(x, Decision(1, np.full(3, 1 / 3), False, np.array([1 / 3, 0.0])), False)
-    logits = agent.weights @ x
-    assert logits[1] < -0.5 < 0 < logits[0]
-    assert logits[0] == pytest.approx(logits[2])
-
-
-def test_better_than_guessing():
-    X, y = stream(4, 6, 4000, noise=0.0)
-    agent = Newtron(problem(4, 6), np.random.default_rng(0), norm_bound=10.0, gamma=0.05, beta=0.01)
-    trace = Trace.empty(4000)
-    agent.play_block(X, y, trace)
-    assert 1 - trace.p_true[2000:].mean() < 0.4  # guessing: 0.75
 
 
 def test_theory_settings_and_refusals():

@@ -15,12 +15,10 @@ from banditlab.errors import HorizonRequiredError, UsageError
 from banditlab.losses import logistic_gradient, softmax
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.gaussian_posterior import (
-    WAITING,
     covariance,
     learn_label,
     posterior_state,
 )
-from banditlab.players.agent import Trace
 from banditlab.problem import Decision, Problem
 
 
@@ -114,67 +112,11 @@ def test_loss_estimates_are_unbiased():
         np.testing.assert_allclose(mean.ravel(), -C @ logistic_gradient(M, x, label).ravel(), atol=1e-5)
 
 
-def test_nothing_is_learnt_from_errors():
-    agent = ObamaLite(problem(3, 2), np.random.default_rng(0), decoding="sample", gamma=0.1)
-    agent.learn(np.array([1.0, 0.0]), agent.act(np.array([1.0, 0.0])), False)
-    np.testing.assert_array_equal(agent.state.posterior.M, 0.0)
-
-
 @pytest.mark.parametrize(("K", "d", "gamma"), [(2, 3, 0.1), (5, 7, 0.3), (3, 4, 0.0)])
-def test_both_paths_agree_bit_for_bit(K, d, gamma):
+def test_contract(one_bit_contract, K, d, gamma):
     X, y = stream(K, d, 400)
-    block, steps = (
-        ObamaLite(problem(K, d), np.random.default_rng(2), decoding="sample", norm_bound=3.0, gamma=gamma)
-        for _ in range(2)
-    )
-    trace = Trace.empty(400)
-    block.play_block(X[:123], y[:123], trace.part(slice(0, 123)))
-    block.play_block(X[123:], y[123:], trace.part(slice(123, 400)))
-    for t in range(400):
-        decision = steps.act(X[t])
-        assert (decision.action, decision.explored) == (trace.action[t], trace.explored[t])
-        assert decision.probabilities[y[t]] == trace.p_true[t]
-        assert decision.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
-        steps.learn(X[t], decision, decision.action == y[t])
-    np.testing.assert_array_equal(block.state.posterior.M, steps.state.posterior.M)
-    assert trace.explored.mean() == pytest.approx(gamma, abs=0.08)
-
-
-def test_wrong_labels_are_interchangeable():
-    X, y = stream(4, 3, 500)
-    first, second = (
-        ObamaLite(problem(4, 3), np.random.default_rng(2), decoding="sample", norm_bound=5.0, gamma=0.1)
-        for _ in range(2)
-    )
-    a, b = Trace.empty(500), Trace.empty(500)
-    first.play_block(X, y, a)
-    other = y.copy()
-    for t in np.flatnonzero(~a.correct):
-        other[t] = next(k for k in (np.arange(4) + t) % 4 if k not in (a.action[t], y[t]))
-    second.play_block(X, other, b)
-    assert (other != y).sum() > 50
-    np.testing.assert_array_equal(a.action, b.action)
-
-
-@pytest.mark.parametrize("how", ["save", "pickle"])
-def test_continues_after_a_round_trip(how, tmp_path):
-    """The round trip falls between two subtractions: waiting columns travel along, and so do the nodes."""
-    X, y = stream(4, 6, 600)
-    agent = ObamaLite(problem(4, 6, 600), np.random.default_rng(2), decoding="sample", norm_bound=3.0, gamma=0.2)
-    agent.play_block(X[:300], y[:300], Trace.empty(300))
-    while agent.state.posterior.tally[WAITING] == 0:
-        learn_label(agent.state.posterior, X[0], 1, 0.5)
-    if how == "save":
-        agent.save(tmp_path / "obama.npz")
-        again = ObamaLite.load(tmp_path / "obama.npz")
-    else:
-        again = pickle.loads(pickle.dumps(agent))
-    a, b = Trace.empty(300), Trace.empty(300)
-    agent.play_block(X[300:], y[300:], a)
-    again.play_block(X[300:], y[300:], b)
-    np.testing.assert_array_equal(a.action, b.action)
-    np.testing.assert_array_equal(a.p_true, b.p_true)
-    np.testing.assert_array_equal(agent.state.posterior.M, again.state.posterior.M)
+    settings = {"decoding": "sample", "norm_bound": 3.0, "gamma": gamma}
+    one_bit_contract(lambda: ObamaLite(problem(K, d), np.random.default_rng(7), **settings), X, y)
 
 
 def test_feedback_may_come_late_or_never(dense_step):
@@ -215,24 +157,6 @@ def test_permuting_the_classes_permutes_the_answers_in_law():
         np.testing.assert_allclose(q[order], p, atol=0.01)
         spread = max(spread, np.ptp(p))
     assert spread > 0.1
-
-
-def test_nodes_come_from_a_child_stream():
-    """The actions' uniforms are the generator's own, whatever the number of samples."""
-    few, many = (
-        ObamaLite(problem(3, 2), np.random.default_rng(7), decoding="sample", gamma=0.1, samples=m) for m in (2, 200)
-    )
-    assert few.rng.random() == many.rng.random() == np.random.default_rng(7).random()
-    assert few.state.nodes.shape == (1, 3)
-
-
-def test_better_than_guessing():
-    X, y = stream(4, 6, 4000, noise=0.0)
-    agent = ObamaLite(problem(4, 6), np.random.default_rng(0), decoding="sample", norm_bound=30.0, gamma=0.2)
-    trace = Trace.empty(4000)
-    agent.play_block(X, y, trace)
-    assert 1 - trace.p_true[2000:].mean() < 0.45  # guessing: 0.75
-    assert agent.diagnostics()["unsolved"] == 0
 
 
 def test_theory_settings_and_refusals():

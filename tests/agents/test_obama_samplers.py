@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from banditlab.agents.obama import mala, net
 from banditlab.agents.obama.obama_lite import ObamaLite
-from banditlab.agents.obama.tempered import CUT, HITS, hit_weight
 from banditlab.bounds.obama import obama_net
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.losses import logistic_loss, softmax
@@ -197,57 +194,10 @@ def test_chains_forget_where_they_began():
 
 
 @pytest.mark.parametrize("sampler", SMALL)
-def test_both_paths_agree_bit_for_bit(sampler):
+def test_contract(one_bit_contract, sampler):
     X, y = stream(2, 1, 200)
-    block, steps = (make(2, 1, **SMALL[sampler]) for _ in range(2))
-    trace = Trace.empty(200)
-    block.play_block(X[:77], y[:77], trace.part(slice(0, 77)))
-    block.play_block(X[77:], y[77:], trace.part(slice(77, 200)))
-    for t in range(200):
-        decision = steps.act(X[t])
-        assert (decision.action, decision.explored) == (trace.action[t], trace.explored[t])
-        assert decision.probabilities[y[t]] == trace.p_true[t]
-        steps.learn(X[t], decision, decision.action == y[t])
-    assert block.diagnostics() == steps.diagnostics()
-    expected = np.random.default_rng(1)
-    expected.random((200, 2))
-    assert block.rng.random() == steps.rng.random() == expected.random()
-    assert steps.plays_blocks == (sampler != "mala")
-
-
-@pytest.mark.parametrize("how", ["save", "pickle"])
-@pytest.mark.parametrize("sampler", SMALL)
-def test_continues_after_a_round_trip(sampler, how, tmp_path):
-    X, y = stream(2, 1, 120)
-    agent = make(2, 1, **SMALL[sampler])
-    agent.play_block(X[:60], y[:60], Trace.empty(60))
-    if how == "save":
-        agent.save(tmp_path / "obama.npz")
-        again = ObamaLite.load(tmp_path / "obama.npz")
-    else:
-        again = pickle.loads(pickle.dumps(agent))
-    a, b = Trace.empty(60), Trace.empty(60)
-    agent.play_block(X[60:], y[60:], a)
-    again.play_block(X[60:], y[60:], b)
-    np.testing.assert_array_equal(a.action, b.action)
-    np.testing.assert_array_equal(a.p_true, b.p_true)
-    assert agent.diagnostics() == again.diagnostics()
-
-
-@pytest.mark.parametrize("sampler", SMALL)
-def test_late_feedback_and_errors(sampler):
-    """What happens between act and learn does not matter, and an error changes nothing."""
-    X, y = stream(2, 1, 60)
-    plain, busy = (make(2, 1, **SMALL[sampler]) for _ in range(2))
-    for t in range(60):
-        decision = plain.act(X[t])
-        busy.act(X[t - 1])
-        for agent in (plain, busy):
-            agent.learn(X[t], decision, decision.action == y[t])
-        np.testing.assert_array_equal(plain.act(X[t]).probabilities, busy.act(X[t]).probabilities)
-    before = plain.diagnostics()
-    plain.learn(X[0], plain.act(X[0]), False)
-    assert plain.diagnostics() == before
+    one_bit_contract(lambda: make(2, 1, seed=7, **SMALL[sampler]), X, y)
+    assert make(2, 1, **SMALL[sampler]).plays_blocks == (sampler != "mala")
 
 
 def test_the_net_keeps_its_bound_on_a_run():
@@ -277,11 +227,6 @@ def test_diagnostics_name_the_sampler_and_are_numbers(sampler):
     assert set(found) == {"hits", "cut", "ess"} | more
 
 
-def test_the_draws_come_from_a_child_stream():
-    agents = [make(2, 1, **SMALL.get(sampler, {})) for sampler in ("laplace", *SMALL)]
-    assert len({agent.rng.random() for agent in agents}) == 1
-
-
 @pytest.mark.parametrize(
     ("error", "K", "d", "settings", "message"),
     [
@@ -296,47 +241,3 @@ def test_the_draws_come_from_a_child_stream():
 def test_refusals(error, K, d, settings, message):
     with pytest.raises(error, match=message):
         make(K, d, **settings)
-
-
-def test_what_the_grid_tells_of_itself_by_hand():
-    """13 nodes an axis from -12 to 12 prior deviations: two apart, each a deviation of the spacing's half."""
-    deviation = 0.5
-    members, log_weights = net.grid(169, 3, 1, deviation)
-    assert members.shape == (169, 3, 1)
-    np.testing.assert_allclose(members.sum(axis=1), 0.0, atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(members[0]), math.sqrt(2.0) * 12.0 * deviation)
-    centre, step = 6 * 13 + 6, 2.0
-    assert log_weights[centre] - log_weights[centre + 1] == pytest.approx(step**2 / 2)
-    assert np.exp(log_weights).sum() == pytest.approx(1.0)
-
-    def holding(shares):
-        with np.errstate(divide="ignore"):
-            w = np.log(np.array([shares.get((i, j), 0.0) for i in range(13) for j in range(13)]))
-        return net.initial_state(members, w, 0.1, 0.05)
-
-    apart = holding({(6, 6): 0.5, (7, 9): 0.5})  # variances of 1 and 9 deviations^2; the least counts
-    assert net.resolution(apart, deviation) == pytest.approx(0.5)
-    assert net.effective_members(apart) == pytest.approx(2.0)
-    outside = holding({(0, 6): 0.2, (6, 12): 0.3, (1, 11): 0.1, (6, 6): 0.4})
-    assert net.edge(outside, deviation) == pytest.approx(0.5)
-    assert net.effective_members(outside) == pytest.approx(1 / 0.3)
-
-
-def test_chains_begin_at_the_last_draw_with_a_step_that_contexts_of_length_r_bear():
-    for deviation, radius, step in ((0.5, 4.0, 0.1), (2.5, 2.0, 0.04)):
-        state = mala.initial_state((4, 3, 2, 5), deviation, radius, np.random.default_rng(0), 0.1, 0.05)
-        assert state.chains.step[0] == pytest.approx(step)
-        assert np.array_equal(state.chains.W, np.random.default_rng(0).standard_normal((4, 3, 2, 5))[-1])
-
-
-@pytest.mark.parametrize(
-    ("ratio", "weight", "cut"),
-    [(0.5, 0.5, 0), (1.0, 1.0, 0), (1.0 + 0.5e-12, 1.0, 0), (1.0 + 1.5e-12, 1.0, 1), (1.5, 1.0, 1), (2.5, 1.0, 1)],
-)
-def test_the_weight_of_a_hit(ratio, weight, cut):
-    """eta/p, cut at 1 and counted where it is above by more than rounding."""
-    hits = np.zeros(2, np.int64)
-    assert hit_weight(ratio, hits, 1.0) == weight
-    assert (hits[HITS], hits[CUT]) == (1, cut)
-    assert hit_weight(0.25, hits, 0.5) == 0.5
-    assert hits[HITS] == 2

@@ -55,26 +55,6 @@ def by_blocks(agent, X: np.ndarray, y: np.ndarray, *cuts: int) -> Trace:
     return trace
 
 
-AGENTS = [
-    (Perceptron, {}),
-    (RandomizedDecoding, {}),
-    (RandomizedDecoding, {"norm_bound": 0.3, "step": 0.5}),
-    (Sampled, {"forecaster": "ogd"}),
-    (Sampled, {"forecaster": "folklore", "norm_bound": 3.0}),
-]
-
-
-@pytest.mark.parametrize(("cls", "settings"), AGENTS)
-def test_both_paths_agree_bit_for_bit(cls, settings) -> None:
-    X, y, _ = stream()
-    steps, trace = by_steps(make(cls, **settings), X, y), by_blocks(make(cls, **settings), X, y, 1, 200)
-    np.testing.assert_array_equal(trace.action, [d.action for d in steps])
-    np.testing.assert_array_equal(trace.correct, trace.action == y)
-    np.testing.assert_array_equal(trace.p_true, [d.probabilities[k] for d, k in zip(steps, y, strict=True)])
-    assert not trace.explored.any()
-    assert all(d.explored is None for d in steps)
-
-
 # ------------------------------------------------------------------------------------------------------------ perceptron
 
 
@@ -240,18 +220,6 @@ def test_the_label_goes_to_label_agents_by_type(environment) -> None:
     np.testing.assert_array_equal(told.told, env.unwrapped.labels())
     np.testing.assert_array_equal(played.trace.correct, np.array(told.told) == 0)
     assert math.isnan(played.explored[-1])
-
-
-@pytest.mark.parametrize(("cls", "settings"), AGENTS[:2] + AGENTS[3:4])
-def test_blocks_and_the_gymnasium_loop_play_one_run(cls, settings) -> None:
-    def run(path: str):
-        env = Logistic(horizon=300)
-        agent = cls(env.unwrapped.problem, np.random.default_rng(3), **settings)
-        return play(env, agent, seed=8, path=path, checkpoints=[7, 100])
-
-    blocks, steps = run("blocks"), run("steps")
-    assert (blocks.mistakes, blocks.rounds) == (steps.mistakes, steps.rounds)
-    np.testing.assert_allclose(blocks.expected_mistakes, steps.expected_mistakes, rtol=1e-12)
 
 
 def test_a_generator_is_needed() -> None:

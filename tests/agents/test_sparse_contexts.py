@@ -105,20 +105,6 @@ def test_same_actions_and_weights_in_either_form(id_, settings, d):
     np.testing.assert_allclose(weights(dense), weights(sparse), rtol=0, atol=1e-12 * np.abs(weights(dense)).max())
 
 
-@pytest.mark.parametrize(("id_", "settings"), LEARNERS, ids=named)
-def test_forms_may_alternate(id_, settings):
-    """A player that learnt from sparse contexts goes on with dense ones, and the other way round."""
-    X, y = documents()
-    _, by_dense = play(build(id_, settings), X, y)
-    mixed, parts = build(id_, settings), []
-    for start in range(0, T, 250):
-        block = X[start : start + 250]
-        parts.append(Trace.empty(250))
-        mixed.play_block(in_csr(block) if start % 500 else block, y[start : start + 250], parts[-1])
-    assert np.array_equal(by_dense.action, np.concatenate([part.action for part in parts]))
-    np.testing.assert_allclose(by_dense.p_true, np.concatenate([part.p_true for part in parts]), rtol=1e-12, atol=1e-12)
-
-
 def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long_ones():
     X, y = documents(d=20, T=50, most=6)
     assert not registry().load("agents", "linucb").sparse

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -42,11 +40,6 @@ def test_weights_are_a_distribution_that_pays_for_its_regret(z, g):
     assert float(np.sum(p * (right[best] - right))) <= (K - 1) / g * (1 + 1e-9)
     expected = 1 / (K + g * (right[best] - right))
     np.testing.assert_allclose(np.delete(p, best), np.delete(expected, best).astype(float), rtol=1e-9, atol=1e-15)
-
-
-def test_values_by_hand():
-    p = weights([math.log(3.0), 0.0, -math.log(3.0)], 4.0)  # right with 3/4, 1/2, 1/4
-    np.testing.assert_allclose(p, [1 - 1 / 4 - 1 / 5, 1 / 4, 1 / 5], rtol=1e-12)
 
 
 def test_defaults():

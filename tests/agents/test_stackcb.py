@@ -12,33 +12,27 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.experts import bank, forget
-from banditlab.agents.stacked.ridge_expert import teach_ridge
 from banditlab.agents.stacked.softmax_stack import (
     HANDICAP,
     compete,
-    learn_softmax,
     logit,
     rivals,
     see_scores,
-    share,
     softmax_stack,
 )
-from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, learn_stack, least_loss, reset, stack
+from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, stack
 from banditlab.agents.stacked.stackcb import (
     CHANGES,
     EPOCH,
     FLOOR,
-    HITS,
     LINEAR,
     PLACE,
     ROUNDS,
     SINCE,
     WEAKER,
     StackCB,
-    rebuild,
 )
-from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, see_views
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -428,6 +422,31 @@ def test_feedback_that_comes_after_a_new_scale(stream):
     assert np.isfinite(agent.state.stack.theta).all()
 
 
+def test_ranks_do_not_heed_how_large_an_outlier_is():
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 5, (70, 4)).astype(float), rng.integers(0, 3, 70)
+    X[7] = 10.0
+    traces = []
+    for size in (1.0, 1e6):
+        Z = X.copy()
+        Z[7] *= size
+        agent = make(3, 4, radius=1e8)
+        agent.play_block(Z, y, Trace.empty(70))
+        views = np.zeros(2 * 5 + 8 * 96)
+        see_views(agent.state.scale, agent.state.W, agent.state.by_rank, agent.features, as_contexts(X[0]), views)
+        traces.append(views[10:].reshape(8, 96))
+    by_rank = agent.state.by_rank
+    np.testing.assert_array_equal(traces[0][by_rank], traces[1][by_rank])
+    assert abs(traces[0][~by_rank] - traces[1][~by_rank]).max() > 0.1
+
+
+def test_frequencies_read_the_share_of_columns_they_say():
+    agent = make(2, 10)
+    for block, W in enumerate(agent.state.W):
+        share = BANDWIDTHS[block // 2 % 4][1]
+        assert (abs(W).sum(axis=(0, 2)) > 0).sum() == round(10 * share)
+
+
 @pytest.mark.parametrize("kind", ["constant", "tiny", "huge", "zero", "outlier", "copies"])
 def test_odd_columns(kind):
     rng, T, d = np.random.default_rng(0), 70, 3
@@ -471,50 +490,6 @@ def test_two_classes_share_a_model(stream, d):
     assert mine.probabilities.min() == pytest.approx(1 / (2 * (200 + FLOOR)))
 
 
-def test_virtual_labels_are_yes_as_often_as_the_play_is_right():
-    """A class without a lesson is taken for that: sigmoid(z) goes to pi where q does not end. Between the least and 1/2."""
-    x, far = as_contexts(np.full(3, 0.5)), 1e6
-    for optimism, hits, pi in ((0.25, 0.4, 0.4), (0.25, 0.1, 0.25), (0.0, 0.1, 0.1), (0.25, 0.9, 0.5), (0.5, 0.1, 0.5)):
-        agent = make(5, 3, blocks=0, optimism=optimism, regularization=1 / far, virtual_weight=50.0)
-        agent.state.hope[HITS] = hits
-        agent.act(x)
-        np.testing.assert_allclose(expit(agent.state.room.zeta), pi, rtol=0.02)
-    two = make(2, 3, blocks=0, regularization=1 / far)  # one model of both classes: neither is hoped for
-    two.state.hope[HITS] = 0.1
-    two.act(x)
-    assert not two.state.room.zeta.any()
-
-
-def test_the_share_of_hits_by_hand():
-    """Fifty hits in a hundred rounds before the first; from the 400th on a round weighs 1/500."""
-    agent, x = make(3, 1, blocks=0, changes=False), as_contexts(np.full(1, 0.5))
-    for hit, hits in ((True, 51 / 101), (False, 51 / 102), (False, 51 / 103)):
-        agent.learn(x, agent.act(x), hit)
-        assert agent.state.hope[HITS] == pytest.approx(hits, abs=1e-15)
-    agent.state.counts[ROUNDS] = 700
-    agent.learn(x, agent.act(x), True)
-    assert agent.state.hope[HITS] == pytest.approx(51 / 103 + 52 / 103 / 500, abs=1e-15)
-    assert agent.state.hope[0] == 0.25
-
-
-def test_a_ridge_finds_many_faint_columns_sooner():
-    """Five classes, each 0 in most of 300 columns, 400 rounds: a fifth fewer mistakes or more. Noise stays noise."""
-    errors = {1.0: 0.0, 0.0: 0.0}
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        centres = 1.2 * rng.standard_normal((5, 300)) * (rng.random((5, 300)) < 0.08)
-        y = rng.integers(0, 5, 400)
-        X = as_contexts(centres[y] + rng.standard_normal((400, 300)))
-        for ridge in errors:
-            agent, trace = make(5, 300, radius=60.0, ridge=ridge, softmax=False), Trace.empty(400)
-            agent.play_block(X, y, trace)
-            errors[ridge] += 1.0 - trace.correct.mean()
-    assert errors[1.0] < 0.8 * errors[0.0]
-    noise, X = Trace.empty(3000), as_contexts(np.random.default_rng(1).uniform(-0.3, 0.3, (3000, 6)))
-    make(4, 6).play_block(X, np.random.default_rng(2).integers(0, 4, 3000), noise)
-    assert abs(noise.correct.mean() - 0.25) < 0.03
-
-
 @pytest.mark.parametrize("K", [2, 3])
 def test_on_one_context_for_ever_there_is_no_ridge_expert(K):
     """No column varies: the play is that without it, to rounding, and so are its runs on a wrong class."""
@@ -522,36 +497,6 @@ def test_on_one_context_for_ever_there_is_no_ridge_expert(K):
     for ridge, trace in zip((1.0, 0.0), traces, strict=True):
         make(K, 2, ridge=ridge).play_block(as_contexts(np.full((600, 2), 0.5)), y, trace)
     np.testing.assert_allclose(traces[0].p_true, traces[1].p_true, rtol=0, atol=1e-10)
-
-
-def test_the_ridge_expert_s_margin_by_hand():
-    """One column, one lesson at v = 1: h = r v / (lambda + v^2); two labels more of which a share pi is yes."""
-    made, z = bank(np.array([1.0]), 1, 2), {}
-    view, w = np.array([1.0, 0.0]), 2.0
-    for y in (1.0, -1.0):
-        forget(made)
-        assert teach_ridge(made, 0, view, 0, y, 0.0, True, w, 0.0, 0.5, 0.0) == pytest.approx(4 * -0.5 / 3)
-        assert (
-            teach_ridge(made, 0, 0.0 * view, 0, y, 0.3, True, w, -0.4, 0.5, 0.0) == 0.0
-        )  # nothing is seen, nothing learnt
-        z[y] = teach_ridge(made, 0, view, 0, y, 0.0, True, w, w * (0.3 - 0.5), 0.5, 0.0)
-    m, q = 0.5, 0.5
-    assert z[1.0] == pytest.approx(4 * ((m + w * 0.3 * q) / (1 + w * q) - 0.5), rel=1e-6)
-    assert z[-1.0] == pytest.approx(4 * (w * 0.3 * q / (1 + w * q) - 0.5), rel=1e-6)
-    assert teach_ridge(made, 0, view, 0, 1.0, 0.25, False, w, 0.0, 0.5, 0.0) == 0.25  # as it was said
-
-
-def test_many_classes_of_which_few_are_known_are_not_all_tried_everywhere():
-    """Thirty classes, one of them right in a third of the rounds whatever the context, the others as chance has it."""
-    rng, T, K = np.random.default_rng(4), 1200, 30
-    X = rng.uniform(-0.4, 0.4, (T, 4))
-    y = np.where(rng.random(T) < 0.33, 3, rng.integers(0, K, T))
-    right = {}
-    for optimism in (0.25, 0.5):
-        agent, trace = make(K, 4, optimism=optimism), Trace.empty(T)
-        agent.play_block(X, y, trace)
-        right[optimism] = trace.correct.mean()
-    assert right[0.25] > right[0.5]
 
 
 def test_rewards_need_no_complement():
@@ -567,25 +512,6 @@ def test_rewards_need_no_complement():
             agent.learn(np.ones(1), decision, bool(rng.random() < shares[decision.action]))
         plays[complement] = np.mean(played[-T // 2 :])
     assert plays[False] > 0.9 > plays[True]
-
-
-def test_the_tight_stack_leads_until_the_loose_one_errs_less():
-    """Experts all right, then only the last one right: the share of the log losses' difference, by hand."""
-    rng, made = np.random.default_rng(0), stack(3, PRIORS)
-    for t in range(300):
-        y = float(rng.random() < 0.5)
-        learn_stack(made, np.array([0.3, -0.2, 0.1]) * rng.standard_normal(3) + np.array([0.0, 0.0, 4.0 * y - 2.0]), y)
-        first = 1.0 / (1.0 + math.exp(RATE * (made.loss[0] - made.loss[1])))
-        np.testing.assert_allclose(made.theta, first * made.thetas[0] + (1.0 - first) * made.thetas[1], atol=1e-12)
-        if t == 0:
-            assert first == 0.5
-    assert first > 0.5
-    reset(made, -1)
-    np.testing.assert_allclose(made.theta, [1 / 3, 1 / 3, 1 / 3, 0.0])
-    reset(made, 1)
-    np.testing.assert_allclose(made.thetas, [[1 / 2, 0.0, 1 / 2, 0.0]] * 2)
-    np.testing.assert_array_equal(stack(3, PRIORS, 1).theta, made.theta)
-    assert not made.loss.any()
 
 
 def competing(n_experts=2, n_classes=3):
@@ -627,30 +553,6 @@ def logit_of(s, a):
     return s[a] - logsumexp(np.delete(s, a))
 
 
-def test_the_third_stack_s_share_by_hand():
-    """Levels that hit and miss say all of, and classes' order nothing: the third stack cannot read them. Then the other way."""
-    rng, (two, third) = np.random.default_rng(1), competing()
-    np.testing.assert_array_equal(third.theta, [0.5, 0.5])
-    np.testing.assert_array_equal(third.S, PRIORS[0] * np.eye(2))
-    assert third.behind[0] == HANDICAP
-    losses = np.array([0.0, 0.0, HANDICAP])
-    for _ in range(300):
-        label, level = rng.integers(3), 4.0 * rng.standard_normal()
-        z = level + np.stack([np.eye(3)[label], rng.standard_normal(3)], axis=1)
-        a = int(rng.integers(3))
-        y, (_, read) = float(a == label), read_of(third, z, a)
-        before, weight = least_loss(two), share(third, two)
-        assert weight == pytest.approx(softmax(-RATE * losses)[2], rel=1e-9)
-        own, of_two = expit(logit_of(z @ third.theta, a)), [expit(theta @ [*z[a], 1.0]) for theta in two.thetas]
-        losses -= np.log([p if y else 1 - p for p in np.clip([*of_two, own], LEAST, 1 - LEAST)])
-        learn_stack(two, read[:2], y)
-        learn_softmax(third, two, before, read, 2, y)
-        np.testing.assert_allclose(two.loss, losses[:2], rtol=1e-9)
-        assert third.behind[0] == pytest.approx(losses[2] - losses[:2].min(), rel=1e-9, abs=1e-9)
-    assert third.behind[0] < 0.0
-    assert third.theta[0] > 1.0 > abs(third.theta[1])
-
-
 def test_late_feedback_reads_the_logit_along_its_gradient():
     rng, (two, third) = np.random.default_rng(2), competing()
     z = rng.standard_normal((3, 2))
@@ -660,67 +562,6 @@ def test_late_feedback_reads_the_logit_along_its_gradient():
     own = logit_of(z @ theta, 1)
     assert logit(third, two, read, 2) == pytest.approx(own + third.f @ [0.3, -0.2], rel=1e-12)
     assert then != own  # it began behind
-
-
-def test_where_rounds_are_learnt_again_the_third_stack_waits_and_after_a_change_begins_anew(stream):
-    X, y = stream(3, 4, 128, noise=0.2)
-    agent = make(3, 4, blocks=2, features=32)
-    agent.play_block(X[:126], y[:126], Trace.empty(126))
-    theta, behind, epoch = agent.state.softmax.theta.copy(), agent.state.softmax.behind[0], agent.state.counts[EPOCH]
-    two = agent.state.stack
-    rebuild(agent.state, False)
-    np.testing.assert_array_equal(agent.state.softmax.theta, theta)
-    assert (agent.state.softmax.behind[0], agent.state.counts[EPOCH]) == (behind, epoch + 1)
-    rebuild(agent.state, True)
-    assert agent.state.softmax.behind[0] == HANDICAP
-    fresh = stack(len(theta), PRIORS, LINEAR)
-    np.testing.assert_array_equal(agent.state.softmax.theta, fresh.theta[:-1])
-    assert abs(two.theta - fresh.theta).max() > 0.0  # the other two have learnt the rounds again
-
-
-def test_the_third_stack_overflows_nowhere():
-    two, third = competing()
-    for size in (1e-300, 1e5, 1e150):
-        for a in range(3):
-            z = size * np.array([[1.0, -1.0], [3.0, 2.0], [-5.0, 0.0]])
-            third.theta[:], zeta = 0.5, np.zeros(3)
-            flat, read = read_of(third, z, a)
-            compete(third, two, flat, 3, zeta)
-            assert np.isfinite(zeta).all()
-            assert math.isfinite(logit(third, two, read, 2))
-    two.loss[:] = (1e6, 2e6)
-    third.behind[0] = 1e6
-    assert share(third, two) == 0.0
-    third.behind[0] = -1e6
-    assert share(third, two) == 1.0
-
-
-def test_where_one_model_serves_two_classes_none_compete(stream):
-    X, y = stream(2, 3, 200, noise=0.2)
-    traces = [Trace.empty(200), Trace.empty(200)]
-    for softmax_, trace in zip((True, False), traces, strict=True):
-        agent = make(2, 3, softmax=softmax_)
-        assert agent.state.softmax is None
-        agent.play_block(X, y, trace)
-    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    assert make(2, 3, complement=False).state.softmax is not None
-
-
-@pytest.mark.slow
-def test_waveforms_are_ranked_by_competition():
-    """Mixtures of two of three triangles (Breiman et al. 1984, 2.6.1): fewer mistakes where classes compete."""
-    T = 5000
-    tops, wrong = np.maximum(6.0 - abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0.0), {True: 0.0, False: 0.0}
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        y, u = rng.integers(3, size=T), rng.random((T, 1))
-        X = u * tops[[0, 0, 1]][y] + (1.0 - u) * tops[[1, 2, 2]][y] + rng.standard_normal((T, 21))
-        X = as_contexts(np.hstack([X, rng.standard_normal((T, 19))]))
-        for softmax_ in wrong:
-            agent, trace = make(3, 40, radius=50.0, softmax=softmax_), Trace.empty(T)
-            agent.play_block(X, y, trace)
-            wrong[softmax_] += 1.0 - trace.correct.mean()
-    assert wrong[True] < 0.98 * wrong[False]
 
 
 @pytest.mark.parametrize(
@@ -804,49 +645,3 @@ def test_of_the_rounds_before_an_alarm_2000_are_kept_at_most(since, kept):
     agent.learn(x, agent.act(x), True)
     assert agent.state.counts[[ROUNDS, SINCE, PLACE, CHANGES]].tolist() == [kept, 0, 953, 1]
     assert agent.state.G[0] == 0.0
-
-
-def test_the_alarm_is_beyond_14_and_not_at_it():
-    """A miss that was certain leaves the sum as it is."""
-    for sum_, changes in ((14.0, 0), (np.nextafter(14.0, 15.0), 1)):
-        agent, x = make(3, 1, blocks=0), as_contexts(np.full(1, 0.5))
-        for theta in (agent.state.stack.theta, agent.state.stack.thetas):
-            theta[...] = 0.0
-            theta[..., LINEAR + 1] = -1000.0  # the class played is right with probability 0
-        agent.state.G[0] = sum_
-        agent.learn(x, agent.act(x), False)
-        assert agent.state.counts[CHANGES] == changes
-
-
-def test_a_certain_forecast_that_is_wrong_costs_a_stack_ln_10000():
-    made = stack(3, PRIORS)
-    made.thetas[:, -1] = -1000.0
-    learn_stack(made, np.zeros(3), 1.0)
-    np.testing.assert_allclose(made.loss, math.log(1e4), rtol=1e-12)
-
-
-def test_the_numbers_behind_the_words_of_two_classes_and_of_three():
-    """Virtual weight, curvature, sharpness of the schedule, growth, alarm."""
-    assert make(2, 4).state.settings.tolist() == [2.0, 0.25, 1e9, 0.0, 14.0]
-    assert make(3, 4).state.settings.tolist() == [2.0, 0.25, 400.0, 0.25, 14.0]
-    assert make(3, 4, features=16).features == 16
-
-
-@pytest.mark.parametrize(
-    ("K", "settings", "least"),
-    [
-        (2, {}, 4.0 * (2.5 * 120**2 + 4 * 144**2) + 8.0 * 2048 * 120),
-        (2, {"complement": False}, 8.0 * (2.5 * 120**2 + 4 * 96**2) + 8.0 * 2048 * 120),
-        (3, {"blocks": 3, "features": 32}, 12.0 * (2.5 * 120**2 + 1.5 * 32**2) + 8.0 * 2048 * 120),
-        (3, {"blocks": "many"}, 12.0 * 2.5 * 120**2 + 8.0 * 2048 * 120),
-        (3, {"features": "many"}, 12.0 * 2.5 * 120**2 + 8.0 * 2048 * 120),
-        (3, {"blocks": -2, "ridge": 0}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
-        (3, {"blocks": -2, "ridge": "none"}, 12.0 * 2 * 120**2 + 8.0 * 2048 * 120),
-    ],
-)
-def test_least_bytes_by_hand(K, settings, least):
-    """Half of each expert's matrix in single precision, one model of 144 features where two classes share it; the memory.
-
-    What a setting that is none comes to is said by the constructor.
-    """
-    assert StackCB.least_bytes(Problem(120, K, 1.0), settings) == least

@@ -96,7 +96,7 @@ def test_every_module_has_tests_that_are_meant_to_see_it() -> None:
 
 def test_tests_that_name_the_function_are_asked_first() -> None:
     module = "banditlab/bounds/gaf.py"  # these tests import from it
-    near = {f"tests/bounds/test_{name}.py" for name in ("by_formula", "edges", "gaf", "ranges")}
+    near = {f"tests/bounds/test_{name}.py" for name in ("by_formula", "hypotheses", "gaf", "ranges")}
     for scope in ("gaf_kernel", "gaf_mu", "gaf_smoothing"):
         files = witnesses(ROOT, module, scope=scope)[0][:4]
         assert set(files) == near
@@ -110,7 +110,7 @@ def test_tests_of_what_uses_a_kernel_are_asked_last_and_those_of_its_room_before
     assert "tests/agents/test_newtron.py" in groups[-1]  # newtron imports it
     assert groups[-1][-1] == "slow or not slow"
     groups = witnesses(ROOT, "banditlab/forecasters/primal_dual.py")
-    assert "tests/forecasters/test_promises_at_their_edges.py" in groups[-2]
+    assert "tests/forecasters/test_soft_labels.py" in groups[-2]
 
 
 def test_recorded_runs_of_what_uses_a_kernel_are_asked() -> None:

@@ -1,4 +1,4 @@
-"""AIOLI's Theorem 1 as printed, and with the tight curvature."""
+"""AIOLI's Theorems 1, 4 and 7: as printed, where they fail, and what holds."""
 
 from __future__ import annotations
 
@@ -13,36 +13,12 @@ from banditlab.bounds.aioli import aioli, aioli_inexact, aioli_kernel, aioli_ste
 from banditlab.comparators import best_in_ball
 
 
-@pytest.mark.parametrize(("B", "R"), [(1.0, 1.0), (10.0, 1.0), (3.0, 7.0)])
-@pytest.mark.parametrize("n", [1, 1000])
-def test_theorem_1(n: int, B: float, R: float) -> None:
-    d, lam = 5, 0.3
-    printed = lam * B**2 + d * (1 + B * R) * math.log(1 + n * R**2 / (8 * d * (1 + B * R) * lam))
-    assert aioli(n, d, B, R, lam) == pytest.approx(printed)
-    at_theory = d * (1 + B * R) * math.log(1 + n * B**2 * R**2 / (8 * d * (1 + B * R))) + 1
-    assert aioli(n, d, B, R, 1 / B**2) == pytest.approx(at_theory)  # Equation (4)
-
-
 def test_the_tight_curvature_at_ten() -> None:
     """At B R = 10 the factor 1 + B R = 11 becomes 4.2."""
     n, d, lam = 10**6, 3, 1.0
     c = 1 / (2 * 4.2)
     assert aioli_tight(n, d, 10.0, 1.0, lam) == pytest.approx(aioli(n, d, 10.0, 1.0, lam, c), rel=0.01)
     assert aioli_tight(n, d, 10.0, 1.0, lam) < aioli(n, d, 10.0, 1.0, lam)
-
-
-def test_theorems_4_and_7_and_kernels() -> None:
-    n, d, B, R, lam = 1000, 3, 4.0, 1.5, 0.2
-    exact = aioli(n, d, B, R, lam)
-    assert aioli_theorem_4(n, d, B, R, lam) == exact + 1
-    # sum over t of 2 lambda + R^2/2 + (t-1) R^2/(4 (1 + BR)), here .4 + 1.125 + (t-1) .5625/7, times R/(2 lambda) = 3.75
-    at = 1 / (3.75 * (1000 * 1.525 + 1000 * 999 / 2 * 0.5625 / 7))
-    assert aioli_inexact(n, d, B, R, lam, at) == pytest.approx(exact + 1)
-    assert aioli_inexact(n, d, B, R, lam, 0.0) == exact
-    # Lemma 3: (4 + R^2/lambda) ln(R n / (epsilon sqrt(lambda))), epsilon = sqrt(lambda) times that error
-    assert aioli_steps(n, B, R, lam) == math.ceil((4 + 2.25 / 0.2) * math.log(1.5 * 1000 / (0.2 * at)))
-    assert aioli_steps(10, 0.1, 1.0, 100.0) == 1.0  # -4 as printed
-    assert aioli_steps(9, 0.1, 1.0, 100.0) == aioli_steps(0, 0.1, 1.0, 100.0) == 0.0
 
 
 def printed_7(n: int, d: int, B: float, R: float, lam: float, error: float) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from banditlab.bounds import THEOREMS
 from banditlab.bounds.decoding import (
     RANDOMIZED,
     decoded_exploration,
@@ -26,11 +25,7 @@ from banditlab.bounds.randomized_decoding import decoding_step
 from banditlab.bounds.rdue import rdue_decoded, rdue_decoded_gamma, rdue_fixed, rdue_gamma
 from banditlab.bounds.template import (
     WIDE,
-    logistic_smoothness,
     template_bandit,
-    template_fixed,
-    template_gamma,
-    template_label,
     template_label_step,
     template_step,
 )
@@ -109,32 +104,6 @@ def test_the_anytime_form_is_at_most_three_roots() -> None:
     assert 0.3 * closed < value <= closed
 
 
-def test_the_template_at_its_settings() -> None:
-    K, R, D, T = 5, 2.0, 3.0, 100_000
-    b = logistic_smoothness(R)
-    for rule in DECODINGS:
-        c = decoding_constant(rule, K)
-        gamma = template_gamma(K, R, D, T, rule)
-        step = template_step(K, R, gamma, rule)
-        assert gamma == pytest.approx(D * math.sqrt(b * K / (4 * c * T)), rel=1e-12)
-        assert step == pytest.approx(2 * c * gamma / (b * K), rel=1e-12)
-        assert template_bandit(K, R, D, T, rule) == pytest.approx(D * math.sqrt(b * K * T / c), rel=1e-12)
-        fixed = template_fixed(K, R, D, step, gamma, T, rule)
-        assert 0.5 * template_bandit(K, R, D, T, rule) < fixed <= template_bandit(K, R, D, T, rule) * (1 + 1e-12)
-        largest = template_step(K, R, gamma, rule, wide=rule in WIDE)
-        assert (largest > step) == (rule in WIDE)
-        assert math.isnan(template_fixed(K, R, D, largest * 1.001, gamma, T, rule))
-        assert template_label(K, R, D, rule) == pytest.approx(D**2 / (2 * template_label_step(K, R, rule)), rel=1e-12)
-    assert math.isnan(template_fixed(K, R, D, 0.01, 0.0, T))
-    assert template_bandit(K, R, D, T) == pytest.approx(1.6986436 * R * D * math.sqrt(K * T), rel=1e-7)
-    assert template_bandit(K, R, D, T, wide=True) == pytest.approx(1.530218 * R * D * math.sqrt(K * T), rel=1e-5)
-    assert template_bandit(K, R, D, T, "sparsemax", wide=True) == pytest.approx(
-        1.419638 * R * D * math.sqrt(K * T), rel=1e-5
-    )
-    assert math.isnan(template_bandit(K, R, D, T, "gap", wide=True))
-    assert template_label(K, R, D) == pytest.approx(0.7213475 * (R * D) ** 2, rel=1e-7)
-
-
 def test_with_twice_b_the_template_is_gaptron_as_printed_and_with_b_the_step_of_randomized_decoding() -> None:
     """b = 2 R^2/ln 2 halves steps; "sample" and the paper's own analysis of randomised decoding share 1 - ln 2."""
     K, R, D, T, gamma = 5, 2.0, 3.0, 10**6, 0.1
@@ -153,13 +122,6 @@ def test_rdue_with_its_own_rule_is_the_papers_and_with_half_log_it_is_less() -> 
     around = [rdue_decoded(K, R, B, min(1.0, g * gamma), T) for g in (0.5, 0.95, 1.0, 1.2, 2.0)]
     assert min(around) >= 0.99 * around[2]
     assert around[2] < rdue_fixed(K, R, B, rdue_gamma(K, B, T), T)
-
-
-def test_every_new_theorem_names_the_page() -> None:
-    names = [name for name in THEOREMS if name.startswith(("decoded_", "template_")) or name == "rdue_decoded"]
-    assert len(names) == 10
-    for name in names:
-        assert "docs/theory/half-log.md" in THEOREMS[name].source
 
 
 def gap(u: float, others: list[float], K: int, gamma: float, rule: int, h: float, c: float) -> float:

@@ -21,7 +21,3 @@ def test_tighter_than_theorem_9_at_its_gamma(T: int, K: int) -> None:
     tight = exploration(T, K, gamma, regret(gamma * T / K))
     proof = K / gamma * regret(T) + gamma * T
     assert tight <= exploration_theorem_9(T, K, regret(T)) <= proof + 1e-9 * proof
-
-
-def test_pure_exploration_errs_as_guessing_does() -> None:
-    assert exploration(1000, 4, 1.0, 123.0) == 750.0

@@ -10,12 +10,9 @@ import pytest
 from banditlab.bounds.gaf import (
     gaf,
     gaf_corollary_2,
-    gaf_mu,
     gaf_regularization,
-    gaf_samples,
     gaf_sampling,
     gaf_sampling_high_probability,
-    gaf_sampling_theory,
     gaf_smoothing,
 )
 from banditlab.losses import softmax
@@ -82,49 +79,3 @@ def test_sampling_term_with_high_probability() -> None:
     assert (n * math.log(q) - np.log(p).sum(axis=1) > term).mean() <= delta
     assert gaf_sampling_high_probability(n, K, 10, 0.3, delta) == math.inf
     assert gaf_sampling_high_probability(n, K, m, 0.0, delta) == math.inf
-
-
-def test_proposition_3_by_hand() -> None:
-    """n = 10, K = 3, delta = 1/20: ln(n/delta) = ln 200 = 5.298317."""
-    assert gaf_samples(10, 0.05) == 5299  # n^3 5.298317, rounded up
-    # (3 * 5.298317/5299)^(1/3)
-    assert gaf_mu(10, 3, 5299, 0.05) == pytest.approx(0.144218764)
-    # epsilon = sqrt(3 * 5.298317/(.144218764 * 5299)) = .144218764 = mu: 10 * 3 mu
-    assert gaf_sampling_theory(10, 3, 0.05) == pytest.approx(4.32656291)
-    assert gaf_sampling_high_probability(10, 3, 5299, gaf_mu(10, 3, 5299, 0.05), 0.05) == pytest.approx(4.32656291)
-    # epsilon = sqrt(3 * 5.298317/(.25 * 1000)) = .2521503; 10 (epsilon + 2 * .25)
-    assert gaf_sampling_high_probability(10, 3, 1000, 0.25, 0.05) == pytest.approx(7.521503)
-
-
-def test_proposition_3_is_monotone() -> None:
-    theory = [gaf_sampling_theory(n, 3, 0.05) for n in (3, 10, 100, 10**4, 10**6)]
-    assert theory == sorted(theory)
-    assert theory[-1] == pytest.approx(3.0 * 3.0 ** (1 / 3), rel=1e-5)  # what the rule is for: it does not grow with n
-    for values in (
-        [gaf_sampling_high_probability(50, 3, m, 0.2, 0.05) for m in (1000, 2000, 10**5, 10**9)],  # samples
-        [gaf_sampling_high_probability(50, 3, 2000, 0.2, delta) for delta in (1e-9, 1e-3, 0.05, 0.9)],
-        [gaf_sampling_high_probability(50, K, 5000, 0.2, 0.05) for K in (10, 5, 3, 2)],
-        [gaf_sampling_high_probability(n, 3, 2000, 0.2, 0.05) for n in (1000, 100, 10, 1)],
-        [gaf_sampling_high_probability(50, 3, m, gaf_mu(50, 3, m, 0.05), 0.05) for m in (10**3, 10**4, 10**6)],
-    ):
-        assert all(math.isfinite(value) for value in values)
-        assert values == sorted(values, reverse=True)
-        assert values[0] > values[-1]
-    assert gaf_samples(11, 0.05) > gaf_samples(10, 0.05)
-    assert gaf_samples(10, 0.01) > gaf_samples(10, 0.05)
-    assert gaf_mu(10, 3, 5299, 0.05) > gaf_mu(10, 3, 10**6, 0.05)
-
-
-def test_proposition_3_outside_of_its_hypotheses() -> None:
-    assert gaf_sampling_theory(2, 3, 0.05) == math.inf  # mu above 1/2
-    assert gaf_sampling_high_probability(10, 3, 5, 0.5, 0.05) == math.inf  # epsilon above 1/2
-    assert gaf_mu(10, 3, 1, 0.05) == 0.5
-    for delta in (0.0, 1.0, -0.1, 2.0, math.nan):
-        assert math.isnan(gaf_sampling_theory(10, 3, delta))
-        assert math.isnan(gaf_sampling_high_probability(10, 3, 5299, 0.2, delta))
-        assert math.isnan(gaf_samples(10, delta))
-        assert math.isnan(gaf_mu(10, 3, 5299, delta))
-    assert math.isnan(gaf_sampling_high_probability(10, 3, 5299, 0.6, 0.05))  # mu above 1/2
-    assert math.isnan(gaf_sampling_high_probability(10, 3, 0, 0.2, 0.05))
-    assert math.isnan(gaf_sampling_high_probability(10, 1, 5299, 0.2, 0.05))
-    assert math.isnan(gaf_sampling_theory(-1, 3, 0.05))

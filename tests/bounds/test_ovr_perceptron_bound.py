@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from banditlab.bounds import THEOREMS
 from banditlab.bounds.ovr_perceptron import ovr_perceptron_mistakes
 
 
@@ -23,7 +22,3 @@ def test_is_the_largest_number_of_corrections_the_inequality_allows(L, rf):
     allowed = [n for n in range(40_000) if n <= L + rf * math.sqrt(n) + 1e-9]
     assert ovr_perceptron_mistakes(2, 1.0, rf, L) == max(allowed)
     assert ovr_perceptron_mistakes(2, 1.0, rf, L) <= L + rf * math.sqrt(L) + rf**2
-
-
-def test_is_registered():
-    assert THEOREMS["ovr_perceptron_mistakes"].unit == "mistakes"

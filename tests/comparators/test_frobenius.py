@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from banditlab.bounds.folklore import folklore_frobenius
-from banditlab.comparators import best_in_ball, best_in_frobenius_ball, frobenius, project_frobenius
+from banditlab.comparators import best_in_ball, best_in_frobenius_ball, project_frobenius
 from banditlab.errors import UsageError
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.losses import log_sum_exp, logistic_loss
@@ -62,17 +61,6 @@ def test_projection_is_one_rescaling() -> None:
     P = project_frobenius(W, 0.5)
     assert np.linalg.norm(P) == pytest.approx(0.5)
     np.testing.assert_allclose(P / np.linalg.norm(P), W / np.linalg.norm(W))
-
-
-def test_a_newton_step_that_gains_nothing_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On |W|^2/2 alone: a step of 2 W ends as high as it began, on the other side, for ever; half of it in 0."""
-    flat = SimpleNamespace(
-        logits=lambda W: W, forecast=lambda Z: (0.0, Z), gradient=lambda S: np.zeros_like(S), loss=lambda Z: 0.0
-    )
-    monkeypatch.setattr(frobenius, "_solved", lambda objective, S, mu, G, tolerance: 2.0 * G / mu)
-    for mu in (1.0, 8.0):
-        found = frobenius._ridge(flat, np.array([[3.0, -4.0]]), mu)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(found, [[0.0, 0.0]])
 
 
 @pytest.mark.parametrize("bound", [0.3, 4.0])

@@ -9,7 +9,6 @@ from banditlab.comparators import _parts, best_in_ball
 from banditlab.comparators._ball_geometry import frank_wolfe_gap, point
 from banditlab.comparators._newton import minimise
 from banditlab.comparators._objective import Objective
-from banditlab.comparators._parts import minimise_in_parts
 
 K, D, M = 3, 4, 20_000  # parts of 2,500 and 313 contexts; 192 are enough
 
@@ -83,26 +82,6 @@ def test_contexts_without_counts_make_no_part():
     found = best_in_ball(U, C, 3.0)
     best, _ = minimise(Objective(U, C), np.zeros((K, D)), 3.0, 1e-9, 300)
     assert found.loss == pytest.approx(best.loss, rel=1e-6)
-
-
-def test_few_contexts_are_minimised_as_before():
-    U, C = planted(m=1500)
-    found = best_in_ball(U, C, 3.0)
-    p, rounds = minimise(Objective(U, C), np.zeros((K, D)), 3.0, 0.9e-6, 300)
-    assert (found.loss, found.gap, found.iterations) == (p.loss, pytest.approx(p.gap, rel=1e-6), rounds)
-
-
-def test_steps_end_where_they_are_slow(monkeypatch):
-    monkeypatch.setattr(_parts, "FAST", 0.0)
-    U, C = planted()
-    objective = Objective(U, C)
-    W = np.zeros((K, D))
-    p, steps = _parts.newton_by_part(objective, objective.part(8), W, 3.0, 1e-9)
-    assert steps == 1
-    assert p.gap < point(objective, W, objective.logits(W), 3.0).gap
-    found = minimise_in_parts(objective, W, 3.0, 1e-9, 300)  # the whole Hessian does the rest
-    assert found.gap <= 1e-9 * found.loss
-    assert found.rounds > 1
 
 
 def test_the_last_step_s_change_of_the_gradient_is_taken_over():

@@ -67,17 +67,6 @@ def test_equals_minimising_equation_3(settings: dict) -> None:
         aioli.update(x, label)
 
 
-def test_objective_gradient_against_finite_differences() -> None:
-    X, y = stream(2, 6, 3)
-    direct = Direct(3, 0.1, 0.7, 0.2)
-    for x, label in zip(X[:5], y[:5], strict=True):
-        direct.update(x, label)
-    theta, h = np.array([0.3, -0.2, 0.5]), 1e-6
-    numeric = [(direct.objective(theta + h * e, X[5])[0] - direct.objective(theta - h * e, X[5])[0]) / (2 * h)
-               for e in np.eye(3)]  # fmt: skip
-    np.testing.assert_allclose(direct.objective(theta, X[5])[1], numeric, atol=1e-8)
-
-
 @pytest.mark.parametrize("labels", ["noise", "separable", "adversarial"])
 @pytest.mark.parametrize("curvature", ["simple", "tight"])
 @pytest.mark.parametrize(("B", "lam", "w"), [(1.0, "theory", 1.0), (5.0, "theory", 1.0), (5.0, 0.001, 0.5)])
@@ -124,15 +113,6 @@ def test_theory_settings_and_refusals() -> None:
     for wrong in ({"norm_bound": 0.0}, {"regularization": -1.0}, {"virtual_weight": -1.0}):
         with pytest.raises(UsageError):
             AIOLI(Problem(2, 2, 1.0), None, **wrong)
-
-
-def test_swapping_the_classes_flips_the_margin() -> None:
-    X, y = stream(4, 60, 3)
-    one, other = (AIOLI(Problem(3, 2, 1.0), None, norm_bound=3.0) for _ in range(2))
-    for x, label in zip(X, y, strict=True):
-        assert one.predict(x)[0] == -other.predict(x)[0]
-        one.update(x, label)
-        other.update(x, 1 - label)
 
 
 def test_rank_one_updates_do_not_drift() -> None:

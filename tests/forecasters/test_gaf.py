@@ -10,10 +10,10 @@ import pytest
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize, root
 
-from banditlab.agents.exploration import Exploration
 from banditlab.bounds.curvature import margin_range, tight_curvature
 from banditlab.bounds.gaf import gaf as gaf_bound
 from banditlab.bounds.gaf import gaf_corollary_2, gaf_mu, gaf_sampling_high_probability
+from banditlab.comparators import best_in_ball
 from banditlab.errors import HorizonRequiredError, IncompatibleError, UsageError
 from banditlab.forecasters.gaf import GAF
 from banditlab.forecasters.gaf_fresh import GAFFresh
@@ -108,30 +108,6 @@ def test_moments_and_certificate_against_full_matrices(
         assert gaf.state.spent[0] == pytest.approx(loss + direct.spent, rel=1e-6, abs=1e-6)
 
 
-def test_ill_conditioned_5000_rounds() -> None:
-    """Three contexts over and over, B = 100, lambda = 1e-3: the state against A and b summed up and solved each round."""
-    K, d, n = 3, 2, 5000
-    X, y = contexts(21, n, d, repeated=True), np.random.default_rng(21).integers(0, K, n)
-    gaf = GAF(Problem(d, K, 1.0), None, norm_bound=100.0, nodes="cubature", regularization=1e-3)
-    A, b, worst = 1e-3 * np.eye(K * d), np.zeros(K * d), 0.0
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        Phi = np.kron(np.eye(K), x).T
-        gaf.update(x, label)  # leaves the mean logits it predicted with and those of the implicit step
-        if t % 10 == 0:
-            mean = -0.5 * Phi.T @ np.linalg.solve(A, b)
-            worst = max(worst, np.abs(gaf.state.mean - mean).max() / max(1.0, np.abs(mean).max()))
-        # The step solves its own equation: z = mean - At (s(z) - e_y), At by the direct A.
-        z, s = gaf.state.step.copy(), softmax(gaf.state.step)
-        if t % 10 == 0:
-            At = 0.5 * Phi.T @ np.linalg.solve(A, Phi)
-            worst = max(worst, np.abs(z - mean + At @ (s - np.eye(K)[label])).max() / max(1.0, np.abs(mean).max()))
-        H = Phi @ (np.diag(s) - np.outer(s, s)) @ Phi.T
-        theta = -0.5 * np.linalg.solve(A, b + Phi @ (s - np.eye(K)[label]))
-        A = A + gaf.curvature * H
-        b = b + Phi @ (s - np.eye(K)[label]) - 2 * gaf.curvature * H @ theta
-    assert worst < 1e-6
-
-
 def play(gaf: GAF | GAFFresh, X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, float]:
     K, rng = gaf.problem.n_classes, np.random.default_rng(seed)
     planted = rng.standard_normal((K, X.shape[1]))
@@ -149,30 +125,7 @@ def play(gaf: GAF | GAFFresh, X: np.ndarray, kind: str, seed: int) -> tuple[np.n
     return y, loss
 
 
-def best_loss(X: np.ndarray, y: np.ndarray, K: int, B: float) -> float:
-    """Return a feasible comparator's loss near the optimum: L-BFGS, clipped, then projected gradient steps."""
-    d = X.shape[1]
-
-    def total(w: np.ndarray) -> tuple[float, np.ndarray]:
-        z = X @ w.reshape(K, d).T
-        s = softmax(z)
-        s[np.arange(len(y)), y] -= 1
-        return float(logistic_loss(z, y).sum()), (s.T @ X).ravel()
-
-    def clip(w: np.ndarray) -> np.ndarray:
-        W = w.reshape(K, d)
-        return (W * np.minimum(1, B / np.maximum(np.linalg.norm(W, axis=1), 1e-300))[:, None]).ravel()
-
-    w = clip(minimize(total, np.zeros(K * d), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
-    best = total(w)[0]
-    for _ in range(150):
-        value, gradient = total(w)
-        best = min(best, value)
-        w = clip(w - 2.0 / len(X) * gradient)
-    return best
-
-
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(60))
 def test_regret_below_certificate(seed: int) -> None:
     """Whatever the nodes, the regularization and the labels, chosen against the forecaster among them."""
     rng = np.random.default_rng(100 + seed)
@@ -187,7 +140,7 @@ def test_regret_below_certificate(seed: int) -> None:
     gaf = GAF(Problem(d, K, 1.0), rng, norm_bound=B, regularization=lam, **settings)
     X = contexts(seed, n, d, repeated=seed % 5 == 0)
     y, loss = play(gaf, X, ("noise", "separable", "adversarial")[seed % 3], seed)
-    assert loss - best_loss(X, y, K, B) <= gaf.certificate() + 1e-9
+    assert loss - best_in_ball(X, np.eye(K)[y], B).loss <= gaf.certificate() + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["noise", "separable", "adversarial"])
@@ -305,21 +258,6 @@ def test_fresh_samples_are_new_after_every_update_only() -> None:
     np.testing.assert_array_equal(gaf._gaf.state.nodes.points, draws[-1])
 
 
-@pytest.mark.parametrize("nodes", ["fixed", "cubature"])
-def test_permuted_labels_and_nodes_permute_the_forecast(nodes: str) -> None:
-    K, d = 4, 3
-    X, rng = contexts(13, 60, d), np.random.default_rng(13)
-    make = lambda: GAF(Problem(d, K, 1.0), np.random.default_rng(2), nodes=nodes, regularization=0.1, samples=20)  # noqa: E731
-    one, other = make(), make()
-    new = np.array([2, 0, 3, 1])
-    if nodes == "fixed":
-        other.state.nodes.points[:, new] = one.state.nodes.points.copy()
-    for x, label in zip(X, rng.integers(0, K, len(X)), strict=True):
-        np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-9)
-        one.update(x, label)
-        other.update(x, new[label])
-
-
 def test_settings_and_refusals() -> None:
     rng = np.random.default_rng(0)
     gaf = GAF(Problem(2, 5, 2.0), rng, norm_bound=4.0, samples=10, smoothing="theory")
@@ -363,20 +301,3 @@ def test_forms_without_a_certificate(settings: dict) -> None:
     gaf = GAF(Problem(2, 3, 1.0), np.random.default_rng(0), smoothing="theory", **settings)
     assert math.isnan(gaf.certificate())
     assert gaf.bound(10) is None
-
-
-def test_inside_exploration() -> None:
-    problem = Problem(3, 3, 1.0, horizon=1000)
-    agent = Exploration(
-        problem, np.random.default_rng(0), forecaster="gaf", gamma=0.5, regularization=0.1, smoothing=0.01
-    )
-    X = contexts(1, 300, 3)
-    W = np.random.default_rng(2).standard_normal((3, 3))
-    hits = 0
-    for x in X:
-        decision = agent.act(x)
-        right = decision.action == np.argmax(W @ x)
-        agent.learn(x, decision, bool(right))
-        hits += right and not decision.explored
-    assert hits > 75  # half of about 150 rounds not explored; uniform play makes 50
-    assert agent.bound(1000) > 0

@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 
-from banditlab.agents.exploration import Exploration
 from banditlab.comparators import best_in_ball
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.forecasters.aioli import AIOLI
@@ -16,7 +15,6 @@ from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.forecasters.grid import BATCH, BGrid
 from banditlab.losses import log_sum_exp, logistic_loss
 from banditlab.numerics.contexts import as_contexts
-from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
 
@@ -115,15 +113,9 @@ def test_norm_bound_changes_the_promise_only() -> None:
     assert large.bound(100) > small.bound(100)
 
 
-def test_permuting_the_labels_permutes_the_forecast() -> None:
-    K, d = 4, 3
-    X, y = stream(13, 60, d, K)
-    one, other = (BGrid(Problem(d, K, 1.0), None, size=4) for _ in range(2))
-    new = np.array([2, 0, 3, 1])
-    for x, label in zip(X, y, strict=True):
-        np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-9)
-        one.update(x, label)
-        other.update(x, new[label])
+def test_a_grid_is_made_to_reach_a_norm() -> None:
+    assert [BGrid.settings_at(B, {})["size"] for B in (1.0, 64.0, 64.1)] == [9, 9, 10]
+    assert BGrid.settings_at(1000.0, {"smallest": 1.0}) == {"smallest": 1.0, "norm_bound": 1000.0}
 
 
 @pytest.mark.parametrize(("member", "K"), [("folklore", 3), ("aioli", 2)])
@@ -142,26 +134,9 @@ def test_paths_agree_and_a_pickle_continues(member: str, K: int) -> None:
     np.testing.assert_allclose(one.predict_many(X), [one.predict(x) for x in X], atol=1e-10)
 
 
-def test_inside_the_exploration_reduction() -> None:
-    """Compiled and step paths of the reduction play the same actions."""
-    n, K = 300, 3
-    X, y = stream(5, n, 3, K, "separable")
-    one, other = (
-        Exploration(Problem(3, K, 1.0, n), np.random.default_rng(0), forecaster="b-grid", gamma=0.3, size=3)
-        for _ in range(2)
-    )
-    trace = Trace.empty(n)
-    one.play_block(X, y, trace)
-    actions = []
-    for x, label in zip(X, y, strict=True):
-        decision = other.act(x)
-        other.learn(x, decision, decision.action == label)
-        actions.append(decision.action)
-    np.testing.assert_array_equal(trace.action, actions)
-    assert one.bound(n) is not None
-
-
 def test_refusals() -> None:
+    with pytest.raises(IncompatibleError, match=r"^b-grid: its 9 members take 26\.8 GiB .*: give size as 1 or less$"):
+        BGrid(Problem(20_000, 2, 1.0), None, member="aioli")
     with pytest.raises(IncompatibleError, match="n_classes = 2"):
         BGrid(Problem(2, 3, 1.0), None, member="aioli")
     with pytest.raises(UsageError, match="norm_bound must lie within the grid, at most 64, got 65"):

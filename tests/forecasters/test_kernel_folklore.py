@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditlab.bounds.folklore import folklore_kernel
+from banditlab.bounds.folklore import folklore_any_regularization, folklore_kernel
 from banditlab.comparators import best_in_ball
 from banditlab.errors import UsageError
 from banditlab.forecasters.folklore import FOLKLORE
@@ -119,3 +119,14 @@ def test_settings_are_refused() -> None:
         KernelFOLKLORE(problem, None, kernel="cubic")
     with pytest.raises(UsageError, match="landmarks must be at least 0"):
         KernelFOLKLORE(problem, None, landmarks=-1)
+
+
+@pytest.mark.parametrize(("kernel", "radius", "dimension"), [("linear", 2.0, 3), ("polynomial", 5.0, 10)])
+def test_a_kernels_bound_is_in_the_dimensions_that_rounds_can_span(kernel: Any, radius: float, dimension: int) -> None:
+    player = KernelFOLKLORE(Problem(3, 3, 2.0), None, kernel=kernel, norm_bound=1.5, tolerance=1e-4)
+    for rounds, d in ((500, dimension), (2, 2), (0, 1)):
+        theorem = folklore_any_regularization(rounds, d, 3, 1.5, radius, player.regularization, player.curvature)
+        assert player.bound(rounds) == pytest.approx(theorem + 2.0 * 1.5 * 1e-4 * radius * rounds)
+    exact = KernelFOLKLORE(Problem(3, 3, 2.0), None, kernel=kernel, norm_bound=1.5, tolerance=0.0)
+    theorem = folklore_any_regularization(500, dimension, 3, 1.5, radius, player.regularization, player.curvature)
+    assert exact.bound(500) - theorem == pytest.approx(2.0 * 1.5 * 1e-7 * radius * 500, rel=1e-6)

@@ -1,4 +1,4 @@
-"""ONS against full matrices and scipy's projection, its first step by hand, its certificate and its bound."""
+"""ONS against full matrices and scipy's projection, the projection's conditions, its certificate and its bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from banditlab.errors import UsageError
 from banditlab.forecasters.ons import ONS
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.row_ball_projection import PANEL, MetricBall, cholesky, cholesky_by_panels, project
+from banditlab.numerics.row_ball_projection import PANEL, STALLS, MetricBall, cholesky, cholesky_by_panels, project
 from banditlab.problem import Problem
 
 
@@ -22,14 +22,6 @@ def stream(seed: int, n: int, d: int, K: int, repeated: bool = False) -> tuple[n
     X = rng.standard_normal((n, d))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
     return as_contexts(X[rng.integers(0, 3, n)] if repeated else X), rng.integers(0, K, n)
-
-
-def test_first_step_by_hand() -> None:
-    """A_1 = I/2 + g g' with g = (-2/3, 1/3, 1/3) (x) (3/5, 4/5): the step is 4 g / (1/2 + 2/3) = 24/7 g."""
-    ons = ONS(Problem(2, 3, 1.0), None, norm_bound=100.0, step=4.0, regularization=0.5)
-    ons.update(as_contexts([0.6, 0.8]), 0)
-    g = np.outer([-2 / 3, 1 / 3, 1 / 3], [0.6, 0.8])
-    np.testing.assert_allclose(ons.state.W, -24 / 7 * g, rtol=1e-14)
 
 
 def scipy_projection(V: np.ndarray, A: np.ndarray, K: int, B: float) -> np.ndarray:
@@ -88,19 +80,6 @@ def test_equals_full_matrices(K: int, B: float, settings: dict, binds: bool, rep
     assert (direct.projected > 0) == binds
     assert ons.projections["bound"] == direct.projected
     assert ons.projections["stalled"] == 0
-
-
-def test_equals_full_matrices_on_a_long_ill_conditioned_stream() -> None:
-    d, K, n = 3, 3, 5_000
-    X, y = stream(9, n, d, K, repeated=True)
-    ons = ONS(Problem(d, K, 1.0), None, norm_bound=100.0, step=3.0, regularization=0.01)
-    direct = Direct(ons)
-    logits = np.empty((n, K))
-    ons.forecast_block(X, y, logits)
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        if t % 10 == 0:
-            np.testing.assert_allclose(logits[t], direct.W @ x, atol=1e-6)
-        direct.update(x, label)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -173,18 +152,6 @@ def test_no_promise_where_nothing_is_proved(settings: dict) -> None:
     assert ons.bound(10) is None
 
 
-def test_permuting_the_labels_permutes_the_forecast() -> None:
-    K, d = 4, 3
-    X, y = stream(13, 60, d, K)
-    one, other = (ONS(Problem(d, K, 1.0), None, norm_bound=0.5, step=9.0, regularization=0.1) for _ in range(2))
-    new = np.array([2, 0, 3, 1])
-    for x, label in zip(X, y, strict=True):
-        np.testing.assert_allclose(other.predict(x)[new], one.predict(x), atol=1e-9)
-        one.update(x, label)
-        other.update(x, new[label])
-    assert one.projections["bound"] > 0
-
-
 def test_the_inverse_does_not_drift() -> None:
     """After 100,000 rounds P is the inverse of A summed up from the forecasts."""
     K, d, n = 5, 20, 100_000
@@ -211,24 +178,9 @@ def test_refusals(wrong: dict) -> None:
         ONS(Problem(3, 5, 2.0), None, **wrong)
 
 
-@pytest.mark.parametrize(
-    ("settings", "doubt", "metric", "bound", "factorisations"),
-    [
-        ({}, 7.0744e-10, 99.5518318, 9, 27),
-        ({"norm_bound": 0.5}, 2.95209e-10, 66.0553756, 14, 49),
-        ({"norm_bound": 0.5, "step": 9.0, "regularization": 0.1}, 9.874e-11, 27.1942106, 40, 195),
-    ],
-)
-def test_what_rounding_may_have_done_and_what_projections_took_on_record(
-    settings: dict, doubt: float, metric: float, bound: int, factorisations: int
-) -> None:
-    """The first number is mostly the projection's tolerance times B^2 and A's bound, summed up; Newton's steps are few."""
-    X, y = as_contexts(np.random.default_rng(3).standard_normal((40, 4))), np.random.default_rng(4).integers(0, 3, 40)
-    X = as_contexts(X / (1.0001 * np.linalg.norm(X, axis=1)[:, None]))
-    ons = ONS(Problem(4, 3, 1.0), None, **settings)
-    for x, label in zip(X, y, strict=True):
-        ons.update(x, label)
-    assert ons.state.doubt[0] == pytest.approx(doubt, rel=1e-2)
-    assert ons.state.doubt[1:].tolist() == pytest.approx([metric, 1.0001**-2], rel=1e-8)
-    assert ons.projections["bound"] == bound
-    assert abs(ons.projections["factorisations"] - factorisations) <= factorisations // 20
+def test_a_point_beyond_what_floats_hold_is_counted() -> None:
+    ball = MetricBall.empty(1, 1)
+    ball.V[0] = 1e200
+    with np.errstate(all="ignore"):
+        project(ball, np.ones((1, 1)), 1.0)
+    assert ball.tally[STALLS] == 1

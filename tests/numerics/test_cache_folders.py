@@ -52,41 +52,8 @@ def test_many_states_of_the_last_hours_all_stay(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 2 * NEWEST + 1
 
 
-def test_eight_folders_stay_whatever_their_age_and_any_for_three_hours(tmp_path: Path) -> None:
-    for i in range(12):
-        make(tmp_path, f"old{i:02}", 10 + i)
-    clear(tmp_path)
-    assert names(tmp_path) == {f"old{i:02}" for i in range(8)}
-    for hours in (2.9, 3.1):
-        make(tmp_path, f"{hours}", hours)
-    for i in range(8):
-        make(tmp_path, f"new{i}", 0.5)
-    clear(tmp_path)
-    assert names(tmp_path) == {"2.9", *(f"new{i}" for i in range(8))}
-
-
 def test_the_mark_is_for_its_user_only(tmp_path: Path) -> None:
     assert (folder_for(tmp_path, "now") / ".used").stat().st_mode & 0o777 == 0o600
-
-
-def test_what_can_be_removed_of_a_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder whose own folders cannot be taken away loses its kernels all the same, and is no error."""
-    for i in range(9):
-        make(tmp_path, f"old{i:02}", 10 + i)
-    left = make(tmp_path, ".leaving-1234", 0)
-    for folder in (left, tmp_path / "old08"):
-        for name in ("agents_2", "agents_3"):
-            (folder / name).mkdir()
-            (folder / name / "act.nbe").write_bytes(b"code")
-
-    def refused(*_: object, **__: object) -> None:
-        raise PermissionError(13, "not empty, or open")
-
-    monkeypatch.setattr(os, "rmdir", refused)
-    clear(tmp_path)
-    leaving = [folder for folder in tmp_path.iterdir() if folder.name.startswith(".leaving-")]
-    assert len(leaving) == 2
-    assert not [file for folder in leaving for file in folder.rglob("*") if file.is_file()]
 
 
 def test_use_counts_not_age(tmp_path: Path) -> None:

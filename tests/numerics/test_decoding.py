@@ -16,7 +16,6 @@ from banditlab.numerics.decoding import (
     DECODINGS,
     HALF_LOG,
     RANDOMIZED,
-    SAMPLE,
     SPARSEMAX,
     decode_forecast,
     decoded_softmax,
@@ -189,14 +188,6 @@ def test_randomised_decodings_constant_is_attained() -> None:
     assert (1.0 - q[0, 0]) / -math.log2(p) == pytest.approx(0.5175933, abs=1e-7)
 
 
-def test_ties_go_to_the_first_class() -> None:
-    np.testing.assert_allclose(
-        decoded(HALF_LOG, np.full((1, 3), 1 / 3))[0], [0.5849625, 0.2075187, 0.2075187], atol=1e-7
-    )
-    np.testing.assert_array_equal(decoded(HALF_LOG, np.full((1, 10), 0.1))[0], np.eye(10)[0])
-    np.testing.assert_array_equal(decoded(HALF_LOG, np.full((1, 4), 0.25))[0], np.eye(4)[0])
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -216,15 +207,6 @@ def test_what_is_no_distribution_is_refused(rule: str, bad: list[float]) -> None
     q = decoded(DECODINGS.index(rule), np.array([bad]))[0]
     with np.errstate(invalid="ignore"):
         assert not ((q >= 0.0).all() and abs(q.sum() - 1.0) <= 1e-9)
-
-
-def test_sample_leaves_the_forecast_to_the_last_bit() -> None:
-    S = random_points(30, 1)
-    np.testing.assert_array_equal(decoded(SAMPLE, S), S)
-
-
-def test_the_names_are_the_places() -> None:
-    assert DECODINGS == ("sample", "half-log", "sparsemax", "randomized", "gap", "thresholded")
 
 
 @pytest.mark.parametrize("rule", range(len(DECODINGS)), ids=DECODINGS)
@@ -254,30 +236,3 @@ def test_logits_that_have_no_softmax_are_no_forecast(rule: int) -> None:
     for z in ([np.nan, 0.0, 0.0], [9.0, 0.0, np.nan], [0.0, np.inf, 0.0], [-np.inf] * 3):
         decoded_softmax(rule, np.array(z), q)
         assert np.isnan(q).any()
-
-
-PLAYS = [rule for rule in range(len(DECODINGS)) if rule != SAMPLE]
-
-
-@pytest.mark.parametrize("rule", PLAYS, ids=[DECODINGS[rule] for rule in PLAYS])
-def test_a_sum_may_miss_one_by_a_billionth(rule: int) -> None:
-    for off, sound in ((-1.5e-9, False), (-0.5e-9, True), (0.5e-9, True), (1.5e-9, False)):
-        q = decoded(rule, np.array([[0.5 + off, 0.3, 0.2]]))[0]
-        assert (np.isfinite(q).all(), np.isnan(q).all()) == (sound, not sound)
-    # A probability above 1 by rounding: nothing for the others.
-    q = decoded(rule, np.array([[1.0 + 0.5e-9, 0.0, 0.0]]))[0]
-    assert not (q < 0.0).any()
-    np.testing.assert_allclose(q, [1.0, 0.0, 0.0], rtol=1e-14)
-
-
-@pytest.mark.parametrize("rule", PLAYS, ids=[DECODINGS[rule] for rule in PLAYS])
-def test_one_class_is_played_and_what_is_refused_is_nan_throughout(rule: int) -> None:
-    np.testing.assert_array_equal(decoded(rule, np.ones((1, 1))), [[1.0]])
-    for bad in ([math.nan, 0.5, 0.5], [0.5, 0.5, 0.5], [2.0, -1.0]):
-        assert np.isnan(decoded(rule, np.array([bad]))).all()
-
-
-def test_half_log_of_logits_refuses_throughout_too() -> None:
-    q = np.zeros(3)
-    decoded_softmax(HALF_LOG, np.array([0.0, math.nan, 0.0]), q)
-    assert np.isnan(q).all()

@@ -41,9 +41,3 @@ def test_what_is_no_table_of_contexts_is_refused_and_room_doubles() -> None:
     ):
         with pytest.raises(ValueError, match=f"^the contexts' array {name} must hold finite numbers in"):
             Distinct(2, 3).restore(good | {name: wrong})
-
-
-def test_contexts_however_near_are_different() -> None:
-    past = Distinct(1, 2)
-    rows = [past.row(as_contexts([x])) for x in (0.0, 5e-324, -5e-324, 1.0, np.nextafter(1.0, 2.0), -0.0)]
-    assert rows == [0, 1, 2, 3, 4, 0]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -17,7 +16,6 @@ import pytest
 
 from banditlab.numerics import jit
 from banditlab.numerics.draws import draw_uniform
-from banditlab.numerics.inner_kernels import known
 from banditlab.numerics.jit import bind, borrow, njit, read_only
 
 
@@ -56,13 +54,6 @@ def test_the_bound_name_holds_owner_and_sources() -> None:
     assert name.rpartition("=")[2] == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
 
-def test_the_digest_is_sixteen_digits_of_the_names_and_contents(digest: Callable[..., str]) -> None:
-    digest("numerics.py", "import numba\n")
-    found = digest("agents/x.py", "from banditlab.kernels import njit\n")
-    told = b"agents/x.py\0from banditlab.kernels import njit\n\0" + b"numerics.py\0import numba\n\0"
-    assert found == hashlib.sha256(told).hexdigest()[:16]
-
-
 def test_a_loaded_file_is_known_by_what_it_was_and_a_cell_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "__source_hash__", "as it was loaded", raising=False)
     assert name_of(bind(_twice, "me", inner=plus_one)).endswith("@inner=as it was loaded")
@@ -80,22 +71,6 @@ def test_what_is_lent_to_be_read_cannot_be_written() -> None:
         writes(np.zeros(2))
 
 
-def test_what_is_lent_is_handed_on_without_its_counter() -> None:
-    """As the compiler sees it: the array that was given, read-only where it is lent to be read, with no owner."""
-    kind, made = jit.nbtypes.float64[::1], SimpleNamespace(meminfo="counted", _getvalue=lambda: "the array")
-    context = SimpleNamespace(
-        make_array=lambda kind: lambda context, builder, value: made if value == "given" else None,
-        get_constant_null=lambda kind: "nobody",
-    )
-    for lent, writable in ((jit._borrow, True), (jit._read_only, False)):
-        made.meminfo = "counted"
-        signature, code = lent(None, kind)
-        assert code(context, None, signature, ["given"]) == "the array"
-        assert (made.meminfo, signature.return_type.mutable, signature.args) == ("nobody", writable, (kind,))
-    signature, code = jit._borrow(None, jit.nbtypes.float64)
-    assert code(None, None, signature, [3.0]) == 3.0  # a number has no counter
-
-
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled here")
 def test_what_is_borrowed_is_the_same() -> None:
     @njit(cache=False)
@@ -107,43 +82,6 @@ def test_what_is_borrowed_is_the_same() -> None:
     x = np.ones(2)
     assert total((x, 0.5), 3.0) == 4.5
     assert x.tolist() == [1.0, 3.0]
-
-
-def test_what_numba_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Division as in C, no callback for C, a cache unless there is to be none, and what the caller adds."""
-    asked: list[dict[str, Any]] = []
-
-    class Dispatcher:
-        _cache: Any = None
-
-        def enable_caching(self) -> None:
-            """Mark a compiled function, not one left as it is."""
-
-    def told(**options: Any) -> Any:
-        asked.append(options)
-        return lambda function: Dispatcher()
-
-    monkeypatch.setattr(jit, "_njit", told)
-    monkeypatch.setattr(jit.inner_kernels, "known", lambda: False)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    function = plain(plus_one)
-    kept = [njit(function), njit()(function), jit.inline(function), bind(_twice, "me", inner=plus_one)]
-    assert [type(made._cache).__name__ for made in kept] == ["SharedCache"] * 4
-    assert njit(function, cache=False, error_model="python")._cache is None
-    usual = {"error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": False}
-    assert asked == [
-        usual,
-        usual,
-        usual | {"forceinline": True},
-        usual,
-        usual | {"error_model": "python"},
-    ]
-
-
-def test_the_versions_of_numba_whose_inside_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    for version, answer in (((0, 63, 9), False), ((0, 64, 0), True), ((0, 68, 1), True), ((0, 69, 0), False)):
-        monkeypatch.setattr(numba, "version_info", version)
-        assert known() is answer
 
 
 def test_package_kernels_are_covered_by_the_package_digest() -> None:

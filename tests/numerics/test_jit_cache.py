@@ -13,7 +13,7 @@ from typing import Any
 
 import numba
 import pytest
-from numba.core.caching import FunctionCache, _CacheLocator
+from numba.core.caching import _CacheLocator
 
 from banditlab.numerics import draws, jit, jit_cache
 from banditlab.numerics.jit_cache import SLOTS, EntryFiles, SharedCache
@@ -153,30 +153,6 @@ def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch: pytest.
     compiled.recompile()
 
 
-def test_a_cache_keeps_and_forgets_where_it_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    saved: list[Any] = []
-    monkeypatch.setattr(FunctionCache, "save_overload", lambda self, sig, data: saved.append((self, sig)))
-    monkeypatch.setattr(FunctionCache, "load_overload", lambda self, sig, context: f"code for {sig}")
-    on = SharedCache(_plain, "sources")
-    assert Path(on.cache_path).is_relative_to(tmp_path)
-    assert on.load_overload("int64", None) == "code for int64"
-    on.save_overload("int64", None)
-    on._cache_file.save("int64", 1)
-    on.flush()
-    assert on._cache_file.load("int64") is None
-
-    def refused(self: Any) -> None:
-        raise PermissionError(13, "read-only")
-
-    monkeypatch.setattr(_CacheLocator, "ensure_cache_path", refused)
-    off = SharedCache(_plain, "sources")
-    assert (off.cache_path, off.load_overload("int64", None)) == (None, None)
-    off.save_overload("int64", None)
-    off.flush()
-    assert saved == [(on, "int64")]
-
-
 def test_a_folder_that_is_refused_is_told_of_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,17 +194,6 @@ def test_flush_forgets_this_function_only(tmp_path: Path) -> None:
         entries.save("float64", 2)
     one.flush()
     assert [one.load("int64"), other.load("int64"), other.load("float64")] == [None, 1, 2]
-
-
-def test_a_file_that_another_process_has_removed_meanwhile_is_forgotten_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entries = EntryFiles(str(tmp_path), "f", "stamp")
-    entries.save("int64", 1)
-    listed = [tmp_path / "f.0123456789abcdef.0.nbe", *tmp_path.iterdir()]
-    monkeypatch.setattr(Path, "iterdir", lambda self: iter(listed))
-    entries.flush()
-    assert entries.load("int64") is None
 
 
 def test_every_kernel_has_the_cache_and_none_asked_for_has_none() -> None:

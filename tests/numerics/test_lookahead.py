@@ -9,8 +9,7 @@ from banditlab.numerics import class_inverses as module
 from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
-from banditlab.numerics.lookahead import add_other_half, ahead, next_stretch
-from banditlab.numerics.low_rank import WHOLE, make_whole, rows
+from banditlab.numerics.low_rank import WHOLE, rows
 
 
 @njit
@@ -60,12 +59,6 @@ def made(monkeypatch, scales, d, room):
     models = module.inverses(scales, d)
     assert (models.ahead is None) == (room == 0)
     return models
-
-
-def make_all_whole(models):
-    """Let models that have learnt nothing be kept as small ones are."""
-    for k in range(len(models.P)):
-        make_whole(models.P[k], models.low, k)
 
 
 def story(K, d, n, seed, behind=0):
@@ -128,38 +121,6 @@ def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, room, behind):
     assert_symmetric(models, d)
 
 
-@pytest.mark.parametrize("cuts", [(), (64, 128), (1, 8, 9, 20, 27, 150), (7, 14, 21, 28), (100,)])
-def test_however_a_block_is_cut_rounds_are_those_one_by_one(monkeypatch, cuts):
-    K, d = 4, 21
-    told = story(K, d, 210, seed=1, behind=1)
-    alone = made(monkeypatch, np.full(K, 3.0), d, 0)
-    expected = play(alone, *told)
-    models = made(monkeypatch, np.full(K, 3.0), d, 64)
-    for found, known in zip(play(models, *told, cuts), expected, strict=True):
-        np.testing.assert_allclose(found, known, rtol=1e-11, atol=1e-12)
-    assert_near(models, (packed.dense(alone.P, d), alone.H[:, -d:]), d)
-    assert_symmetric(models, d)
-
-
-def test_a_stretch_of_one_context_is_a_round(monkeypatch):
-    """The sweep for v is the same and, where sqrt(s) is exact, what is taken off: not a bit differs in the state."""
-    X, e, Y, *_ = story(2, 13, 3, seed=4)
-    one, other = (made(monkeypatch, np.array([2.0, 5.0]), 13, room) for room in (0, 16))
-    m, q = np.zeros(2), np.zeros(2)
-    make_all_whole(other)
-    for t in range(1, 3):
-        module.read(one, Y[t], m, q)
-        next_stretch(other.P, other.low, other.H, other.ahead, X[t : t + 1], e)
-        np.testing.assert_allclose(other.ahead.G[:, 0, 0], q, rtol=1e-14)
-        np.testing.assert_allclose(other.ahead.terms[:, 0, 0], m, rtol=1e-13, atol=1e-16)
-        for models in (one, other):
-            module.recall(models, Y[t], 1)
-            module.move(models, 1, 0.3, 0.25)
-        next_stretch(other.P, other.low, other.H, other.ahead, X[:0], e)
-        np.testing.assert_array_equal(one.H, other.H)
-        np.testing.assert_array_equal(one.P, other.P)
-
-
 @pytest.mark.parametrize("ridge", [1e-2, 1e-4, 1e-8])
 def test_a_context_that_comes_again(monkeypatch, ridge):
     """q falls from ||x||^2/ridge to 1/n: its error is that of rounding the value it fell from, one by one or ahead."""
@@ -172,18 +133,6 @@ def test_a_context_that_comes_again(monkeypatch, ridge):
         models = made(monkeypatch, np.array([1.0 / ridge]), d, room)
         _, qs = play(models, Y, np.zeros(0), Y, chosen, np.zeros((n, 2)), np.ones((n, 2)))
         assert np.abs(qs[:, 0] - exact).max() < 8 * np.finfo(float).eps * exact[0]
-
-
-def test_a_stretch_of_few_entries_goes_one_by_one(monkeypatch):
-    K, d, n = 2, 40, 64
-    X, e, _, *rest = story(K, d, n, seed=9)
-    thin = np.where(np.arange(d) % 10 == np.arange(n)[:, None] % 10, X, 0.0)
-    alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 64)
-    make_all_whole(models)
-    for each in (alone, models):
-        play(each, as_contexts(thin), e, as_contexts(thin), *rest)
-    np.testing.assert_array_equal(alone.P, models.P)
-    np.testing.assert_array_equal(alone.H, models.H)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -201,52 +150,3 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
     assert np.isnan(P[0]).any()
     np.testing.assert_allclose(P[1:], packed.dense(alone.P, d)[1:], rtol=0, atol=1e-9)
     np.testing.assert_allclose(models.H[1:], alone.H[1:], rtol=0, atol=1e-9)
-
-
-def test_integers_and_room_of_what_is_looked_ahead():
-    known = ahead(3, 8, 32)
-    found = {name: tuple(np.asarray(bound).tolist() for bound in bounds) for name, bounds in known.limits().items()}
-    assert found == {"place": (0, [0, 0, 0, 1]), "rounds": (0, [0] + [31] * 32)}
-    for m, d, size in ((64, 8, 8 * 64), (16, 64, 2 * 8 * 64), (16, 8, 128)):
-        assert ahead(1, d, m).room.size == size
-    assert known.LX.shape == (3, 8, 32)
-    assert known.pair.shape == (2 * 8 * 16,)
-
-
-def test_a_stretch_says_that_it_was_looked_at(monkeypatch):
-    X, e, *_ = story(2, 13, 17, seed=4)
-    models = made(monkeypatch, np.array([2.0, 5.0]), 13, 32)
-    models.H[:, -13:] = np.random.default_rng(0).standard_normal((2, 13))
-    for turn, n in enumerate((1, 17, 0)):
-        next_stretch(models.P, models.low, models.H, models.ahead, X[:n], e)
-        assert models.ahead.place.tolist() == [int(n > 0), 0, n, 1 - turn % 2]
-        G = models.ahead.G[:, :n, :n]
-        exact = np.einsum("ti,kij,uj->ktu", X[:n], module.dense_inverses(models, 13), X[:n])
-        np.testing.assert_allclose(np.triu(G), np.triu(exact), atol=1e-12)
-        np.testing.assert_allclose(models.ahead.terms[:, 0, :n], models.H[:, -13:] @ X[:n].T, atol=1e-12)
-
-
-def lower(P, d):
-    """Return L of P = L + L', its diagonal blocks of eight halved."""
-    first = np.arange(-(-d // 8) * 8)[-d:] // 8
-    return P * np.where(first[:, None] > first, 1.0, np.where(first[:, None] == first, 0.5, 0.0))
-
-
-@pytest.mark.parametrize("d", [8, 13, 40])
-def test_half_of_the_products_are_kept_for_the_lessons(monkeypatch, d):
-    """L x_t of whole models stands in LX; the other half, added to any eight or sixteen columns, is that of P x_t."""
-    K, n = 2, 40
-    told = story(K, d, n, seed=d)
-    models = made(monkeypatch, np.array([2.0, 5.0]), d, 64)
-    make_all_whole(models)
-    play(models, *told)
-    next_stretch(models.P, models.low, models.H, models.ahead, told[0][:n], told[1])
-    P = module.dense_inverses(models, d)
-    for k in range(K):
-        np.testing.assert_allclose(models.ahead.LX[k, -d:, :n], lower(P[k], d) @ told[0].T, rtol=0, atol=1e-13)
-        assert not models.ahead.LX[k, :-d].any()
-        for wide in (8, 16):
-            columns, out = np.zeros((2, models.H.shape[1], wide))
-            columns[-d:], out[:] = told[0][:wide].T, models.ahead.LX[k, :, :wide]
-            add_other_half(models.P[k], columns, out)
-            np.testing.assert_allclose(out[-d:], P[k] @ told[0][:wide].T, rtol=0, atol=1e-13)

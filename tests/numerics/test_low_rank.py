@@ -44,16 +44,6 @@ def padded(x):
     return own
 
 
-@pytest.mark.parametrize(
-    ("d", "capacity"), [(1, 8), (8, 8), (23, 16), (24, 16), (25, 16), (40, 24), (1024, 512), (1025, 520)]
-)
-def test_rows_fill_the_place_of_the_matrix(d, capacity):
-    D = packed.width(d)
-    assert low_rank.capacity(D) == capacity
-    assert capacity * D <= packed.size_of(D) < (capacity + 8) * D
-    assert made([1.0], d)[1].limits() == {"ranks": (WHOLE, capacity)}
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [1, 3, 8, 23, 40])
 @pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 16, 17, 24, 25, 30])
@@ -86,38 +76,6 @@ def test_made_whole_nothing_changes_but_how_it_is_kept(r):
     np.testing.assert_array_equal(P[0], again)  # nothing before the d rows and columns
 
 
-def test_without_a_lesson_it_is_a_multiple_of_the_identity():
-    """To the bit: x'P x = p |x|^2, P x = p x."""
-    d = 23
-    P, low = made([0.5, 4.0], d)
-    x = np.random.default_rng(0).integers(-3, 4, d).astype(float)
-    point, q, v = packed.point(d), np.zeros(2), packed.zeros(24)
-    packed.see(point, as_contexts(x[None])[0])
-    low_rank.all_forms(P, low, point, q)
-    np.testing.assert_array_equal(q, np.array([0.5, 4.0]) * (x @ x))
-    low_rank.any_product(P[1], low, 1, padded(x), v)
-    np.testing.assert_array_equal(v[1:], 4.0 * x)
-
-
-def test_rows_and_whole_matrices_stand_side_by_side():
-    d, K = 12, 7
-    rng = np.random.default_rng(3)
-    P, low = made(np.full(K, 2.0), d)
-    exact, v = np.tile(2.0 * np.eye(d), (K, 1, 1)), packed.zeros(16)
-    for i, lessons in enumerate((0, 3, 9, 12, 0, 20, 8)):
-        for _ in range(lessons):
-            x = rng.standard_normal(d)
-            low_rank.any_product(P[i], low, i, padded(x), v)
-            s = 1.0 / (1.0 + float(padded(x) @ v))
-            exact[i] -= s * np.outer(exact[i] @ x, exact[i] @ x)
-            low_rank.any_downdate(P[i], low, i, v, s)
-    assert low.ranks.tolist() == [0, 3, WHOLE, WHOLE, 0, WHOLE, 8]
-    x, q, point = rng.standard_normal(d), np.full(K, np.nan), packed.point(d)
-    packed.see(point, as_contexts(x[None])[0])
-    low_rank.all_forms(P, low, point, q)
-    np.testing.assert_allclose(q, np.einsum("i,kij,j->k", x, exact, x), rtol=1e-12)
-
-
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_products_are_added(sign):
     """P x is added to y, P = p I + sign F'F of any number of rows, or whole."""
@@ -139,24 +97,6 @@ def test_products_are_added(sign):
         low_rank.any_step(P[i], low, i, padded(x), room, out)
         np.testing.assert_allclose(out[-d:], y + exact[i] @ x, rtol=0, atol=1e-13 * np.abs(exact).max() * d)
         assert not out[:-d].any()
-
-
-@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e8, 1e150])
-def test_extreme_scales(scale):
-    """P in units of p, at contexts in units of 1 / sqrt(p): the same numbers."""
-    d = 9
-    P, low = made([scale], d)
-    one, plain = made([1.0], d)
-    rng, v, w = np.random.default_rng(5), packed.zeros(16), packed.zeros(16)
-    root = np.sqrt(scale)
-    for _ in range(20):
-        x = padded(rng.standard_normal(d))
-        low_rank.any_product(one[0], plain, 0, x, v)
-        low_rank.any_product(P[0], low, 0, x / root, w)
-        np.testing.assert_allclose(w / root, v, rtol=1e-9, atol=1e-12)
-        s = 1.0 / (1.0 + float(x @ v))
-        low_rank.any_downdate(one[0], plain, 0, v, s)
-        low_rank.any_downdate(P[0], low, 0, w, s)
 
 
 def test_a_class_that_learnt_nothing_takes_no_memory():

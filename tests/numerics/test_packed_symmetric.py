@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -95,35 +93,3 @@ def test_products_and_downdates_equal_full_matrices(K, d):
     for k in range(K):
         packed.pack(kept[k], again[k])
     np.testing.assert_array_equal(P, again)  # what stands before the d rows and columns is still 0
-
-
-def test_a_nan_is_not_overlooked():
-    _, P = matrices(2, 9)
-    point, q = packed.point(9), np.zeros(2)
-    x = np.zeros(9)
-    x[4] = math.nan
-    packed.see(point, as_contexts(x))
-    packed.forms(P, point, q)
-    assert np.isnan(q).all()
-
-
-def test_vectors():
-    rng = np.random.default_rng(0)
-    H, x, z = rng.standard_normal((3, 16)), rng.standard_normal(16), np.zeros(3)
-    packed.rows_times(H, x, z)
-    np.testing.assert_allclose(z, H @ x, rtol=1e-13)
-    assert packed.inner(H, 2.0 * H) == pytest.approx(2.0 * np.sum(H * H), rel=1e-14)
-    expected = H[1] + 0.7 * x
-    packed.step_along(H[1], 0.7, x)
-    np.testing.assert_array_equal(H[1], expected)
-
-
-@pytest.mark.parametrize("d", [1, 3, 8, 11, 16])
-def test_packing_writes_every_entry_and_zeros_before_the_matrix(d):
-    A = np.random.default_rng(d).integers(1, 9, (d, d)).astype(float)
-    A += A.T
-    P, back = np.full(packed.identities(np.ones(1), d).shape[1], np.nan), np.full((d, d), np.nan)
-    packed.pack(A, P)
-    packed.unpack(P, back)
-    np.testing.assert_array_equal(back, A)
-    assert 2.0 * P.sum() == A.sum()  # L + L' is A, and nothing else

@@ -17,7 +17,7 @@ import pytest
 from banditlab.numerics import private_folders
 from banditlab.numerics.cache_folders import folder_for
 from banditlab.numerics.jit_cache import EntryFiles
-from banditlab.numerics.private_folders import exposed, is_private_file, make_private
+from banditlab.numerics.private_folders import exposed, make_private
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners and modes")
 
@@ -139,26 +139,6 @@ def test_a_folder_that_another_process_makes_meanwhile_will_do(tmp_path: Path, m
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
         make_private(tmp_path / "file")
-
-
-def test_what_root_owns_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked by a user without rights: `/` belongs to root, and only root may write it."""
-    monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    assert os.stat("/").st_uid == 0
-    assert exposed(Path("/")) == ""
-
-
-def test_a_private_file_is_a_plain_one(tmp_path: Path) -> None:
-    read, write = os.pipe()
-    assert not is_private_file(read)
-    os.close(read)
-    os.close(write)
-    file = tmp_path / "file"
-    for bits, private in ((0o600, True), (0o644, True), (0o602, False), (0o1602, False)):
-        file.touch()
-        file.chmod(bits)
-        with open(file) as opened:
-            assert is_private_file(opened.fileno()) == private
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -8,57 +8,11 @@ import scipy.sparse
 
 from banditlab.agents.gaptron import Gaptron
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.running_norm import Norms, descend_in_balls, measure, note
+from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.numerics.vectors import MOST_BY_ROWS, matrix
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
-
-
-def weights(rows, balls, scale=1.0):
-    """Return V and the norms of its balls, measured but for the scale."""
-    V, norms = matrix(*np.shape(rows)), Norms.of(balls)
-    V[:] = rows
-    measure(V, norms)
-    norms.scale[:] = scale
-    return V, norms
-
-
-@pytest.mark.parametrize(("balls", "squares"), [(1, [31.25]), (2, [6.25, 25.0])])
-def test_scales_are_multiplied_into_the_rows(balls, squares):
-    V, norms = weights([[3.0, 4.0], [6.0, 8.0]], balls, scale=0.5)
-    norms.updates[:] = 7.0
-    measure(V, norms)
-    assert V.tolist() == [[1.5, 2.0], [3.0, 4.0]]
-    assert norms.square.tolist() == norms.largest.tolist() == squares
-    assert (norms.scale == 1.0).all()
-    assert not norms.updates.any()
-
-
-@pytest.mark.parametrize(("left", "again"), [(1.5e-4, False), (0.9e-4, True)])
-def test_a_square_that_falls_to_a_small_part_is_measured_anew(left, again):
-    V, norms = weights([[0.6, 0.0], [0.0, 0.8]], 1)
-    note(V, norms, np.array([left - 0.9, -0.1]))
-    assert norms.largest[0] == pytest.approx(1.0)
-    assert norms.square[0] == pytest.approx(1.0 if again else left, rel=1e-9)
-    assert norms.updates[0] == (0.0 if again else 1.0)
-
-
-def test_squares_are_measured_anew_after_as_many_updates_as_features():
-    V, norms = weights(np.ones((2, 3)), 2)
-    after = []
-    for _ in range(4):
-        note(V, norms, np.array([0.25, 0.0]))
-        after.append((norms.square[0], norms.updates[1]))
-    assert after == [(3.25, 1.0), (3.5, 2.0), (3.0, 0.0), (3.25, 1.0)]
-
-
-@pytest.mark.parametrize(("scale", "folded"), [(1.5e-9, False), (0.9e-9, True)])
-def test_a_scale_of_a_billionth_is_multiplied_in(scale, folded):
-    V, norms = weights([[3.0, 4.0], [1.0, 0.0]], 2)
-    descend_in_balls(V, np.zeros(2), np.zeros(2), norms, 5.0 * scale, np.zeros(2))
-    assert norms.scale[0] == (1.0 if folded else pytest.approx(scale, rel=1e-12))
-    np.testing.assert_allclose(V[0] * norms.scale[0], [3.0 * scale, 4.0 * scale], rtol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

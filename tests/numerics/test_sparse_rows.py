@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRows, is_sparse, n_rows, rows_of
+from banditlab.numerics.sparse_rows import CSR, MOST_DENSE, SparseRows, is_sparse, n_rows
 from banditlab.players.inputs import as_block, as_rows
 
 X = np.array([[0.0, 2.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, -4.0, 0.0], [0.0, 0.0, 0.0, 5.0]])
@@ -53,13 +53,6 @@ def test_places_out_of_order_or_twice_are_put_in_order_in_a_copy(dtype):
     assert np.array_equal(rows.toarray(), [[0.0, 2.0, 0.0, 3.0], [5.0, 0.0, 0.0, 0.0]])
     assert rows.csr.indices.tolist() == [1, 3, 0]
     assert given.indices.tolist() == [3, 1, 1, 0]
-
-
-def test_first_places_of_rows_may_fall():
-    dense = np.array([[0.0, 0.0, 7.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    given = scipy.sparse.csr_array(dense)
-    assert np.shares_memory(SparseRows.of(given).csr.values, given.data)
-    assert np.array_equal(SparseRows.of(given).toarray(), dense)
 
 
 def broken(**fields):
@@ -140,24 +133,6 @@ def test_first_places_of_all_rows_may_fall_and_no_others(rows):
         found = SparseRows.of(wrong)
         assert not np.shares_memory(found.csr.values, wrong.data)
         assert found.csr.indices.tolist() == [1, 2] * rows
-
-
-def test_rows_and_columns_are_told_apart():
-    """More columns than rows, and more rows than columns: lengths, slices, rows and stretches are those of the rows."""
-    for n, d in ((2, 5), (5, 2), (1, 3), (0, 4)):
-        dense = np.arange(1.0, n * d + 1).reshape(n, d) % 3
-        rows = SparseRows.of(scipy.sparse.csr_array(dense))
-        assert (len(rows), rows.shape, rows.ndim) == (n, (n, d), 2)
-        assert np.array_equal(rows.toarray(), dense)
-        assert np.array_equal(rows.made_dense(), dense)
-        assert [rows.csr.row(t).values.tolist() for t in range(n)] == [x[x != 0.0].tolist() for x in dense]
-        for cut in (slice(None), slice(1, 3), slice(-2, None), slice(0, 1)):
-            assert np.array_equal(rows[cut].toarray(), dense[cut])
-        for part in (slice(0, n), slice(n // 2, n), slice(0, n // 2)):
-            csr = rows_of(rows.csr, part)
-            assert n_rows(csr) == part.stop - part.start
-            assert np.array_equal(SparseRows(csr, d).toarray(), dense[part])
-            assert np.array_equal(rows_of(dense, part), dense[part])
 
 
 def test_rows_that_begin_within_the_arrays_are_taken_as_they_are():

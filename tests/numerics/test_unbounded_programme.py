@@ -9,7 +9,7 @@ import pytest
 
 from banditlab.numerics import frobenius_programme as module
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.frobenius_programme import CHECK, REFACTORED, ROUNDS, WORST_DRIFT, programme_state
+from banditlab.numerics.frobenius_programme import CHECK, ROUNDS, WORST_DRIFT, programme_state
 from banditlab.numerics.low_rank import WHOLE
 from banditlab.numerics.unbounded_programme import learn, scores
 
@@ -74,19 +74,3 @@ def test_every_round_leaves_the_minimiser(monkeypatch, large):
     assert 0.0 < qp.nu[WORST_DRIFT] < 1e-13
     if large:
         assert qp.low_M.ranks[0] == qp.low_N.ranks[0] == qp.low_C.ranks[0] == WHOLE
-
-
-@pytest.mark.slow
-def test_spoilt_inverses_are_computed_anew(monkeypatch):
-    """What a check finds in one round is corrected in the next, whose minimiser is solved for anew."""
-    K, d, T = 3, 12, CHECK + 32
-    qp, witness = made(monkeypatch, K, d, True)
-    X, which, weights, steps = lessons(K, d, T, seed=2)
-    for t in range(T):
-        if t == CHECK // 2:
-            qp.h[1] *= 1.001  # spoilt
-        learn(qp, int(which[t]), X[t], weights[t], steps[t])
-        witness.learn(int(which[t]), X[t], weights[t], steps[t])
-    assert qp.nu[WORST_DRIFT] > 1e-6
-    assert qp.tally[REFACTORED] == 1
-    assert_solved(qp, witness)

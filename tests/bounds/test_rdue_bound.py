@@ -8,7 +8,7 @@ import pytest
 
 from banditlab.bounds.rdue import rdue_bandit, rdue_fixed, rdue_gamma
 
-CASES = [(K, R, D, T) for K in (2, 3, 10) for R in (0.5, 1.0, 7.4) for D in (0.1, 1.0, 9.0) for T in (1, 100, 10**6)]
+CASES = [(K, R, D, T) for K in (2, 10) for R in (0.5, 7.4) for D in (0.1, 9.0) for T in (1, 100, 10**6)]
 
 
 @pytest.mark.parametrize(("K", "R", "D", "T"), CASES)

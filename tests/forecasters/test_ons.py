@@ -10,9 +10,10 @@ from scipy.optimize import minimize
 
 from banditlab.comparators import best_in_ball
 from banditlab.errors import UsageError
-from banditlab.forecasters.ons import ONS
+from banditlab.forecasters.ons import ONS, note_doubt
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
+from banditlab.numerics.joint_inverse import CANARY, EPSILON
 from banditlab.numerics.row_ball_projection import PANEL, STALLS, MetricBall, cholesky, cholesky_by_panels, project
 from banditlab.problem import Problem
 
@@ -184,3 +185,20 @@ def test_a_point_beyond_what_floats_hold_is_counted() -> None:
     with np.errstate(all="ignore"):
         project(ball, np.ones((1, 1)), 1.0)
     assert ball.tally[STALLS] == 1
+
+
+@pytest.mark.parametrize("v", [(1.0, 0.5), (1.0, -1.0)])
+def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
+    """B = 2, step 4, one feature: what is left of v, and of its rounding, eight times; the projection's 1e-12."""
+    state = ONS(Problem(1, 2, 3.0), None, norm_bound=2.0, step=4.0, regularization=7.0).state
+    state.g[:], state.v[:], state.doubt[:] = (3.0, 4.0), v, (0.0, 7.0, 1.0)
+    note_doubt(state, np.array([1.5]), 0.5)
+    left = abs(v[0] + v[1])
+    off = CANARY * 0.5 * (left + EPSILON * math.hypot(*v))
+    metric = 7.0 + 25.0
+    across = 2.0 * math.sqrt(2.0) * 2.0 * metric
+    found = across * (off + 1e-12 * math.sqrt(2.0) * 2.0 / 4.0) + 0.5 * 4.0 * 5.0 * off
+    assert state.doubt[1:].tolist() == [metric, 2.25]
+    assert state.doubt[0] == pytest.approx(found, rel=1e-9, abs=0.0)
+    note_doubt(state, np.array([0.5]), 0.0)
+    assert state.doubt[2] == 2.25  # the longest stays

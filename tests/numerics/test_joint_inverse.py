@@ -7,6 +7,7 @@ import pytest
 
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.joint_inverse import (
+    EPSILON,
     Blocks,
     add_hessian,
     dense,
@@ -14,6 +15,7 @@ from banditlab.numerics.joint_inverse import (
     form_and_complete,
     form_many,
     form_of,
+    rounding_doubt,
 )
 from banditlab.numerics.softmax_root import RootScratch
 
@@ -66,3 +68,15 @@ def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, room
     assert blocks.limits()["at"] == (0, 1)
     # a stack of such blocks has an axis more in front
     assert blocks._replace(F=blocks.F[None]).limits() == blocks.limits()
+
+
+def test_the_doubt_of_a_term_by_hand() -> None:
+    """|x|^2 = 4 at lambda = 2: every row of At sums to 1."""
+    x, u = as_contexts(np.array([2.0, 0.0])), np.array([1.0, -3.0])
+    # rows off by 1 and 1/4: 4 (5/4) = 5; 4 (1 + 4 (1/2)) + 16/2 5, and 8 units of 2^51
+    At = np.array([[1.5, 0.5], [-0.25, 1.0]])
+    assert rounding_doubt(At, x, 2.0, 0.5, u, 1.0, 2.0**51) == pytest.approx(4.0 * 3.0 + 40.0 + 4.0, rel=1e-14)
+    # no row off: units of rounding of |3| + |-2|, 4 + 16/2 of them
+    At = np.array([[3.0, -2.0], [3.0, -2.0]])
+    assert rounding_doubt(At, x, 2.0, 0.0, u, 0.0, 0.0) == (4.0 + 8.0) * 5.0 * EPSILON
+    assert float(np.finfo(float).eps) == EPSILON

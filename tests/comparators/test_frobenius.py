@@ -61,6 +61,9 @@ def test_projection_is_one_rescaling() -> None:
     P = project_frobenius(W, 0.5)
     assert np.linalg.norm(P) == pytest.approx(0.5)
     np.testing.assert_allclose(P / np.linalg.norm(P), W / np.linalg.norm(W))
+    for seed in range(200):
+        V = np.random.default_rng(seed).standard_normal((K, D))
+        assert np.linalg.norm(project_frobenius(V, 0.1)) <= 0.1  # to the last bit
 
 
 @pytest.mark.parametrize("bound", [0.3, 4.0])

@@ -14,7 +14,18 @@ from banditlab.forecasters.ons import ONS, note_doubt
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.joint_inverse import CANARY, EPSILON
-from banditlab.numerics.row_ball_projection import PANEL, STALLS, MetricBall, cholesky, cholesky_by_panels, project
+from banditlab.numerics.row_ball_projection import (
+    PANEL,
+    STALLS,
+    MetricBall,
+    active_rows,
+    cholesky,
+    cholesky_by_panels,
+    evaluate,
+    newton_direction,
+    project,
+    rows_alone,
+)
 from banditlab.problem import Problem
 
 
@@ -202,3 +213,21 @@ def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
     assert state.doubt[0] == pytest.approx(found, rel=1e-9, abs=0.0)
     note_doubt(state, np.array([0.5]), 0.0)
     assert state.doubt[2] == 2.25  # the longest stays
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_row_s_own_step_raises_the_dual_value(seed: int) -> None:
+    """What the projection falls back to where no step of Newton's does."""
+    K, d, B, rng = 3, 2, 1.5, np.random.default_rng(seed)
+    F = rng.standard_normal((K * d, K * d))
+    P, ball = np.linalg.inv(F @ F.T + 0.5 * np.eye(K * d)), MetricBall.empty(K, d)
+    ball.V[:] = 3.0 * rng.standard_normal(K * d)
+    ball.old[:] = ball.nu[:] = rng.uniform(0.2, 3.0, K)
+    active_rows(ball, B)
+    _, before = evaluate(ball, P, B, K, d)
+    newton_direction(ball, P, B, K, d)
+    rows_alone(ball, K)
+    own = ball.move.copy()
+    for k in range(K):
+        ball.nu[:] = ball.old + 1e-4 * own * (np.arange(K) == k)
+        assert evaluate(ball, P, B, K, d)[1] > before

@@ -170,7 +170,7 @@ def weights(z, g, kernel=inverse_gap):
 
 
 @given(margins, st.floats(1e-3, 1e9))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_weights_are_a_distribution_for_any_margins(z, g):
     p, z, K = weights(z, g), np.array(z), len(z)
     best = int(np.argmax(z))
@@ -184,7 +184,7 @@ def test_weights_are_a_distribution_for_any_margins(z, g):
 
 
 @given(margins, st.floats(1e-3, 1e9))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_weights_agree_with_long_precision_and_pay_for_their_regret(z, g):
     p, K = weights(z, g), len(z)
     long = np.array(z, dtype=np.longdouble)

@@ -154,7 +154,7 @@ def kernel_estimate(K, d, p, played, action, correct, x):
 
 @pytest.mark.parametrize("beta", ["theory", 0.1])
 def test_drift_over_many_rounds(beta):
-    K, d, T = 4, 5, 20_000
+    K, d, T = 4, 5, 5_000
     X, y = stream(K, d, T)
     agent = Newtron(problem(K, d), np.random.default_rng(0), gamma=0.05, beta=beta)
     agent.play_block(X, y, Trace.empty(T))
@@ -175,7 +175,8 @@ def test_contract(one_bit_contract, settings):
     one_bit_contract(lambda: Newtron(problem(5, 7), np.random.default_rng(7), **settings), X, y)
 
 
-@pytest.mark.parametrize(("K", "d"), [(2, 16), pytest.param(5, 27, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("K", "d"), [(2, 16), (5, 27)])
 def test_large_problems_begin_as_rows_and_play_the_same(monkeypatch, tmp_path, K, d):
     """Without a ball: the same play as whole matrices to rounding, through a copy, a file, and blocks of any length."""
     X, y = stream(K, d, 300)
@@ -201,6 +202,7 @@ def test_large_problems_begin_as_rows_and_play_the_same(monkeypatch, tmp_path, K
     assert agent.diagnostics()["solves"] == slow.diagnostics()["solves"]
 
 
+@pytest.mark.slow
 def test_blocks_of_large_problems_allocate_nothing(monkeypatch, allocations):
     monkeypatch.setattr(frobenius_programme, "LARGE", 0)
     X, y = stream(2, 16, 600)

@@ -55,6 +55,8 @@ PLAYERS = [
 ]
 """Sums over dense and over sparse contexts differ in their order: same actions, weights to rounding."""
 LEARNERS = PLAYERS[1:]
+QUICK = ("banditron", "gaptron", "exploration")
+"""Players whose sparse kernels are compiled by the quick tests: a plain one, one with a ball, and the reduction."""
 
 
 def named(value):
@@ -94,7 +96,11 @@ def test_no_player_with_sparse_kernels_is_left_out():
 
 
 @pytest.mark.parametrize("d", [64, D])
-@pytest.mark.parametrize(("id_", "settings"), LEARNERS, ids=named)
+@pytest.mark.parametrize(
+    ("id_", "settings"),
+    [case if case[0] in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in LEARNERS],
+    ids=named,
+)
 def test_same_actions_and_weights_in_either_form(id_, settings, d):
     X, y = documents(d=d)
     dense, by_dense = play(build(id_, settings, d), X, y)
@@ -121,6 +127,7 @@ def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long
         agent.play_block(scipy.sparse.csr_array((1, d)), np.zeros(1, np.int64), Trace.empty(1))
 
 
+@pytest.mark.slow
 def test_a_block_of_sparse_contexts_allocates_no_dense_row():
     d, n = 347_000, 1024
     rng = np.random.default_rng(0)
@@ -139,8 +146,10 @@ def test_a_block_of_sparse_contexts_allocates_no_dense_row():
 
 @pytest.mark.parametrize(
     ("id_", "settings"),
-    [LEARNERS[0], LEARNERS[11]]
-    + [pytest.param(*case, marks=pytest.mark.slow) for case in [*LEARNERS[1:4], LEARNERS[15]]],
+    [
+        LEARNERS[0],
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [*LEARNERS[1:4], LEARNERS[11], LEARNERS[15]]),
+    ],
     ids=named,
 )
 def test_weights_by_columns_learn_what_weights_by_rows_do(id_, settings):

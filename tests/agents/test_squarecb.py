@@ -27,7 +27,7 @@ def weights(z, g):
     st.lists(st.one_of(st.floats(-1000, 1000), st.floats(-5, 5)), min_size=2, max_size=12),
     st.floats(1e-3, 1e9),
 )
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_weights_are_a_distribution_that_pays_for_its_regret(z, g):
     p, z, K = weights(z, g), np.array(z), len(z)
     best = int(np.argmax(z))

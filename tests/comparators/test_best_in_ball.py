@@ -300,7 +300,7 @@ def test_the_interior_points_end_where_projected_newton_does(B):
 
 
 def test_badly_scaled_features_from_inside():
-    for U, C in badly_scaled(40):
+    for U, C in badly_scaled(12):
         found, steps = interior(Objective(U, C), np.zeros((10, 5)), 1e3, 1e-6, 200)
         assert found.gap <= 1e-6
         assert steps < 100

@@ -217,9 +217,10 @@ def test_beyond_the_radius_no_certificate_is_claimed(cls: Any, lam: float) -> No
     """B = 2, x = 30, R = 1, fifteen labels 0, then two 1: a regret of 158.5 stood against ONS's certificate of 103.2."""
     for length, holds in ((1.0 + 1e-12, True), (30.0, False)):
         player = cls(Problem(1, 2, 1.0), np.random.default_rng(0), norm_bound=2.0, regularization=lam)
-        x = np.array([length])
+        stated, player.problem = player.problem, Problem(1, 2, 30.0)  # `update` lets the context pass
         for label in [0] * 15 + [1] * 2:
-            player.kernels.update(player.state, x, label, np.empty(2))  # as a kernel of an agent might
+            player.update(np.array([length]), label)
+        player.problem = stated
         assert math.isnan(player.certificate()) != holds
 
 

@@ -38,12 +38,13 @@ def summed(lam: float, c: float, s: np.ndarray, X: np.ndarray) -> np.ndarray:
     return A.reshape(K * D, K * D)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "B", "lam"),
     [
         ("noise", 10.0, "theory"),
-        pytest.param("three contexts", 10.0, 1e-3, marks=pytest.mark.slow),
-        pytest.param("scales", 100.0, "theory", marks=pytest.mark.slow),
+        ("three contexts", 10.0, 1e-3),
+        ("scales", 100.0, "theory"),
     ],
 )
 def test_the_inverse_does_not_drift_in_100_000_updates(kind: str, B: float, lam: float | str) -> None:

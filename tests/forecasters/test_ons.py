@@ -164,6 +164,7 @@ def test_no_promise_where_nothing_is_proved(settings: dict) -> None:
     assert ons.bound(10) is None
 
 
+@pytest.mark.slow
 def test_the_inverse_does_not_drift() -> None:
     """After 100,000 rounds P is the inverse of A summed up from the forecasts."""
     K, d, n = 5, 20, 100_000

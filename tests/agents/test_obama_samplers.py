@@ -195,8 +195,8 @@ def test_chains_forget_where_they_began():
 
 @pytest.mark.parametrize("sampler", SMALL)
 def test_contract(one_bit_contract, sampler):
-    X, y = stream(2, 1, 200)
-    one_bit_contract(lambda: make(2, 1, seed=7, **SMALL[sampler]), X, y)
+    X, y = stream(3, 1, 200)
+    one_bit_contract(lambda: make(3, 1, seed=7, **SMALL[sampler]), X, y)
     assert make(2, 1, **SMALL[sampler]).plays_blocks == (sampler != "mala")
 
 

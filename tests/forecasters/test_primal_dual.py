@@ -59,7 +59,7 @@ def test_dual_equals_primal(cls: type, kind: str, lam: float) -> None:
     assert dual.diagnostics() == primal.diagnostics()
 
 
-@pytest.mark.parametrize("width", [None, 40])
+@pytest.mark.parametrize("width", [None, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
 def test_inner_products_of_near_repetitions(apart: float, width: int | None) -> None:
     """A factor of the Gram matrix alone is wrong by orders of magnitude from 1e-5 on: it squares the condition."""
@@ -229,7 +229,10 @@ def test_memory_is_capped_by_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("cls", "width"),
-    [(FOLKLORE, None), (FOLKLORE, 40), *(pytest.param(GAF, n, marks=pytest.mark.slow) for n in (None, 40))],
+    [
+        (FOLKLORE, None),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((FOLKLORE, 40), (GAF, None), (GAF, 40))),
+    ],
 )
 def test_at_the_memory_limit_contexts_in_the_span_are_still_learnt(cls: type, width: int | None) -> None:
     """They need no new room: only the first that stands out is refused, and the rounds before it are learnt."""

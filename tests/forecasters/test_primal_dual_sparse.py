@@ -26,6 +26,7 @@ def sparse_stream(n: int, d: int, nonzeros: int = 6) -> tuple[csr_array, np.ndar
     return csr_array(X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]), rng.integers(0, 3, n)
 
 
+@pytest.mark.slow
 def test_sparse_contexts() -> None:
     """Forecasts of CSR blocks, of their rows made dense and of the primal form; the steps' state bit for bit."""
     n, d = 90, 2000

@@ -187,6 +187,7 @@ def test_a_large_programme_begins_as_rows_and_solves_the_same(monkeypatch, D):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * np.abs(theirs).max())
 
 
+@pytest.mark.slow
 def test_drift_is_checked_and_mended_of_rows_too(monkeypatch):
     K, d = 3, 40
     monkeypatch.setattr(module, "LARGE", 0)

@@ -11,6 +11,9 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
 from banditlab.numerics.low_rank import WHOLE, rows
 
+pytestmark = pytest.mark.slow
+"""Quick tests play agents whose blocks look ahead: test_looking_ahead."""
+
 
 @njit
 def rounds(models, X, behind, Y, chosen, targets, weights, m, q, ms, qs):

@@ -99,6 +99,7 @@ def test_products_are_added(sign):
         assert not out[:-d].any()
 
 
+@pytest.mark.slow
 def test_a_class_that_learnt_nothing_takes_no_memory():
     """At K = 50 and d = 1,024 whole matrices are 200 MiB; eight rounds touch a few pages."""
     resource = pytest.importorskip("resource")

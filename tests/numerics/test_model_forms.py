@@ -12,6 +12,8 @@ from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.packed_symmetric import dense, zeros
 from banditlab.numerics.sketched_inverses import sketched_inverses, turn, widen
 
+pytestmark = pytest.mark.slow
+"""Kernels of either form are compiled by the slow tests."""
 SCALES = np.array([4.0, 30.0, 0.5])
 
 

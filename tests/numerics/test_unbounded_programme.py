@@ -58,7 +58,8 @@ def assert_solved(qp, witness):
     np.testing.assert_allclose(qp.b[:, -d:], witness.b, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("large", [False, True])
 def test_every_round_leaves_the_minimiser(monkeypatch, large):
     K, d, T = 3, 19, CHECK + 3
     (qp, witness), z = made(monkeypatch, K, d, large), np.zeros(K)

@@ -304,3 +304,17 @@ def test_badly_scaled_features_from_inside():
         found, steps = interior(Objective(U, C), np.zeros((10, 5)), 1e3, 1e-6, 200)
         assert found.gap <= 1e-6
         assert steps < 100
+
+
+@pytest.mark.parametrize(("loss", "allowed"), [(0.0, 1e-3), (0.5, 1e-3), (1.0, 1e-3), (4.0, 4e-3)])
+def test_the_gap_is_held_against_the_loss_and_below_one_nat_against_one(loss, allowed, monkeypatch):
+    """tolerance * max(1, loss), whatever the solver says."""
+    U, C = sample(0)
+    for share in (0.999, 1.0, 1.001):
+        answer = (np.zeros((3, 3)), loss, share * allowed, 1)
+        monkeypatch.setattr("banditlab.comparators.ball.minimise_in_parts", lambda *_, answer=answer: answer)
+        if share <= 1.0:
+            assert best_in_ball(U, C, 1.0, tolerance=1e-3).gap == share * allowed
+        else:
+            with pytest.raises(ComparatorError, match=f"asked was {allowed:.3g}"):
+                best_in_ball(U, C, 1.0, tolerance=1e-3)

@@ -9,6 +9,7 @@ from banditlab.comparators import _parts, best_in_ball
 from banditlab.comparators._ball_geometry import frank_wolfe_gap, point
 from banditlab.comparators._newton import minimise
 from banditlab.comparators._objective import Objective
+from banditlab.comparators._parts import minimise_in_parts
 
 K, D, M = 3, 4, 20_000  # parts of 2,500 and 313 contexts; 192 are enough
 
@@ -109,3 +110,16 @@ def test_a_part_unlike_the_others_does_not_lead_astray(B):
     found = best_in_ball(U, C, B, max_iterations=rounds + 10)
     assert found.loss - found.gap <= best.loss
     assert best.loss - best.gap <= found.loss
+
+
+def test_steps_end_where_they_are_slow(monkeypatch):
+    monkeypatch.setattr(_parts, "FAST", 0.0)
+    U, C = planted()
+    objective = Objective(U, C)
+    W = np.zeros((K, D))
+    p, steps = _parts.newton_by_part(objective, objective.part(8), W, 3.0, 1e-9)
+    assert steps == 1
+    assert p.gap < point(objective, W, objective.logits(W), 3.0).gap
+    found = minimise_in_parts(objective, W, 3.0, 1e-9, 300)  # the whole Hessian does the rest
+    assert found.gap <= 1e-9 * found.loss
+    assert found.rounds > 1

@@ -297,6 +297,7 @@ BAD_LAB = """
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_records_a_compiled_player_s_bad_answer(tmp_path, fresh_registry):
     (tmp_path / "lab" / "agents").mkdir(parents=True)
     (tmp_path / "lab" / "agents" / "compiled.py").write_text(textwrap.dedent(BAD_LAB))

@@ -12,6 +12,8 @@ from banditlab.agents.banditron import Banditron
 from banditlab.agents.gaptron import Gaptron
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.engine import work as work_module
+from banditlab.engine.memory import memory
+from banditlab.engine.plan import make_plan
 from banditlab.engine.runner import checked_blocks, cut_at
 from banditlab.envs import Sparse
 from banditlab.errors import IncompatibleError, UsageError
@@ -159,7 +161,6 @@ def test_comparators_of_long_sparse_rows_are_refused_at_once(tmp_path):
 
 
 def test_a_pair_that_cannot_be_is_a_skip_with_its_reason():
-    from banditlab.engine.plan import make_plan
 
     plan = make_plan(spec(agent=[{"id": "banditron"}, {"id": "randomized-decoding"}]))
     assert [run.label for run in plan.runs] == ["banditron"]
@@ -218,3 +219,15 @@ def test_a_stream_is_kept_by_the_bytes_of_its_rows():
     env.reset(seed=0)
     [(X, _)] = env.blocks(1000, 1000)
     assert work_module._row_bytes(env) * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)
+
+
+def test_memory_is_the_machines_or_what_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}.__getitem__)
+    found = []
+    for limit in ("max", "4095999", "9999999", "0", "1"):
+        monkeypatch.setattr("pathlib.Path.read_text", lambda *_, limit=limit: limit)
+        found.append(memory())
+    assert found == [4096000, 4095999, 4096000, 4096000, 1]
+    monkeypatch.setattr("os.sysconf", lambda name: {"SC_PAGE_SIZE": 4096}.get(name, -1))  # it does not know
+    monkeypatch.setattr("pathlib.Path.read_text", lambda *_: "max")
+    assert memory() is None

@@ -226,3 +226,12 @@ def test_the_resolved_spec_can_be_run_again(tmp_path):
 )
 def test_toml_value_reads_back(value):
     assert tomllib.loads(f"v = {toml_value(value)}")["v"] == value
+
+
+SMALLEST = {"name": "s", "rounds": 1, "environment": [{"id": "banditlab/Logistic-v0"}], "agent": [{"id": "uniform"}]}
+
+
+def test_what_a_spec_leaves_out() -> None:
+    spec = make_spec(SMALLEST, "test")
+    assert (spec.repetitions, spec.base_seed, spec.horizon_known, spec.run_timeout) == (1, 0, True, None)
+    assert make_spec(SMALLEST | {"rounds": 100}, "test").checkpoint_rounds() == [1, 2, 5, 10, 20, 50, 100]

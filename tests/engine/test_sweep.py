@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 from banditlab.agents.banditron import Banditron
+from banditlab.analysis import load
 from banditlab.engine import work as work_module
 from banditlab.engine.runner import play
 from banditlab.errors import UsageError
@@ -56,7 +58,11 @@ def test_serial_and_parallel_agree(small, tmp_path):
 
 
 def test_a_long_stream_is_drawn_for_each_player(small, tmp_path, monkeypatch):
-    keys = {"agent": [{"id": "banditron", "grid": {"gamma": [0.1, 0.3]}}, {"id": "uniform"}], "rounds": 3000}
+    keys = {
+        "agent": [{"id": "banditron", "grid": {"gamma": [0.1, 0.3]}}, {"id": "uniform"}],
+        "rounds": 3000,
+        "norm_bounds": [1],
+    }
     small(**keys).run(tmp_path / "kept")
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
     result = small(**keys).run(tmp_path / "long")
@@ -77,7 +83,8 @@ def test_a_failure_beside_others_is_its_own(small, tmp_path, lab, fresh_registry
     fresh_registry.open_lab(lab("odd", "raise ZeroDivisionError('odd')"))
     monkeypatch.setattr(Banditron, "_play", _fails_late)
     agents = [{"id": "banditron", "grid": {"gamma": [0.1, 0.3]}}, {"id": "uniform"}, {"id": "odd"}]
-    result = small(agent=agents, rounds=3000).run(tmp_path / "out")
+    keys = {"rounds": 3000, "norm_bounds": [1], "checkpoints": [3000]}
+    result = small(agent=agents, **keys).run(tmp_path / "out")
     assert result.played == 2  # uniform
     errors = [failure["error"] for failure in result.failures]
     assert sorted(errors) == ["RuntimeError: late"] * 4 + ["ZeroDivisionError: odd"] * 2
@@ -125,7 +132,7 @@ def test_more_rounds_extend_the_streams(small, tmp_path):
 
 
 def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
-    keys = {"rounds": 20_000, "repetitions": 6}
+    keys = {"rounds": 20_000, "repetitions": 6, "norm_bounds": [1], "checkpoints": [20_000]}
     code = f"""
         from banditlab.engine import Sweep, make_spec
         import sys
@@ -153,13 +160,14 @@ def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
 def test_short_runs_share_a_shard(small, tmp_path, monkeypatch, seconds, most):
     monkeypatch.setattr(work_module, "STORE_SECONDS", seconds)
     monkeypatch.setattr(Store, "compact", lambda self: None)
-    sweep = small(repetitions=20)
+    keys = {"repetitions": 20, "norm_bounds": [1], "checkpoints": [300]}
+    sweep = small(**keys)
     sweep.run(tmp_path / "out")
     held = shards(Files(tmp_path / "out"))
     assert len(held) == most if seconds == 0.0 else len(held) <= most  # one a run, or one a task
     monkeypatch.undo()
-    small(repetitions=20).run(tmp_path / "out")  # compacts what is there
-    small(repetitions=20).run(tmp_path / "whole")
+    small(**keys).run(tmp_path / "out")  # compacts what is there
+    small(**keys).run(tmp_path / "whole")
     assert_same(tables(tmp_path / "out"), tables(tmp_path / "whole"))
     described = pd.read_parquet(tmp_path / "out" / "descriptions.parquet")
     found = {run_id: json.loads(text) for run_id, text in zip(described.run_id, described.description)}
@@ -321,7 +329,8 @@ def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh
     folder = lab("half-mass", "return Decision(0, p / 2)")
     fresh_registry.open_lab(folder)
     agents = [{"id": i} for i in ("raiser", "uniform", "out-of-range", "half-mass", "quitter", "unbuildable")]
-    result = small(agent=agents, repetitions=1).run(tmp_path / "out")
+    keys = {"agent": agents, "repetitions": 1, "rounds": 20, "norm_bounds": []}
+    result = small(**keys).run(tmp_path / "out")
     assert result.played == 1
     errors = {failure["player"]: failure["error"] for failure in result.failures}
     assert errors["raiser"] == "RuntimeError: no idea"
@@ -330,7 +339,7 @@ def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh
     assert errors["quitter"] == "SystemExit: 3"
     assert errors["unbuildable"] == "KeyError: 'not even built'"
     assert all("Traceback" in failure["traceback"] for failure in result.failures)
-    retried = small(agent=agents, repetitions=1).run(tmp_path / "out")
+    retried = small(**keys).run(tmp_path / "out")
     assert (retried.present, len(retried.failures)) == (1, 5)
 
 
@@ -492,9 +501,40 @@ def test_playing_and_storing_import_no_pandas(tmp_path):
         sys.path.insert(0, {os.path.dirname(__file__)!r})
         from banditlab.engine import Sweep
         from conftest import SMALL
-        result = Sweep(**SMALL | {{"norm_bounds": [3]}}).run({str(tmp_path)!r})
-        assert (result.played, result.failures) == (6, [])
+        result = Sweep(**SMALL | {{"norm_bounds": [3], "agent": [{{"id": "uniform"}}]}}).run({str(tmp_path)!r})
+        assert (result.played, result.failures) == (2, [])
         print("pandas" in sys.modules)
     """
     child = [sys.executable, "-c", textwrap.dedent(code)]
     assert subprocess.run(child, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_comparators_that_failed_are_said_though_their_run_is_stored_after_that(
+    small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an adaptive environment bear the run's id: what is stored is the run, and what failed is not."""
+
+    def broken(*_: Any) -> None:
+        raise ValueError("no comparator")
+
+    keys: dict[str, Any] = {"environment": [{"id": "banditlab/Adversary-v0"}], "agent": [{"id": "uniform"}]}
+    sweep = small(rounds=20, repetitions=1, norm_bounds=[1.0], **keys)
+    with monkeypatch.context() as patch:
+        patch.setattr(work_module, "compare_run", broken)
+        result = sweep.run(tmp_path)
+    assert [(each["player"], each["error"]) for each in result.failures] == [
+        ("comparator", "ValueError: no comparator")
+    ]
+    assert result.played == 1
+    assert [failure.player for failure in load(tmp_path).failures] == ["comparator"]
+    again = sweep.run(tmp_path)
+    assert (again.present, again.failures, load(tmp_path).failures) == (1, [], [])
+
+
+def test_a_run_that_is_there_has_not_failed_whatever_was_recorded(small: Any, tmp_path: Any) -> None:
+    """Its worker stored it, and was ended before it could say so."""
+    sweep = small(rounds=20, repetitions=1, norm_bounds=[], agent=[{"id": "uniform"}])
+    assert sweep.run(tmp_path).failures == []
+    work_module.store_failure(Store(tmp_path), sweep.plan.runs[0], False, "it took longer than run_timeout = 2 s", "")
+    result = sweep.run(tmp_path)
+    assert (result.present, result.played, result.failures) == (1, 0, [])

@@ -10,6 +10,7 @@ from gymnasium.wrappers import FlattenObservation, OrderEnforcing, TimeLimit
 from banditlab.agents import Banditron, Exploration, Perceptron
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.engine.blocks import block_loop, is_bare, is_own
+from banditlab.engine.first_sights import row_groups
 from banditlab.envs import Logistic, Table
 from banditlab.errors import UsageError
 from banditlab.forecasters import FOLKLORE
@@ -439,3 +440,13 @@ def test_the_report_of_other_runs_is_kept(table, tmp_path):
     assert (kept / "report.html").read_text() == "the first"
     assert "rounds = 40" in (kept / "spec.toml").read_text()
     assert not (out / "report.html").exists()
+
+
+def test_a_row_of_a_long_table_is_in_one_of_512_groups_drawn_once() -> None:
+    """What is stored of a run's rows is by group: the groups of old results are these."""
+    assert row_groups(512).tolist() == list(range(512))
+    assert sorted(np.bincount(row_groups(513)).tolist()) == [1] * 511 + [2]
+    assert row_groups(1000)[:8].tolist() == GROUPS_OF_1000
+
+
+GROUPS_OF_1000 = [244, 214, 60, 274, 444, 135, 428, 134]

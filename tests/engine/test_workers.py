@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from banditlab.agents.banditron import Banditron
+from banditlab.engine import describe, plan, processes, questions
 from banditlab.engine import workers as workers_module
+from banditlab.engine.describe import is_foreign
 from banditlab.engine.processes import LostError, ask
 from banditlab.engine.work import Log, Task, said, tried
+from banditlab.errors import UsageError
+from banditlab.results import files
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
@@ -56,6 +65,7 @@ def test_the_working_folder_is_what_it_was(tmp_path, monkeypatch):
     assert store.folder == tmp_path / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_that_comes_back_ends(tmp_path):
     code = """
@@ -163,3 +173,58 @@ def test_workers_end_with_the_main_process(tmp_path, playing):
     assert not [line for line in lines if line.exists() and line.read_text()]  # one that nobody waited for has none
     assert bool(before) == playing
     assert before <= finished_runs(tmp_path / "out")
+
+
+def test_whose_code_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, mine = describe.registry(), SimpleNamespace(origin="lab/agents/odd.py", load=lambda: Banditron)
+    find = lambda kind, id_: mine if id_ == "odd-one" else known.find(kind, id_)  # noqa: E731
+    monkeypatch.setattr(describe, "registry", lambda: SimpleNamespace(find=find))
+    env, others = {"id": "banditlab/Logistic-v0"}, {"id": "banditlab/Gymnasium-v0"}
+    own = {"kind": "agents", "id": "uniform", "settings": {}}
+    odd = {"kind": "agents", "id": "odd-one", "settings": {"bias": 0.0}}
+    assert [is_foreign(env), is_foreign(others), is_foreign(others, own)] == [False, True, True]
+    assert [is_foreign(env, own), is_foreign(env, odd)] == [False, True]
+    runs: list[Any] = [SimpleNamespace(player=player) for player in (own, odd)]
+    assert [plan._is_foreign_player(run) for run in runs] == [False, True]
+
+
+def test_questions_are_answered_refused_or_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: Any) -> None:
+        raise UsageError("not so")
+
+    def breaks(_: Any) -> None:
+        raise ValueError("no")
+
+    def interrupts(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    known = {"doubles": lambda x: 2 * x, "refuses": refuses, "breaks": breaks, "interrupts": interrupts}
+    monkeypatch.setattr(questions, "KNOWN", known)
+    found = [json.loads(processes._answer(name, 4)) for name in known]
+    assert found == [
+        ["answer", 8],
+        ["refused", "not so"],
+        ["broken", "ValueError: no"],
+        ["broken", "KeyboardInterrupt: "],
+    ]
+    monkeypatch.setattr(processes, "interrupts", [1])  # the user's
+    with pytest.raises(KeyboardInterrupt):
+        processes._answer("interrupts", 4)
+
+
+def test_a_full_disk_is_no_runs_fault(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What says that a run failed is short, and may still fit where its rows do not."""
+    write = files.write_whole
+
+    def full(file: Any, *given: Any) -> None:
+        if file.suffix == ".parquet":
+            raise OSError(28, "No space left on device")
+        write(file, *given)
+
+    monkeypatch.setattr(files, "write_whole", full)
+    for keys in ({"norm_bounds": []}, {}):
+        with pytest.raises(OSError, match="No space left") as caught:
+            small(agent=[{"id": "uniform"}], rounds=20, **keys).run(tmp_path)
+        assert caught.value.errno == 28
+        assert isinstance(pickle.loads(pickle.dumps(caught.value)), files.NoRoomError)
+    assert Store(tmp_path).failed() == set()

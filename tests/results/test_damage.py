@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import json
 import os
 import shutil
 import stat
@@ -16,8 +18,10 @@ import pytest
 from banditlab.engine import Sweep
 from banditlab.errors import UsageError
 from banditlab.results import reading
-from banditlab.results.files import Files, write_bytes
-from banditlab.results.schema import SUMS, Finished
+from banditlab.results.files import Files, NoRoomError, write_bytes
+from banditlab.results.incoming import take
+from banditlab.results.reading import Failure, Skip, check_format, read_failures, read_plan, read_runs
+from banditlab.results.schema import FORMAT, SHARDS, SUMS, Finished
 from banditlab.results.store import Store
 from tests.results.by_hand import flipped, put
 
@@ -368,3 +372,148 @@ def test_a_sweep_makes_what_was_damaged_anew(tmp_path: Path) -> None:
         for found, right in zip(numbers(tmp_path / "copy"), truth, strict=True):
             pd.testing.assert_frame_equal(found, right, check_exact=True)
         shutil.rmtree(tmp_path / "copy")
+
+
+RECORD: dict[str, Any] = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {"a": "1"}}
+
+
+def spec_of(number: int) -> str:
+    return f'name = "s"\n\n[store]\nformat = {number}\n'
+
+
+@pytest.mark.parametrize(
+    ("spec", "whole", "plan", "refused"),
+    [
+        ("", False, "none", ""),
+        (spec_of(FORMAT), True, "none", ""),
+        (spec_of(FORMAT), False, "whole", ""),
+        (spec_of(FORMAT), False, "damaged", "do not match SHA256SUMS"),
+        (spec_of(FORMAT), False, "none", "do not match SHA256SUMS"),
+        (spec_of(FORMAT + 1), True, "whole", f"this version reads and writes format {FORMAT}"),
+        ('name = "s"', True, "whole", f"format None, this version reads and writes format {FORMAT}"),
+        ("rounds = = 3", True, "whole", "not TOML"),
+    ],
+)
+def test_a_folders_format(spec: str, whole: bool, plan: str, refused: str, tmp_path: Path) -> None:
+    if spec:
+        put(tmp_path, "spec.toml", spec if whole else "")
+        (tmp_path / "spec.toml").write_text(spec)
+    if plan != "none":
+        put(tmp_path, "runs.json", PLAN if plan == "whole" else "")
+        (tmp_path / "runs.json").write_text(json.dumps(PLAN))
+    if refused:
+        with pytest.raises(UsageError, match=refused):
+            check_format(tmp_path)
+    else:
+        check_format(tmp_path)
+
+
+def test_a_plan_is_a_table_that_is_listed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"not a results folder \(it has no runs\.json"):
+        read_plan(tmp_path)
+    for other in ([["runs", 1]], PLAN | {"runs": "ab"}, PLAN | {"streams": [1]}, {"runs": []}):
+        put(tmp_path, "runs.json", other)
+        with pytest.raises(UsageError, match="not a plan of runs"):
+            read_plan(tmp_path)
+    (tmp_path / "runs.json").write_text(json.dumps(PLAN))
+    with pytest.raises(UsageError, match=r"runs\.json: damaged"):
+        read_plan(tmp_path)
+
+
+def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for run_id, player in (("aa", "p"), ("bb", "comparator"), ("cc", "p")):
+        store.write_failure(run_id, RECORD | {"player": player})
+    failed = tmp_path / "failed"
+    assert store.failures(["aa"]) == [RECORD | {"run_id": "aa"}]
+    (failed / "dd.json").write_bytes((failed / "aa.json").read_bytes())  # another's
+    (failed / "cc.json").write_bytes((failed / "cc.json").read_bytes().replace(b'"no"', b'"on"'))
+    for run_id in ("cc", "dd"):
+        [found] = store.failures([run_id])
+        assert "is damaged: why the run failed is lost" in found["error"]
+        assert (found["run_id"], found["player"], found["repetition"], found["settings"]) == (run_id, "?", -1, {})
+    assert store.failures(["none"]) == []
+    listed = read_failures(tmp_path, {"aa", "bb", "none"})
+    assert listed == [Failure("aa", "e", "p", 1, "no"), Failure("bb", "e", "comparator", 1, "no")]
+    assert [each.is_comparator for each in listed] == [False, True]
+    for each, name in ((listed[0], "error"), (Skip("e", "p", "r"), "reason")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(each, name, "other")
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "deep" / "er" / "f"
+    for data in (b"one", b"two"):
+        write_bytes(file, data)
+        assert file.read_bytes() == data
+
+    def refused(name: str, _: Path) -> None:
+        os.unlink(name)
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        write_bytes(file, b"three", refused)
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(OSError, match="no room"):
+        write_bytes(file, b"three")
+    assert [each.name for each in file.parent.iterdir()] == ["f"]
+    assert file.read_bytes() == b"two"
+
+
+def test_who_is_stored_is_forgiven_and_comparators_are_not(tmp_path: Path) -> None:
+    """An adaptive stream's comparators bear its run's id."""
+    store = Store(tmp_path)
+    record = {"error": "no", "environment": "e", "repetition": 1, "settings": {}}
+    store.write_failure("cc", record | {"player": "comparator"})
+    store.write_runs([finished("aa"), finished("cc")])
+    assert store.failed() == {"cc"}
+    for run_id in ("aa", "bb", "dd"):
+        store.write_failure(run_id, record | {"player": "p"})
+    (tmp_path / "failed" / "aa.json").write_bytes(b"half of it")
+    store.compact()
+    assert store.failed() == {"bb", "cc", "dd"}
+    store.write_runs([finished("bb")])
+    store.write_failure("bb", record | {"player": "p"})
+    store.compact()
+    assert store.failed() == {"cc", "dd"}
+    table = read_runs(tmp_path, ["aa", "bb", "cc", "dd"]).table
+    assert table is not None
+    assert set(table["run_id"].to_pylist()) == {"aa", "bb", "cc"}
+
+
+def test_a_folder_that_was_taken_away_costs_no_run(tmp_path: Path) -> None:
+    store = Store(tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    assert store.failed() == set()
+    store.write_runs([finished("aa")])
+    table = read_runs(tmp_path / "out", ["aa"]).table
+    assert table is not None
+    assert len(table) == 2
+
+
+@pytest.mark.parametrize(("number", "full"), [(errno.ENOSPC, True), (errno.EROFS, True), (errno.EACCES, False)])
+def test_a_file_there_is_no_room_for(number: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: int) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(os, "fsync", refuses)
+    with pytest.raises(OSError, match="no") as caught:
+        write_bytes(tmp_path / "file", b"x")
+    assert (caught.value.errno, isinstance(caught.value, NoRoomError)) == (number, full)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_machine_made_is_written_and_earlier_failures_are_forgotten(tmp_path: Path) -> None:
+    made, out = Store(tmp_path / "made"), Store(tmp_path / "out")
+    made.write_runs([finished("aa"), finished("bb")])
+    rows = {"stream_id": ["ss"], "round": [2], "norm_bound": [1.0]}
+    made.write_comparators("ss", rows, {"W": np.eye(2)})
+    record = {"error": "no", "environment": "e", "player": "p", "repetition": 1, "settings": {}}
+    made.write_failure("ff", record)
+    for run_id in ("aa", "hh", "ss"):
+        out.write_failure(run_id, record)
+    names = made.files.names(SHARDS, "comparators/*", "failed/*")
+    take(out, {name: (made.folder / name).read_bytes() for name in names})
+    assert out.failed() == {"ff", "hh"}
+    assert out.done() == ({"aa", "bb"}, [])
+    assert list(out.comparators("ss")[1]) == ["W"]

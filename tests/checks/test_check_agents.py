@@ -10,7 +10,9 @@ import pytest
 
 from banditlab.agents.banditron import Banditron
 from banditlab.checks import CheckResult, check_agent, run_checks
-from banditlab.errors import UsageError
+from banditlab.checks._agents import agent_checks
+from banditlab.checks._probe import player_probe
+from banditlab.errors import IncompatibleError, UsageError
 from banditlab.players.agent import Agent, Trace
 from banditlab.problem import Decision, Problem
 from banditlab.validation import positive, probability
@@ -637,3 +639,21 @@ def test_a_malformed_exclusion_fails(exclusions: dict[str, str], message: str) -
 
 def test_numpy_integers_are_actions() -> None:
     assert {result.status for result in run_checks(NumpyAction)} <= {"passed", "excluded"}
+
+
+class OnlyTwo(Banditron):
+    """Plays blocks, and meets two classes only."""
+
+    id = "test-only-two"
+
+    def __init__(self, problem: Problem, rng: Any, *, gamma: float = 0.3) -> None:
+        if problem.n_classes > 2:
+            raise IncompatibleError("only two classes")
+        super().__init__(problem, rng, gamma=gamma)
+
+
+def test_of_two_classes_there_is_no_other_wrong_label() -> None:
+    result = outcome(OnlyTwo, "only_the_bit")
+    assert (result.status, result.reason) == ("excluded", "with K = 2 there is no other wrong label")
+    probe = player_probe(OnlyTwo, agent_checks)
+    assert (probe.problem, probe.note) == (Problem(5, 2, 2.0, 400), "probed with K = 2: only two classes")

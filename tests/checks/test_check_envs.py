@@ -283,6 +283,40 @@ class HorizonMatters(Good):
             yield X / self.horizon, y
 
 
+class Bits(Good):
+    """Has no labels."""
+
+    labelled = False
+
+
+class SpitefulLabels(Good):
+    """The next label depends on the action, the next context does not."""
+
+    last = 0
+
+    def step(self, action: int) -> Any:
+        self.last = int(action)
+        return super().step(action)
+
+    def _take(self) -> Any:
+        x, y = super()._take()
+        return x, (y + (self.last == 1)) % 3
+
+
+class LabelAtTheEnd(Good):
+    def step(self, action: int) -> Any:
+        *rest, info = super().step(action)
+        return *rest, {"true_label": 0} if rest[2] else info
+
+
+class LabelOnTheWay(Good):
+    """The last info that comes with a context tells a label, and no other does."""
+
+    def step(self, action: int) -> Any:
+        *rest, info = super().step(action)
+        return *rest, {"true_label": 0} if self._round == 63 else info
+
+
 CONTEXT = "the class must carry a non-empty one-line string"
 BROKEN = [
     (NoSummary, "env_metadata", f"summary is '': {CONTEXT}"),
@@ -330,6 +364,8 @@ BROKEN = [
     (NamedLabel, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
     (RenamedLabel, "hidden_label", "info['z'] tells the label: info must not hold it"),
     (LabelAhead, "hidden_label", "info['hint'] tells the label: info must not hold it"),
+    (LabelAtTheEnd, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
+    (LabelOnTheWay, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
     (LabelEarly, "label_guards", "label() answered before the first step: it must raise"),
     (LabelsEarly, "label_guards", "labels() answered before the first step: it must raise"),
     (LabelsAfterOne, "label_guards", "labels() answered before the episode had ended: it must raise"),
@@ -342,6 +378,11 @@ BROKEN = [
     (Worn, "env_seeds", "two episodes from one seed differ (a used object): all randomness must come from the seed"),
     (
         Spiteful,
+        "actions_do_not_matter",
+        "other actions changed the stream: it must not depend on them, or the class says oblivious = False",
+    ),
+    (
+        SpitefulLabels,
         "actions_do_not_matter",
         "other actions changed the stream: it must not depend on them, or the class says oblivious = False",
     ),
@@ -398,3 +439,9 @@ def test_labels_out_of_range_are_seen() -> None:
 
 def test_every_check_has_a_broken_subject() -> None:
     assert {check.name for check in check_env(Good)} == {name for _, name, _ in BROKEN}
+
+
+def test_without_labels_there_is_nothing_to_guard() -> None:
+    results = {result.name: (result.status, result.reason) for result in run_checks(Bits)}
+    assert results["one_bit"] == results["hidden_label"] == ("passed", "")
+    assert results["label_guards"] == ("excluded", "it has no labels: mistakes are counted by the bit")

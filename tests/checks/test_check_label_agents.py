@@ -9,9 +9,10 @@ import pytest
 
 from banditlab.checks import CheckFailed, check_agent, run_checks
 from banditlab.checks._agents import AGENT, LABEL_AGENT, agent_checks
+from banditlab.errors import IncompatibleError
 from banditlab.players.agent import Trace
 from banditlab.players.label_agent import LabelAgent
-from banditlab.problem import Decision
+from banditlab.problem import Decision, Problem
 
 
 class Good(LabelAgent):
@@ -76,7 +77,38 @@ def test_a_good_one_passes_and_the_bit_s_check_is_not_its() -> None:
     assert agent_checks(object) is AGENT  # whoever is no LabelAgent is held to the bit
 
 
+class PeeksAtSeven(LabelAgent):
+    """Its block knows the label of round 7 beforehand."""
+
+    id = "test-peeks"
+    summary = "knows one label"
+    reference = "made here"
+
+    def act(self, context: Any) -> Decision:
+        self.rng.random(2)
+        return Decision(0, np.eye(self.problem.n_classes)[0])
+
+    def learn(self, context: Any, decision: Decision, label: int) -> None:
+        """Learn nothing."""
+
+    def play_block(self, X: Any, y: Any, trace: Trace) -> None:
+        trace.action[:] = 0
+        if len(y) > 7:
+            trace.action[7] = y[7]
+
+
+class PeeksOfTwo(PeeksAtSeven):
+    """The same, with two classes only."""
+
+    def __init__(self, problem: Problem, rng: Any) -> None:
+        if problem.n_classes > 2:
+            raise IncompatibleError("only two classes")
+        super().__init__(problem, rng)
+
+
 BROKEN = [
+    (PeeksAtSeven, "told_the_label", "other labels from round 7 on changed an action up to it"),
+    (PeeksOfTwo, "told_the_label", "changed an action up to it: the label is revealed after"),
     (
         Peeks,
         "told_the_label",

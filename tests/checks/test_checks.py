@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import signal
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +73,13 @@ SMALLER = {"boosted-exploration": {"n_learners": 2, "weak_learner": "forecaster"
 """Settings in place of defaults that take too long: a hundred trees."""
 
 
-@pytest.mark.parametrize("id_", ids("agents"))
+PEERS = ("contextualbandits", "mabwiser", "vw")
+"""Libraries of others whose import and kernels take longest; every agent around one of them plays in tests/agents."""
+
+
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_.startswith(PEERS) else id_ for id_ in ids("agents")]
+)
 def test_every_agent_passes(id_: str) -> None:
     for module in Registry().load("agents", id_).requires:
         pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')
@@ -87,8 +96,14 @@ HEAVY = {
     "fourier-folklore",
     "folklore-direct",
     "aioli-direct",
+    "aggregating",
+    "fourier-aioli",
+    "ftrl",
+    "kernel-aioli",
 }
-"""Forecasters whose kernels compile for more than ten seconds once more in the reduction; their own checks are above."""
+"""Forecasters that compile or solve for long, and once more in the reduction."""
+ITSELF = {"aioli-direct", "b-grid", "gaf", "ons"}
+"""Those of them whose own checks take longer than ten seconds."""
 
 
 @pytest.mark.parametrize(
@@ -104,7 +119,7 @@ def test_the_exploration_reduction_passes_around_every_forecaster(forecaster: st
 
 
 @pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_ == "aioli-direct" else id_ for id_ in ids("forecasters")]
+    "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_ in ITSELF else id_ for id_ in ids("forecasters")]
 )
 def test_every_forecaster_passes(id_: str) -> None:
     assert_all_pass(check_id(id_), id_)
@@ -227,3 +242,49 @@ def test_a_file_without_anything_to_check_is_refused(tmp_path: Path, text: str, 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(UsageError, match=r"^nowhere\.py: no such file$"):
         check_file("nowhere.py")
+
+
+def test_files_may_be_checked_in_a_thread_and_leave_no_alarm(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    file.write_text(
+        "from banditlab.agents.banditron import Banditron\nclass A(Banditron):\n    id = 'test-a'\n    summary = ''\n"
+    )
+    before = signal.getsignal(signal.SIGALRM)
+    assert {result.subject for result in check_file(file)} == {"test-a"}
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend(check_file(file)))
+    thread.start()
+    thread.join()
+    assert {result.subject for result in found} == {"test-a"}
+
+
+def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANDITLAB_PLUGIN_SECONDS", "1")
+    (tmp_path / "ever.py").write_text("while True:\n    pass\n")
+    with pytest.raises(UsageError, match="its import did not end within 1 s"):
+        check_file(tmp_path / "ever.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def act(): ...\nact.id = 'a'\n", "; act is a function: a plug-in is a class"),
+        ("class A:\n    def act(self): ...\nclass B: ...\n", '; A has none: id = "..."'),
+        ("from banditlab.agents.banditron import Banditron\n", ""),
+    ],
+)
+def test_a_file_without_an_id_is_told_what_seems_to_be_meant(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        check_file(tmp_path / "some.py")
+    assert str(caught.value).endswith(f"defines no agent, forecaster or environment with an id{words}")
+
+
+def test_a_class_with_methods_to_be_written_is_told_which(tmp_path: Path) -> None:
+    text = "from banditlab.agents import Agent\nclass A(Agent):\n    id = 'test-a'\n    def act(self, context): ...\n"
+    (tmp_path / "half.py").write_text(text)
+    [result] = check_file(tmp_path / "half.py")
+    assert (result.name, result.status) == ("construction", "failed")
+    assert result.reason.startswith("leaves learn to be written: methods with these names")

@@ -22,7 +22,7 @@ import pytest
 from banditlab import Policy
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.policy.container import read
-from banditlab.policy.events import Answered, Decided, from_bytes, to_bytes
+from banditlab.policy.events import Answered, Decided, from_bytes, row_of, to_bytes
 from banditlab.policy.log import EventLog
 from banditlab.policy.training import train
 from tests.policy.customers import new_rows
@@ -304,7 +304,6 @@ def test_a_policy_played_again_by_other_numbers_says_so(policy_file: Path, log: 
     p = event.record.probabilities.copy()
     p[[0, 1]] += [1e-13, -1e-13]
     store.close()
-    from banditlab.policy.events import row_of
 
     row = row_of(event._replace(record=event.record._replace(probabilities=p)))
     db = sqlite3.connect(log)
@@ -399,3 +398,13 @@ def test_kill_9_loses_nothing_acknowledged_and_the_state_is_the_undisturbed_one(
     db.close()
     assert {name: bool(bits[name]) for name in answered} == answered
     assert len(decided) >= 5
+
+
+def test_one_writer_s_log_is_closed_only_once(policy_file: Path, log: Path) -> None:
+    policy = Policy.open(policy_file, log)
+    policy.close()
+    policy.close()
+    with pytest.raises(UsageError, match="the policy is closed"):
+        policy.feedback("f" * 32, True)
+    with pytest.raises(UsageError, match="the policy is closed"):
+        policy.decide(ROW)

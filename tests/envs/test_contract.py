@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -19,7 +22,6 @@ SETTINGS = {
     "banditlab/LowerBound-v0": {"n": 500, "chi": -1},
     "banditlab/SynNonSep-v0": {"noise": "any", "noise_rate": 0.2},
 }
-NEEDS_FILES = {"banditlab/Table-v0", "banditlab/OpenML-v0"}
 ENVIRONMENTS = [getattr(envs, name) for name in BUILT_IN["envs"]]
 ELSEWHERE = {"banditlab/OpenML-v0", "banditlab/Gymnasium-v0"}  # test_openml.py, the same base class; test_foreign.py
 ALL = [cls for cls in ENVIRONMENTS if cls.id not in ELSEWHERE]
@@ -312,3 +314,77 @@ def test_an_episode_read_as_blocks_keeps_nothing_however_long_it_is():
         short.step(0)
         assert short.label() == y[t]
     np.testing.assert_array_equal(short.labels(), y[:5])
+
+
+READ: dict[str, Any] = {"scaling": "auto", "missing": "error", "normalize": True, "intercept": True, "horizon": 10_000}
+
+
+OF_FILES: dict[str, Any] = {"label": "", "drop_columns": None, "max_categories": 100} | READ
+
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "Adversary": {
+        "n_features": 5, "n_classes": 3, "norm_bound": 10.0, "rho": 0.1, "n_cells": 8, "radius": 1.0, "horizon": 10_000
+    },
+    "Digits": {"scaling": "none", "normalize": True, "intercept": True, "horizon": 10_000},
+    "GymnasiumEnv": {"options": None, "label_key": "", "right_above": None, "horizon": 10_000},
+    "Logistic": {
+        "n_features": 10, "n_classes": 5, "norm_bound": 10.0, "contexts": "sphere", "radius": 1.0, "noise": 0.0,
+        "horizon": 10_000,
+    },
+    "LowerBound": {"n": 10_000, "chi": 1, "epsilon": 0.01, "horizon": 10_000},
+    "OpenML": OF_FILES | {"data_home": ""},
+    "Sparse": {
+        "n_features": 1000, "n_classes": 4, "nonzeros": 40, "exponent": 1.0, "topical": 0.3, "radius": 1.0, "noise": 0.0,
+        "horizon": 10_000,
+    },
+    "SynNonSep": {"noise_rate": 0.05, "noise": "other", "horizon": 10_000},
+    "SynSep": {"horizon": 10_000},
+    "Table": OF_FILES | {
+        "format": "auto", "encoding": "auto", "separator": "auto", "header": "auto", "decimal": ".", "drop_rows": None,
+        "roles": None,
+    },
+}  # fmt: skip
+"""Runs are stored under what is set: a default that moves moves them."""
+
+
+def defaults(function: Any) -> dict[str, Any]:
+    found = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in found if p.default is not p.empty}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_and_what_a_class_says_of_itself(name: str) -> None:
+    cls = getattr(envs, name)
+    assert defaults(cls) == DEFAULTS[name]
+    assert cls.version == 1
+    assert cls.foreign == (name == "GymnasiumEnv")
+    assert cls.labelled is True
+    assert cls.oblivious == (name not in ("Adversary", "GymnasiumEnv"))
+    assert cls.sparse == (name == "Sparse")
+
+
+class Drawing(StreamEnv):
+    """Its `_draw` hands over what it was given."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(Problem(2, 3, 1.0, 10))
+        self.source = source
+
+    def _draw(self, streams: Any, size: int) -> Any:
+        return self.source
+
+
+def test_what_a_draw_must_hand_over() -> None:
+    X, y = np.zeros((CHUNK, 2)), np.zeros(CHUNK, dtype=np.int64)
+    mixed = y.copy()
+    mixed[7] = 3
+    for source, message in (
+        ([(X, y)], r"_draw returned a list: it must yield"),
+        (iter([(X, y, y)]), "got a tuple"),
+        (iter([[X, y]]), "got a list"),
+        (iter([(X, mixed)]), "Drawing gave the label 3: with 3 classes"),
+        (iter([(X, -mixed)]), "Drawing gave the label -3"),
+    ):
+        with pytest.raises(EnvironmentContractError, match=message):
+            Drawing(source).reset(seed=0)

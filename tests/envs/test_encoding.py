@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import decimal
-import itertools
 import json
 import math
 import subprocess
@@ -47,7 +45,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, object]]:
     return [{name: row[name] for name in frame.columns} for _, row in frame.iterrows()]
 
 
-@pytest.mark.parametrize(("scaling", "missing"), list(itertools.product(SCALINGS, ("error", *IMPUTING))))
+@pytest.mark.parametrize(("scaling", "missing"), [*zip(SCALINGS, ("error", *IMPUTING) * 2), ("standard", "error")])
 def test_one_row_is_encoded_as_the_transformer_does_it(scaling, missing):
     frame = table(gaps=missing != "error")
     for normalize, intercept in ((True, True), (False, scaling in ("none", "maxabs"))):
@@ -67,16 +65,6 @@ def test_one_row_is_encoded_as_the_transformer_does_it(scaling, missing):
         assert (again.d, again.radius, again.columns, again.feature_names) == (
             encoder.d, encoder.radius, encoder.columns, encoder.feature_names
         )  # fmt: skip
-
-
-@pytest.mark.parametrize("range_", [1.0, 2.0, 4.0])
-def test_columns_of_one_range_are_divided_by_it(range_):
-    """From 0, so that nothing is subtracted; only where the range is 1 are they as given."""
-    frame = pd.DataFrame({"a": [0.0, range_, 0.5 * range_], "b": [range_, 0.0, 0.25 * range_]})
-    encoder = Encoder.fit(frame, scaling="minmax", normalize=False, intercept=False)
-    for number in (float, np.float32):  # at once, and by the way of any other type
-        row = {"a": number(0.75 * range_), "b": number(0.5 * range_)}
-        np.testing.assert_allclose(encoder.encode(row), [0.75, 0.5], rtol=1e-11)
 
 
 @pytest.mark.parametrize("unit", [1e200, 1e-200, 1e302])
@@ -307,69 +295,6 @@ def test_crafted_bytes_are_one_error(path, value, message):
     assert len(str(caught.value)) < 400
 
 
-RECIPES = {
-    "standard": {"missing": "mean", "scaling": "standard"},
-    "none": {"missing": "indicator", "scaling": "none"},
-    "as given": {"missing": "zero", "scaling": "none", "normalize": False},
-    "rowwise": {"missing": "mean", "scaling": "rowwise"},
-    "bare": {"missing": "mean", "scaling": "maxabs", "intercept": False},
-}
-
-
-@pytest.mark.parametrize(
-    ("recipe", "path", "value", "message"),
-    [
-        *[("standard", ["columns", 1, name], value, "'plan' is nominal and has numbers")
-          for name, value in (("shift", 1), ("fill", 1.0), ("center", 1.0), ("scale", 2.0), ("scale", 0.5))],
-        ("standard", ["columns", 0, "categories"], ["a"], "categories of column 'age'"),
-        ("standard", ["columns", 1, "categories"], [], "categories of column 'plan'"),
-        ("standard", ["columns", 0, "shares"], [0.5], "shares of column 'age'"),
-        ("none", ["columns", 1, "shares"], [0.5, 0.25, 0.25], "shares of column 'plan'"),
-        ("none", ["columns", 0, "constant"], True, "'age' is constant without a scaling"),
-        ("rowwise", ["columns", 0, "constant"], True, "'age' is constant without a scaling"),
-        *[(name, ["norm", "rowwise"], name != "rowwise", "norm and recipe differ") for name in RECIPES],
-        *[(name, ["norm", "normalize"], name == "as given", "norm and recipe differ") for name in RECIPES],
-        *[(name, ["norm", "intercept"], name == "bare", "norm and recipe differ") for name in RECIPES],
-        ("none", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
-        ("rowwise", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
-        ("bare", ["norm", "one"], 1.0, "the constant does not fit the scaling"),
-        ("none", ["norm", "radius"], 2.0, "rows are divided by their norm"),
-        ("rowwise", ["norm", "radius"], 2.0, "rows are divided by their norm"),
-        ("as given", ["norm", "radius"], 1.0, "norm.radius is not the largest norm"),
-        ("as given", ["norm", "exponent"], 1, "norm.radius is not the largest norm"),
-        ("none", ["norm", "divisor"], 1.0, "norm.divisor is not the largest norm"),
-        ("none", ["norm", "reach"], 1.0, "norm.divisor is not the largest norm"),
-        ("standard", ["norm", "reach"], 1.0, "norm.divisor is not the largest norm"),
-        ("bare", ["norm", "divisor"], 1.0, "norm.divisor is not the largest norm"),
-    ],
-)  # fmt: skip
-def test_what_contradicts_the_rest_of_a_saved_encoder(recipe, path, value, message):
-    data = Encoder.fit(table(), **RECIPES[recipe]).to_bytes()
-    Encoder.from_bytes(data)
-    plain = at = json.loads(data)
-    for key in path[:-1]:
-        at = at[key]
-    assert at[path[-1]] != value
-    at[path[-1]] = value
-    with pytest.raises(UsageError) as refusal:
-        Encoder.from_bytes(json.dumps(plain).encode())
-    assert message in str(refusal.value)
-
-
-def test_how_many_features_a_saved_encoder_may_have_and_how_long_a_place_is_told(monkeypatch):
-    frame = pd.DataFrame({"a": [1.0, 2.0], "n": ["u", "v"]})
-    data = Encoder.fit(frame).to_bytes()
-    monkeypatch.setenv("BANDITLAB_MAX_FEATURES", "4")  # a number, two categories, and one more a column
-    assert Encoder.from_bytes(data).d == 4
-    monkeypatch.setenv("BANDITLAB_MAX_FEATURES", "3")
-    with pytest.raises(UsageError, match="the number of features"):
-        Encoder.from_bytes(data)
-    monkeypatch.delenv("BANDITLAB_MAX_FEATURES")
-    with pytest.raises(UsageError) as refusal:
-        Encoder.from_bytes(json.dumps(json.loads(data) | {"x" * 100: 1}).encode())
-    assert "(" + "x" * 80 + ": " in str(refusal.value)
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -419,28 +344,6 @@ def test_a_fresh_process_encodes_without_scikit_learn(tmp_path):
     assert out == [encoder.encode(row).tobytes().hex()]
 
 
-@pytest.mark.parametrize("scaling", SCALINGS)
-def test_rows_of_plain_values_take_the_short_way_with_every_bit(scaling):
-    frame, taken = table(gaps=False), 0
-    for normalize, intercept in itertools.product((True, False), repeat=2):
-        encoder = Encoder.fit(frame, scaling=scaling, normalize=normalize, intercept=intercept)
-        for row in rows_of(frame) + rows_of(table(gaps=False, seed=1)):
-            x = encoder._row.quick(row)
-            if x is not None:  # it is None for rows about as long as the longest
-                taken += 1
-                assert x.tobytes() == encoder._encoded(row).tobytes()
-                assert x.flags.writeable
-    assert taken >= 4 * 2 * len(frame) - 40
-    plain = rows_of(frame)[2]
-    for odd in (math.nan, -math.inf, 1e200, 10**400, "3", None, b"3", decimal.Decimal(3), [3], np.zeros(1), 3j):
-        assert encoder._row.quick(plain | {"age": odd}) is None or odd == 1e200
-    for change in ({"plan": "new"}, {"plan": None}, {"plan": 3}, {"flag": "True"}):
-        assert encoder._row.quick(plain | change) is None
-    assert encoder._row.quick({name: value for name, value in plain.items() if name != "age"}) is None
-    for same in (np.float64(plain["age"]), np.int64(plain["age"]), int(plain["age"])):
-        assert encoder._row.quick(plain | {"age": same}).tobytes() == encoder._row.quick(plain).tobytes()
-
-
 def test_a_warm_encoder_has_its_kernel_and_the_same_numbers():
     for columns in (["age", "plan"], ["plan"]):
         frame = table(gaps=False)[columns]
@@ -453,11 +356,13 @@ def test_a_warm_encoder_has_its_kernel_and_the_same_numbers():
         assert again.encode(row).tobytes() == cold
 
 
-@pytest.mark.parametrize("columns", [[], ["a"]])
-def test_tables_of_no_number_and_of_one_take_the_short_way_too(columns):
-    frame = pd.DataFrame({"a": [1.0, 2.0, 0.5], "n": ["u", "v", "u"]})[[*columns, "n"]]
-    encoder = Encoder.fit(frame, scaling="none")
-    for row in rows_of(frame)[:: 2 if columns else 1]:
-        x = encoder._row.quick(row)
-        assert (x is None) == (not columns)  # every row of none is as long as the longest
-        assert x is None or x.tobytes() == encoder._encoded(row).tobytes()
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rows_about_as_long_as_the_longest_are_encoded_as_the_transformer_does_it(normalize: bool) -> None:
+    """Shorter by a billionth, as long, longer by a tenth of a billionth, by a fifth."""
+    frame = pd.DataFrame({"a": [3.0, 1.0, 0.0], "b": [4.0, 0.5, 2.0]})
+    encoder = Encoder.fit(frame, scaling="none", normalize=normalize, intercept=False)
+    for factor in (0.5, 1.0 - 1e-9, 1.0 - 1e-10, 1.0, 1.0 + 1e-10, 1.0 + 1e-9, 1.2):
+        row = {"a": 3.0 * factor, "b": 4.0 * factor}
+        x = encoder.encode(row)
+        assert x.tobytes() == encoder.transform(pd.DataFrame([row]))[0].tobytes()
+        assert np.linalg.norm(x) <= encoder.radius

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from banditlab.envs import Table
+from banditlab.envs._columns import are_dates
 from banditlab.envs.files import has_header, stored_table
 from banditlab.envs.survey import likeliest, logged_decisions, survey
 from banditlab.errors import UsageError
@@ -282,3 +283,18 @@ def test_an_arff_file_may_hold_any_text(tmp_path):
     assert env.classes == ["b", "ä"]
     assert [c.name for c in env.encoder.columns] == ["größe", "wo\x02"]
     assert set(env.encoder.columns[1].categories) == {"Zürich", "日 本", "\U0001f600"}
+
+
+@pytest.mark.parametrize(
+    ("values", "dates"),
+    [
+        (["2024-01-01"], True),
+        ([], False),
+        (["20240101", "20240102"], False),  # which may as well be numbers
+        (["2024-01-01T00:00:00+01:00", "2024-01-01T00:00:00+02:00"], True),
+        (["2024-01-01", "x"], False),
+        (["x", "2024-01-01"], False),
+    ],
+)
+def test_what_is_taken_for_dates(values: list[str], dates: bool) -> None:
+    assert are_dates(pd.Series(values, dtype="str")) is dates

@@ -165,8 +165,8 @@ def test_synsep_prototype_sizes_are_uniform():
 
 @pytest.mark.parametrize("noise", ["other", "any"])
 def test_synnonsep_noise(noise):
-    X, y = stream(SynSep(), 60_000)
-    X_noisy, y_noisy = stream(SynNonSep(noise=noise), 60_000)
+    X, y = stream(SynSep(), 20_000)
+    X_noisy, y_noisy = stream(SynNonSep(noise=noise), 20_000)
     assert np.array_equal(X, X_noisy)
     changed = y != y_noisy
     rate = 0.05 if noise == "other" else 0.05 * 8 / 9

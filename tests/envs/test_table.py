@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
-from banditlab.envs import Table
+from banditlab.envs import Table, files, openml
 from banditlab.errors import UsageError
 
 
@@ -339,3 +341,26 @@ def test_a_wide_table_gets_a_short_hint(write):
     assert len(str(caught.value)) < 1000
     with pytest.raises(UsageError, match=r"the column to predict \(known: feature_0, feature_1, .*\.\.\. 471 more\)"):
         Table(path=write(text))
+
+
+class Large:
+    """Rows of which only the shape is there."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+    def toarray(self) -> Any:
+        raise MemoryError
+
+
+@pytest.mark.parametrize(("n", "refused"), [(20_000, False), (20_001, True)])
+def test_what_is_too_large_to_be_made_dense(n: int, refused: bool) -> None:
+    X, labels = Large(n, 10_000), pd.Series([0], name="label")
+    bunch = SimpleNamespace(data=X, feature_names=[], target_names=["y"], target=[])
+    for made in (lambda: files.made_dense("t", X, labels), lambda: openml._dense(bunch, "t")):
+        if refused:
+            with pytest.raises(UsageError, match=r"20001 rows of 10000 features are 1\.6 GB when dense"):
+                made()
+        else:
+            with pytest.raises(MemoryError):
+                made()

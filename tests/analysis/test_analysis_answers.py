@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from banditlab.analysis.answers import _points, answer
+from banditlab.analysis.answers import answer
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.sentences import the_game
 from banditlab.analysis.summary import standings
@@ -100,25 +100,6 @@ def test_as_many_mistakes_as_the_next_are_no_lead(new_folder):
     said = answers_of(folder)
     assert said.lead == "one makes as many mistakes as the next, two."
     assert said.verdict == "one is wrong in 10.0 % of 100 rounds, fewest in a single repetition; so is two."
-
-
-@pytest.mark.parametrize(
-    ("alike", "so"), [(2, "so are p1 and p2"), (3, "so are p1, p2 and p3"), (4, "so are 4 others")]
-)
-def test_all_who_are_as_good_in_a_single_repetition_are_told(new_folder, alike, so):
-    folder = new_folder(repetitions=1)
-    for i in range(alike + 1):
-        folder.add_run(f"p{i}", 0, 10.0)
-    folder.add_run("worse", 0, 10.5)
-    assert answers_of(folder).verdict == f"p0 is wrong in 10.0 % of 100 rounds, fewest in a single repetition; {so}."
-
-
-def test_what_is_as_good_as_the_first_is_neither_more_nor_fewer():
-    assert _points(0.0004) == _points(-0.0004) == "the same as the first here"
-    assert _points(0.0006) == "0.1 points more than the first here"
-    assert _points(-0.0006) == "0.1 points fewer than the first here"
-    assert _points(5e12) == "500,000,000,000,000.0 points more than the first here"
-    assert _points(float("nan")) == "the first cannot be compared"
 
 
 @pytest.mark.parametrize("players", [1, 2])

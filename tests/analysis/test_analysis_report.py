@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -15,8 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.analysis import svg_figures, write_report
+from banditlab.analysis import embedding, svg_figures, write_report
 from banditlab.analysis.curves import Grid, grids, mistake_curves
+from banditlab.analysis.embedding import json_text, script_of
 from banditlab.analysis.look import save, styles
 from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds
 from banditlab.analysis.report import runnable_spec
@@ -366,3 +368,21 @@ def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
     shade = dict(zip(numbers, cells.get_array()[~np.ma.getmaskarray(cells.get_array())].tolist()))
     assert shade["11.5"] == 0.0 < shade["13.5"] < shade["29.5"] == 1.0  # coloured by mistakes, whatever the ball
     assert mistakes_against_gamma(grids(arena)).axes[0].get_xticks().tolist() == [0.1, 0.3]
+
+
+def test_numbers_of_a_page_have_six_digits_and_none_is_infinite() -> None:
+    data = {"a": [1.23456789, 2.0, -0.0, math.nan, math.inf], 3: (np.float32(0.5), np.int64(7), np.True_, True, None)}
+    assert str(json_text(data)) == '{"a":[1.23457,2,0,null,null],"3":[0.5,7,true,true,null]}'
+    assert str(json_text(np.array([[999_999_000_000_000.0, 1e15]]))) == "[[999999000000000,1000000000000000.0]]"
+    assert str(json_text("<é\u2028&>")) == '"\\u003c\\u00e9\\u2028\\u0026\\u003e"'
+    assert embedding.DIGITS == 6
+
+
+@pytest.mark.parametrize(("text", "ends"), [("a </SCRIPT >", True), ("a <!-- b", True), ("a < b -->", False)])
+def test_a_script_must_not_end_its_element(text: str, ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "asset", lambda name: f" {text} ")
+    if ends:
+        with pytest.raises(ValueError, match="ends its own element"):
+            script_of("a", "b")
+    else:
+        assert str(script_of("a", "b")) == f"\n{text}\n{text}\n"

@@ -334,22 +334,6 @@ def test_p_values_at_the_edges() -> None:
     )
 
 
-def test_how_few_values_have_an_interval() -> None:
-    one = mean_interval([1.0, 2.0, 3.0], rows=np.zeros((3, 1)))  # the mean of one row: nothing is known of other rows
-    assert (one.low, one.high) == pytest.approx((2 - 2.4841377, 2 + 2.4841377), abs=1e-6)
-    assert one.method == "t, rows"
-    mean, low, high, method = mean_intervals(np.empty((2, 0)))
-    assert (method, mean.shape) == ("none", (2,))
-    assert np.isnan([mean, low, high]).all()
-    mean, low, high, method = mean_intervals([[5.0], [6.0]])
-    assert (mean.tolist(), method, bool(np.isnan([low, high]).all())) == ([5.0, 6.0], "none", True)
-    two = mean_interval([5.0, 6.0])
-    _, low, high, method = mean_intervals([[5.0, 6.0]])
-    assert method == "t"
-    assert (low[0], high[0]) == pytest.approx((two.low, two.high))
-    assert (two.high - 5.5) == pytest.approx(t.ppf(0.975, 1) * math.sqrt(0.25))
-
-
 def test_how_few_values_have_a_difference() -> None:
     witness = ttest_ind([1.0, 2.0], [3.0, 5.0], equal_var=False).confidence_interval(0.95)
     found = difference([1.0, 2.0, math.nan], [3.0, 5.0], paired=False)
@@ -360,24 +344,3 @@ def test_how_few_values_have_a_difference() -> None:
         assert math.isnan(p_value(a, b, paired=False))
     half = difference([1.0, 2.0, math.inf], [0.0, 1.0, 2.0], paired=False)
     assert (half.mean, half.method) == (math.inf, "none")
-
-
-def test_two_rows_are_ranked_as_two_and_two_repetitions_are_enough() -> None:
-    a, b = [1.0, 1.1, 1.3], [1.2, 1.4, 1.5]
-    first, second = rank([b, a])
-    assert (second.behind_first.low, second.behind_first.high) == pytest.approx(
-        (difference(b, a).low, difference(b, a).high)
-    )
-    assert first.behind_first == difference(a, a)
-    assert [p.text for p in rank([[1.0, 1.1], [5.0, 5.1]])] == ["1", "2"]
-    assert [p.text for p in rank([[1.0, 2.0], [5.0, 3.0]])] == ["1=", "1="]
-
-
-def test_where_nothing_was_run_the_first_setting_is_named() -> None:
-    nothing = choose(np.full((3, 2), np.nan), [True, False])
-    assert (nothing.index, nothing.reported) == (0, (0, 0))
-
-
-def test_three_points_have_an_exponent() -> None:
-    assert growth_exponent([1.0, 2.0, 4.0], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
-    assert math.isnan(growth_exponent([1.0, 2.0], [3.0, 12.0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from banditlab import compare
 from banditlab.analysis import summary_rows
 from banditlab.cli import console
-from banditlab.cli.main import main as command_line
 from banditlab.comparison import FaultyTableError, prepared
 from banditlab.errors import UsageError
 
@@ -102,20 +100,9 @@ SAID = {
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def told(banditlab, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["banditlab", *map(str, arguments)])
-        code = 0
-        try:
-            command_line()
-        except SystemExit as end:
-            code = end.code
-        return code, "".join(capsys.readouterr())
-
-    return call
+    return banditlab
 
 
 def played(told, name: str, *more: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,30 @@ def test_a_cell_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_program_nothing_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebooks.shutil, "which", lambda name: None)
-    assert not notebooks.open_file(tmp_path / "quickstart.ipynb")
+@pytest.mark.parametrize(
+    ("programs", "display", "called"),
+    [
+        ({"jupyter-lab", "jupyter-notebook", "xdg-open"}, "", ["jupyter-lab"]),
+        ({"jupyter-notebook"}, "", ["jupyter-notebook"]),
+        ({"xdg-open"}, ":0", ["xdg-open"]),
+        ({"xdg-open"}, "", []),
+        (set(), ":0", []),
+    ],
+)
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_notebook_is_opened_by_what_is_there(
+    programs: set[str], display: str, called: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def ran(words: list[str], check: bool) -> Any:
+        assert not check
+        seen.append(words[0])
+        return SimpleNamespace(returncode=code)
+
+    monkeypatch.setattr(notebooks.sys, "platform", "linux")
+    monkeypatch.setattr(notebooks.shutil, "which", lambda name: name if name in programs else None)
+    monkeypatch.setattr(notebooks.subprocess, "run", ran)
+    monkeypatch.setenv("DISPLAY", display)
+    assert notebooks.open_file(Path("a.ipynb")) == (bool(called) and code == 0)
+    assert seen == called

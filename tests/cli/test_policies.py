@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from banditlab import Policy
+from banditlab.cli import policies
 from banditlab.cli.main import app
 from banditlab.errors import UsageError
 from tests.policy.customers import new_rows, write_table
@@ -26,12 +30,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: Path) -> None:
     policy, log = tmp_path / "my.policy", tmp_path / "events.db"
-    told = run("train", table, "--label", "offer", "-o", policy, "--set", "sharpness=50", "--agent", "fastcb")
+    told = run("train", table, "--label", "offer", "-o", policy, "--set", "gamma=0.2", "--agent", "banditron")
     assert told.exit_code == 0, told.output
-    assert told.output.startswith("fastcb on my.csv: 200 rows played once, ")
+    assert told.output.startswith("banditron on my.csv: 200 rows played once, ")
     assert f"banditlab serve {policy} --log events.db" in told.output
     with Policy.open(policy, log) as opened:
-        assert opened.describe()["settings"]["sharpness"] == 50.0
+        assert opened.describe()["settings"]["gamma"] == 0.2
         choice = opened.decide(new_rows(1)[0])
         opened.feedback(choice.id, True)
     told = run("status", log, "--picture", tmp_path / "log.png", "--verify")
@@ -84,3 +88,43 @@ def test_serve_says_which_libraries_it_needs(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=r": pip install starlette uvicorn prometheus-client$"):
         policies.serve(Path("p"), "", "127.0.0.1", 0, None)
+
+
+def test_a_token_is_the_first_line_of_a_file_or_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BANDITLAB_TOKEN", raising=False)
+    assert policies._token(None) == ""
+    monkeypatch.setenv("BANDITLAB_TOKEN", "of the environment")
+    assert policies._token(None) == "of the environment"
+    file = tmp_path / "token"
+    for text, token in (("secret", "secret"), (" secret \nmore\n", "secret"), ("a\n\n", "a")):
+        file.write_text(text)
+        assert policies._token(file) == token
+    for text in ("", "\n", " \nsecret\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="its first line is empty"):
+            policies._token(file)
+    file.write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"cannot be read \(no text\)"):
+        policies._token(file)
+
+
+@pytest.mark.parametrize("log", ["", "events.db"])
+def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    for module in ("starlette", "uvicorn", "prometheus_client"):
+        pytest.importorskip(module)
+    seen: list[Any] = []
+    monkeypatch.setattr("banditlab.policy.policy.Policy.open", lambda *asked, **_: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.policy.Policy.load", lambda asked: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.server.serve", lambda opened, **keys: seen.append(keys))
+    with warnings.catch_warnings():
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None)
+        policies._notice("two\nlines")
+    assert seen == [{"host": "127.0.0.1", "port": 80, "token": os.environ.get("BANDITLAB_TOKEN", "")}]
+    told = capsys.readouterr()
+    assert ("without --log decisions and answers are gone" in told.err) == (not log)
+    assert (told.out, told.err.splitlines()[-1]) == ("", "notice: two lines")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(UsageError, match=r"^serve needs uvicorn: pip install uvicorn$"):
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None)

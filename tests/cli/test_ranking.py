@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-import rich.console
 from rich.cells import cell_len
 
-from banditlab.cli import console, listing
-from banditlab.cli.ranking import folded, ranked_lines, say
+from banditlab.analysis.statistics import Interval
+from banditlab.cli import console, listing, ranking
+from banditlab.cli.ranking import cells, folded, print_ranking, ranked_lines, say
+from tests.cli.conftest import terminal
 
 HEADER = ("", "player", "setting", "mistakes % (95 %)", "behind", "us/round")
 ROWS = [
@@ -63,12 +67,11 @@ def test_names_go_on_below_themselves(text, width, lines):
 
 
 def test_sentences_break_at_spaces_on_a_terminal_and_nowhere_in_a_pipe():
-    for terminal in (True, False):
-        file = io.StringIO()
-        out = rich.console.Console(file=file, force_terminal=terminal, width=20, highlight=False, color_system=None)
+    for is_terminal in (True, False):
+        out, file = terminal(20, force_terminal=is_terminal)
         say(out, "done are 1,234,567 of 7,654,321 runs in /a/path/longer/than/the/width")
         lines = file.getvalue().splitlines()
-        assert len(lines) == (3 if terminal else 1)
+        assert len(lines) == (3 if is_terminal else 1)
         assert "/a/path/longer/than/the/width" in lines[-1]
         assert any("1,234,567" in line for line in lines)
 
@@ -82,8 +85,7 @@ def test_what_a_name_means_to_a_smiley_is_nothing():
 
 
 def test_the_list_puts_what_is_said_below_an_id_that_leaves_no_room():
-    file = io.StringIO()
-    out = rich.console.Console(file=file, width=80, highlight=False)
+    out, file = terminal(80)
     long = "lab/an-environment-of-mine-whose-id-is-longer-than-half-a-line-v0"
     listing._print_sections(
         out, {"": [(long, "planted clusters with 17 centres and noise of many kinds in it", "./lab")]}
@@ -95,3 +97,87 @@ def test_the_list_puts_what_is_said_below_an_id_that_leaves_no_room():
         == "planted clusters with 17 centres and noise of many kinds in it (./lab)"
     )
     assert all(len(line) <= 80 for line in lines)
+
+
+NONE = Interval(math.nan, math.nan, math.nan, 0, "none")
+
+
+def standing(**keys: Any) -> Any:
+    there = {
+        "environment": "e", "kind": "bit", "rank": "1", "label": "p", "settings": "", "among": 1, "held_out": True,
+        "mistakes": Interval(0.05, 0.04, 0.06, 3, "t"), "behind_first": NONE, "seconds_per_round": 1.234e-6,
+        "repeated": math.nan, "constant": False, "below_constant": False,
+    }  # fmt: skip
+    return SimpleNamespace(**there | keys)
+
+
+def share(mean: float, off: float = math.nan) -> Interval:
+    return Interval(mean, mean - off, mean + off, 3, "t")
+
+
+@pytest.mark.parametrize(
+    ("keys", "again", "expected"),
+    [
+        ({}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"mistakes": share(0.0996)}, False, ("1", "p", "", "9.96", "", "1.23")),
+        ({"mistakes": share(0.1)}, False, ("1", "p", "", "10.0", "", "1.23")),
+        ({"mistakes": share(0.5, 0.25)}, False, ("1", "p", "", "50.0 (25.0 to 75.0)", "", "1.23")),
+        ({"behind_first": share(0.0)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"behind_first": share(-0.1)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"behind_first": share(0.004)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+0.40", "1.23")),
+        ({"behind_first": share(0.0996)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+9.96", "1.23")),
+        ({"behind_first": share(0.1)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+10.0", "1.23")),
+        ({"repeated": 0.1234}, True, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "12.34")),
+        ({"repeated": 0.1234, "mistakes": share(0.5)}, True, ("1", "p", "", "50.0", "", "12.3")),
+        ({"rank": "2=", "settings": "B=1", "below_constant": True}, False,
+         ("2=", "p †", "B=1", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"constant": True}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "")),
+    ],
+)  # fmt: skip
+def test_a_row_of_the_ranking(keys: dict[str, Any], again: bool, expected: tuple[str, ...]) -> None:
+    assert cells(standing(**keys), again) == expected
+    assert cells(standing()) == cells(standing(), False)
+
+
+def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
+    rows = [
+        standing(),
+        standing(label="q", rank="2", repeated=0.5),
+        standing(kind="label", label="told"),
+        standing(environment="f", label="other", rank="?"),
+    ]
+    out, file = terminal(120)
+    print_ranking(out, rows)
+    lines = [line for line in file.getvalue().splitlines() if line]
+    heads = [line for line in lines if line.startswith(("e", "f"))]
+    assert heads == ["e", "e (players that are told the label)", "f"]
+    titles = [line for line in lines if "mistakes % (95" in line]
+    assert ["repeats %" in line for line in titles] == [True, False, False]
+    assert ["us/round" in line for line in titles] == [False, True, True]
+    at = lines.index("f")
+    assert lines[at + 1 : at + 4] == [
+        f"   player  setting  {'mistakes % (95 %)':>19}  behind  us/round",
+        "─" * 57,
+        f"?  other            5.00 (4.00 to 6.00)  {'':6}  {1.23:>8}",
+    ]
+    assert lines[-2:] == [
+        "mistakes % is of the first showing of each row, which is ranked; repeats % of the others",
+        "? is an order without evidence: one repetition has no interval",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "word"),
+    [
+        ({}, None),
+        ({"below_constant": True}, "†"),
+        ({"among": 2}, "each player at the best of its settings"),
+        ({"among": 2, "held_out": False}, None),
+        ({"rank": "1="}, "= is a tie"),
+        ({"rank": "?"}, "? is an order"),
+        ({"repeated": 0.5}, "mistakes % is of the first showing"),
+    ],
+)
+def test_signs_are_explained_where_they_stand(keys: dict[str, Any], word: str | None) -> None:
+    said = ranking._signs([standing(**keys), standing()])
+    assert [sentence.startswith(word or "?") for sentence in said] == ([True] if word else [])

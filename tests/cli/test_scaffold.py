@@ -54,6 +54,7 @@ def test_the_first_agent_and_environment_pass_their_checks(lab: Path) -> None:
     assert failures(lab / "envs" / "clusters.py") == []
 
 
+@pytest.mark.slow
 def test_the_first_sweep_is_a_valid_one(lab: Path) -> None:
     code = (
         "from banditlab.registry import registry; registry().open_lab('.');"

@@ -26,15 +26,13 @@ SPEC = """
 name = "small"
 rounds = 40
 repetitions = 2
-norm_bounds = [1]
+norm_bounds = []
 [[environment]]
 id = "banditlab/Logistic-v0"
 n_features = 2
 n_classes = 2
 [[agent]]
 id = "uniform"
-[[agent]]
-id = "banditron"
 """
 FOREIGN = """
 import numpy as np
@@ -94,10 +92,14 @@ def test_the_traps_work(folder: Folder) -> None:
 
 
 def test_commands_of_one_process(folder: Folder) -> None:
-    folder.run("--version")
     folder.run("list", "agents")
-    folder.run("describe", "uniform")
     folder.run("check", "uniform")
+
+
+@pytest.mark.slow
+def test_more_commands_of_one_process(folder: Folder) -> None:
+    folder.run("--version")
+    folder.run("describe", "uniform")
     folder.run("new", "lab", "lab")
     (folder.place / "lab.toml").touch()
     for name in ("agents", "envs"):
@@ -107,8 +109,11 @@ def test_commands_of_one_process(folder: Folder) -> None:
 
 
 def test_worker_processes(folder: Folder) -> None:
-    """Those of joblib, and our own, which a lab's agent and a time limit need."""
     folder.run("run", "small.toml", "-j", "2", "-o", "out", "--no-report")
+
+
+@pytest.mark.slow
+def test_worker_processes_that_a_lab_and_a_time_limit_need(folder: Folder) -> None:
     (folder.place / "lab" / "agents").mkdir(parents=True)
     (folder.place / "lab" / "agents" / "mine.py").write_text(FOREIGN)
     (folder.place / "mine.toml").write_text("run_timeout = 60\n" + SPEC.replace('"uniform"', '"mine"'))
@@ -196,4 +201,4 @@ def test_a_module_beside_the_users_script_still_loads_in_children(tmp_path: Path
     done = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "4 0"), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, "2 0"), done.stderr

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 
 from banditlab.agents import FastCB, Perceptron, SquareCB, Uniform
-from banditlab.agents.inverse_gap.inverse_gap_agent import SHARED
 from banditlab.errors import PlayerError, UsageError
 from banditlab.players.agent import Agent, RoundAgent, Trace, checked
 from banditlab.players.inputs import as_context
@@ -106,41 +103,6 @@ def test_a_player_shows_what_it_is():
     assert shown == "SquareCB('squarecb', K=3, d=2, oracle='logistic', sharpness=7, step=1)"
     assert "sharpness" not in repr(FastCB(PROBLEM, rng))
     assert repr(OfBits.__new__(OfBits)) == "OfBits('of-bits')"  # as a debugger shows it before the constructor ran
-
-
-def test_a_decision_shows_in_one_line():
-    shown = repr(Decision(3, np.full(100, 0.01), None, np.zeros(200)))
-    assert shown == (
-        "Decision(action=3, probabilities=[0.01 0.01 0.01 ... 0.01 0.01 0.01], explored=None, payload=array of shape (200,))"
-    )
-    assert repr(Decision(0, np.array([1.0, 0.0]), True)) == (
-        "Decision(action=0, probabilities=[1. 0.], explored=True, payload=None)"
-    )
-
-
-def test_the_two_inverse_gap_agents_share_words_and_settings():
-    names = [list(cls.own_settings()) for cls in (FastCB, SquareCB)]
-    assert names[0] == names[1]
-    defaults = [{name: p.default for name, p in cls.own_settings().items()} for cls in (FastCB, SquareCB)]
-    differ = {
-        name: (defaults[0][name], defaults[1][name]) for name in names[0] if defaults[0][name] != defaults[1][name]
-    }
-    assert differ == {"sharpness": (60.0, 200.0)}
-    for cls in (FastCB, SquareCB):
-        words = inspect.getdoc(cls)
-        assert not any(f"{{{name}}}" in words for name in SHARED)
-        for name in names[0]:
-            assert f"\n{name}" in words or f", {name}" in words, name
-        for part in (
-            "Update rule:",
-            "Guarantee:",
-            "Cost:",
-            "\nParameters\n-",
-            "\nRaises\n-",
-            "\nReferences\n-",
-            "Duchi",
-        ):
-            assert part in words
 
 
 class Answers(OfBits):

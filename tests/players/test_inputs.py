@@ -10,9 +10,8 @@ import scipy.sparse
 
 from banditlab.errors import UsageError
 from banditlab.forecasters import OGD
-from banditlab.numerics.sparse_rows import CSR, SparseRows, rows_of
-from banditlab.players import inputs
-from banditlab.players.inputs import TOLERANCE, as_bit, as_block, as_class, as_context, as_rows, as_vector
+from banditlab.numerics.sparse_rows import CSR
+from banditlab.players.inputs import as_bit, as_block, as_class, as_context, as_rows, as_vector
 from banditlab.problem import Problem
 
 
@@ -125,18 +124,3 @@ def test_sparse_blocks_become_dense_unless_kernels_take_them() -> None:
         OGD(problem, None, norm_bound=1.0).forecast_block(X, [0, 2], np.empty((2, 2)))
     X, y = as_block(np.zeros((0, 2)), np.zeros(0, np.int64), 2, 3)
     assert (X.shape, y.shape) == ((0, 2), (0,))
-
-
-def test_a_norm_at_the_tolerance_itself_is_taken() -> None:
-    for R in (1.0, 5.0, 0.3):
-        problem, x = Problem(2, 2, R), np.array([[0.0, R * (1.0 + TOLERANCE)]])
-        assert as_rows(x, problem).tolist() == x.tolist()
-        assert as_rows(scipy.sparse.csr_array(x), problem, sparse=True).values.tolist() == [x[0, 1]]
-
-
-def test_a_stretch_of_a_sparse_block_is_measured_by_itself() -> None:
-    whole = SparseRows.of(scipy.sparse.csr_array(np.array([[6.0, 1.0], [0.0, 0.0], [3.0, 4.0], [0.0, 2.0]]))).csr
-    for start in range(5):
-        for stop in range(start, 5):
-            part = rows_of(whole, slice(start, stop))
-            assert inputs._sparse_squares(part).tolist() == [37.0, 0.0, 25.0, 4.0][start:stop]

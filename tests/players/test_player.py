@@ -227,30 +227,10 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Any, content: bytes) -
     assert str(caught.value).startswith(f"{file}: not a saved player: ")
 
 
-def test_an_array_file_is_refused(tmp_path: Any) -> None:
-    np.savez(tmp_path / "player.npz", a=np.zeros(2))
-    with pytest.raises(UsageError, match="not a saved player"):
-        Counter.load(tmp_path / "player.npz")
-
-
 def test_a_missing_file_is_named(tmp_path: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Counter.load(tmp_path / "nowhere.npz")
     assert str(caught.value) == f"{tmp_path / 'nowhere.npz'}: cannot be read (No such file or directory)"
-
-
-@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.Philox, np.random.MT19937, np.random.SFC64])
-def test_every_bit_generator_is_saved(problem: Problem, tmp_path: Any, bits: Any) -> None:
-    player = Late(problem, np.random.Generator(bits(5)))
-    assert player.rng is not None
-    player.rng.random(3)
-    loaded = by_file(player, tmp_path)
-    assert type(loaded.rng.bit_generator) is bits
-    assert loaded.rng.random(4).tolist() == player.rng.random(4).tolist()
-
-
-def test_own_settings_are_the_keyword_only_ones() -> None:
-    assert list(Counter.own_settings()) == ["rate", "mode"]
 
 
 def test_defaults(problem: Problem) -> None:
@@ -271,25 +251,6 @@ def test_a_deep_copy_of_the_state_is_a_snapshot() -> None:
     player.set_state(snapshot)
     assert not player.state.W.any()
     assert np.array_equal(player.rng.random(4), drawn)
-
-
-def test_what_a_class_says_of_itself_where_it_says_nothing() -> None:
-    assert (Player.version, Player.plays_blocks, Player.sparse, Player.state_order) == (1, False, False, (1, 1))
-    assert Counter.least_bytes(Problem(5, 3, 1.0), {}) == 4.0 * 3 * 5
-    assert player_module.STATE_FORMAT == 1  # files that people have say so
-
-    class Cubic(Counter):
-        state_order = (2, 3)
-
-    assert Cubic.least_bytes(Problem(5, 3, 1.0), {}) == 4.0 * 9 * 125
-    for blocks, sparse, dense in (
-        (False, False, False),
-        (True, False, True),
-        (True, True, False),
-        (False, True, False),
-    ):
-        cls = type("Some", (Counter,), {"plays_blocks": blocks, "sparse": sparse})
-        assert cls.needs_dense(Problem(5, 3, 1.0), {}) is dense
 
 
 def test_a_wrapper_shows_and_answers_with_what_it_wraps(problem: Problem) -> None:
@@ -346,51 +307,6 @@ def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem
             player.set_state(state | {"odd": 1})
     finally:
         Bounded.id = "test-bounded"
-
-
-def test_headers_are_refused_by_what_is_wrong_in_them(problem: Problem, tmp_path: Any) -> None:
-    file = tmp_path / "player.npz"
-    make(problem).save(file)
-    with np.load(file) as members:
-        arrays = {name: members[name] for name in members.files}
-    head = json.loads(arrays.pop("header").item())
-
-    def said(**change: Any) -> str:
-        np.savez(file, header=np.array(json.dumps(head | change).encode()), **arrays)
-        with pytest.raises(UsageError) as refusal:
-            Counter.load(file)
-        return str(refusal.value).removeprefix(f"{file}: ")
-
-    none = "not a test-counter that was saved: "
-    state = head["state"]["dict"]
-    assert said(version=2).startswith("holds (id, version) ('test-counter', 2), expected")
-    assert said(state={"fields": state}) == f"{none}its state is no table, or there are arrays that belong to nothing"
-    assert said(state={"value": 3}) == f"{none}its state is no table, or there are arrays that belong to nothing"
-    for place, change in (
-        ("version", {"version": 1.0}),
-        ("version", {"version": True}),
-        ("more", {"more": 1}),
-        ("settings", {"settings": []}),
-        ("state", {"state": []}),
-        ("problem", {"problem": []}),
-        ("problem.n_classes", {"problem": {"n_features": 3}}),
-    ):
-        assert said(**change).startswith(f"not a saved player: {place}: ")
-    for name, value in (
-        ("n_features", True),
-        ("n_features", 3.0),
-        ("n_classes", 2**63),
-        ("radius", "x"),
-        ("horizon", 2.5),
-    ):
-        assert said(problem=head["problem"] | {name: value}).startswith(f"not a saved player: problem.{name}: ")
-    assert "call for" in said(problem=head["problem"] | {"n_classes": 2**63 - 1})
-    lacking = {name: value for name, value in state.items() if name != "rounds"}
-    assert said(state={"dict": lacking}) == f"{none}its state lacks 'rounds'"
-    np.savez(
-        file, header=np.array(json.dumps(head | {"problem": head["problem"] | {"radius": 1e30}}).encode()), **arrays
-    )
-    assert Counter.load(file).problem.radius == 1e30
 
 
 def test_errors_and_settings_are_shown_in_one_short_line() -> None:

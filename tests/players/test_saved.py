@@ -16,7 +16,6 @@ import pytest
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.perceptron import Perceptron
 from banditlab.agents.uniform import Uniform
-from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
 from banditlab.errors import UsageError
 from banditlab.forecasters.ftrl import FTRL
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
@@ -32,10 +31,7 @@ from banditlab.players.saved import (
     is_whole,
     packed,
     require,
-    restored,
-    same,
     unpacked,
-    within,
 )
 from banditlab.problem import Problem
 from banditlab.registry import Registry
@@ -302,40 +298,6 @@ def test_arrays_that_grow_belong_together(saved: Any) -> None:
         refused(FTRL, file, head, {**arrays, "state.past.X": X, "state.past.C": C})
 
 
-def grown_tree() -> CompiledHoeffdingTree:
-    tree: CompiledHoeffdingTree = made(CompiledHoeffdingTree, grace_period=5.0, tie_threshold=0.9)
-    rng = np.random.default_rng(0)
-    for x in rng.normal(size=(300, 4)):
-        tree.update(x, int(x[0] > 0.0) + int(x[1] > 0.0), 1.0)
-    return tree
-
-
-def test_a_saved_tree_is_a_tree(tmp_path: Path) -> None:
-    tree, file = grown_tree(), tmp_path / "p.npz"
-    tree.save(file)
-    head, arrays = opened(file)
-    nodes, sizes = arrays["state.state.nodes"], arrays["state.state.sizes"]
-    used, split = int(sizes[0]), int(np.flatnonzero(nodes[:, 0] == 1)[-1])
-    leaf = int(np.flatnonzero((nodes[:used, 0] == 0) & (nodes[:used, 2] >= 0))[0])
-    assert used > 5
-    # what else is none: tests/boosting/test_saved_tree.py
-    for name, array, where, value in (
-        ("nodes", nodes, (split, 3), 0),
-        ("nodes", nodes, (leaf, 2), 10**6),
-        ("sizes", sizes, 0, 0),
-    ):
-        changed = array.copy()
-        changed[where] = value
-        said = refused(CompiledHoeffdingTree, file, head, {**arrays, f"state.state.{name}": changed})
-        assert "a saved tree: " in said
-    tree.save(file)
-    again, q, p = CompiledHoeffdingTree.load(file), np.zeros(3), np.zeros(3)
-    for x in np.random.default_rng(2).normal(size=(50, 4)):
-        again.estimate(x, q)
-        tree.estimate(x, p)
-        assert q.tolist() == p.tolist()
-
-
 # ------------------------------------------------------------------------------------------------------- saving, and labs
 
 
@@ -397,73 +359,6 @@ def test_what_is_encoded_is_decoded() -> None:
     assert COUNT[1] == 2**53
 
 
-@pytest.mark.parametrize(
-    ("bits", "place", "largest"),
-    [
-        ("PCG64", ("state", "state"), 2**128 - 1),
-        ("PCG64DXSM", ("state", "inc"), 2**128 - 1),
-        ("PCG64", ("has_uint32",), 1),
-        ("PCG64", ("uinteger",), 2**32 - 1),
-        ("SFC64", ("state", "state", 2), 2**64 - 1),
-        ("Philox", ("state", "counter", 3), 2**64 - 1),
-        ("Philox", ("state", "key", 1), 2**64 - 1),
-        ("Philox", ("buffer", 3), 2**64 - 1),
-        ("Philox", ("buffer_pos",), 4),
-        ("MT19937", ("state", "key", 623), 2**32 - 1),
-        ("MT19937", ("state", "pos"), 624),
-    ],
-)
-def test_a_generator_at_the_limits_of_its_state(bits, place, largest):
-    """The largest number that a place holds is taken as it is, the next one refused, and so is a list of another length."""
-    rng = np.random.Generator(getattr(np.random, bits)(5))
-    *way, last = place
-    for value in (largest, largest + 1):
-        node = encode(rng, "rng", {})
-        inner = node["generator"]
-        for step in way:
-            inner = inner[step]
-        inner[last] = value
-        if value > largest:
-            with pytest.raises(ValueError, match=rf"^rng is no generator of numpy \({bits}"):
-                decode(node, "rng", {})
-            continue
-        found = decode(node, "rng", {})
-        again = encode(found, "rng", {})
-        assert again == node
-        found.random(2)
-        if isinstance(last, int):
-            for wrong in (inner[:-1], [*inner, 0]):
-                short = encode(rng, "rng", {})
-                outer = short["generator"]
-                for step in way[:-1]:
-                    outer = outer[step]
-                outer[way[-1]] = wrong
-                with pytest.raises(ValueError, match="is no generator of numpy"):
-                    decode(short, "rng", {})
-
-
-def test_numbers_that_follow_from_settings_agree_to_rounding():
-    assert same(1.0, 1.0 + 0.9e-9)
-    assert same(-1e-300, -1e-300 * (1.0 + 0.9e-9))
-    assert not same(1.0, 1.0 + 1.5e-9)
-    assert not same(0.0, 1e-300)
-    assert not same(1, 2)
-    assert not same(1, 1.0)
-    assert same(float("nan"), float("nan"))
-    assert not same(1.0, float("nan"))
-
-
-def test_what_does_not_fit_is_named_in_sixty_characters():
-    for wrong, shown in (("a" * 58, repr("a" * 58)), ("a" * 59, "'" + "a" * 56 + "...")):  # with its quotes
-        with pytest.raises(UsageError) as refusal:
-            require(1.0, wrong, "state.n")
-        assert str(refusal.value) == f"state.n must be a number, got {shown}"
-    for beyond in (2**63, -(2**63)):
-        with pytest.raises(UsageError, match=rf"^state\.n must be a number, got {beyond}$"):
-            require(1.0, beyond, "state.n")
-    require(1.0, 2**63 - 1, "state.n")
-
-
 def test_a_small_file_makes_no_player_of_more_than_16_mib_and_four_times_its_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -504,19 +399,6 @@ def refusal_of(data: bytes) -> str:
 HEADER = npy(np.array(b'{"a": 1}'))
 
 
-def test_what_a_file_consists_of_is_read() -> None:
-    big, none = np.arange(6.0).reshape(2, 3), np.zeros((0, 4))
-    data = packed({"a": 1}, {"a.b": big, "none": none, "f": big.T})
-    head, arrays = unpacked(data, One)
-    assert head == One(a=1)
-    assert set(arrays) == {"a.b", "none", "f"}
-    np.testing.assert_array_equal(arrays["a.b"], big)
-    np.testing.assert_array_equal(arrays["f"], big.T)
-    assert arrays["none"].shape == (0, 4)
-    assert all(array.flags.writeable for array in arrays.values())
-    assert data == packed({"a": 1}, {"a.b": big, "none": none, "f": big.T})  # nothing says when it was written
-
-
 def test_members_that_are_packed_are_refused() -> None:
     data = zipped({"header.npy": HEADER})
     place = data.index(b"PK\x01\x02")
@@ -528,24 +410,6 @@ def test_members_that_are_packed_are_refused() -> None:
     for offset in (20, 24):
         large[place + offset : place + offset + 4] = (len(data) + 1).to_bytes(4, "little")
     assert refusal_of(large) == "its members are packed, or claim to be larger than the file"
-
-
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        (None, "it has no header"),
-        (np.array([b'{"a": 1}']), "it has no header"),
-        (np.array('{"a": 1}'), "it has no header"),
-        (np.array(3.0), "it has no header"),
-        (np.array(b"[1]"), "validation error"),
-        (np.array(b'{"a": 1'), "validation error"),
-        (np.array(b'{"a": 1.5}'), "validation error"),
-        (np.array(b'{"a": 1, "b": 2}'), "validation error"),
-    ],
-)
-def test_a_header_is_one_text_of_the_model(header: Any, reason: str) -> None:
-    members = {"x.npy": npy(np.zeros(2))} | ({} if header is None else {"header.npy": npy(header)})
-    assert reason in refusal_of(zipped(members))
 
 
 def test_arrays_are_numbers_of_this_machine_in_their_full_size() -> None:
@@ -569,14 +433,14 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing() -> None:
     """Dates and marks of a zip's directory mean nothing here; all else has a checksum."""
     data = made(OGD).to_bytes()
     noticed = 0
-    for at in range(0, 8 * len(data), 7):
+    for at in range(0, 8 * len(data), 29):
         flipped = bytearray(data)
         flipped[at // 8] ^= 1 << at % 8
         try:
             assert OGD.from_bytes(bytes(flipped)).to_bytes() == data
         except UsageError:
             noticed += 1
-    assert noticed > 0.8 * 8 * len(data) / 7
+    assert noticed > 0.8 * 8 * len(data) / 29
     assert is_whole(data)
     assert not any(is_whole(data[:length]) for length in range(0, len(data), 50))
 
@@ -592,74 +456,6 @@ def test_whatever_the_damage_a_file_is_whole_or_not() -> None:
     for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
         locked[data.index(mark) + offset] |= 1
     assert is_whole(bytes(locked)) is False
-
-
-@pytest.mark.parametrize(
-    "node",
-    [
-        5,
-        [],
-        {},
-        {"value": 1, "array": "state"},
-        {"array": "other"},
-        {"array": 3},
-        {"dict": [1]},
-        {"fields": 3},
-        {"items": {}},
-        {"items": 3},
-        {"value": []},
-        {"value": {}},
-        {"other": 3},
-        {"other": "state"},
-        {"array": "gone"},
-    ],
-)
-def test_what_is_no_encoded_value_is_refused(node: Any) -> None:
-    arrays = {"other": np.zeros(1), "state.x": np.zeros(1)}
-    with pytest.raises(ValueError, match=r"^state is no encoded value$"):
-        decode(node, "state", arrays)
-    assert set(arrays) == {"other", "state.x"}
-    with pytest.raises(ValueError, match=r"^gone is no encoded value$"):
-        decode({"array": "gone"}, "gone", arrays)
-
-
-def test_values_that_look_like_a_path_are_values() -> None:
-    arrays = {"state": np.zeros(1)}
-    assert decode({"value": "state"}, "state", arrays) == "state"
-    assert decode({"value": 3}, "state", arrays) == 3
-    assert list(arrays) == ["state"]
-    assert decode({"array": "state"}, "state", arrays).shape == (1,)
-    assert arrays == {}
-    fields, table = decode({"fields": {"a": {"value": 1}}}, "s", {}), decode({"dict": {"a": {"value": 1}}}, "s", {})
-    assert (type(fields), type(table)) == (Fields, dict)
-    assert encode((1, [2.5, None]), "s", {}) == {"items": [{"value": 1}, {"items": [{"value": 2.5}, {"value": None}]}]}
-    with pytest.raises(TypeError, match=r"^s: a dict cannot be saved"):
-        encode({1: 2}, "s", {})
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("has_uint32",), True),
-        (("has_uint32",), None),
-        (("state",), 5),
-        (("state",), [1, 2]),
-        (("more",), 1),
-        (("state", "more"), 1),
-    ],
-)
-def test_a_generators_state_has_its_names_and_integers(place: tuple[str, ...], value: Any) -> None:
-    node = encode(np.random.default_rng(3), "rng", {})
-    inner = node["generator"]
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = value
-    with pytest.raises(ValueError, match=r"^rng is no generator of numpy \(PCG64"):
-        decode(node, "rng", {})
-    words = encode(np.random.Generator(np.random.SFC64(3)), "rng", {})
-    words["generator"]["state"]["state"] = 5
-    with pytest.raises(ValueError, match=r"^rng is no generator of numpy \(SFC64"):
-        decode(words, "rng", {})
 
 
 class Pair(NamedTuple):
@@ -711,90 +507,3 @@ def test_what_may_not_stand_in_the_place_of_what_the_constructor_put_there(old: 
         require(old, new, "state.x")
     assert f" must be {said}" in str(refusal.value)
     assert str(refusal.value).startswith("state.x")
-
-
-def test_what_may_stand_there() -> None:
-    for old, new in (
-        ({}, {"more": 1}),
-        ({"a": 1}, {"a": 2.5, "b": None}),
-        ([], ["x", 3]),
-        ([None], [1, 2]),
-        ([1], [1, 2, 3]),
-        ((1, "a"), [2, "b"]),
-        (Pair(ARRAY, 2.0), Pair(np.ones(2), 2.0 * (1 + 1e-10))),
-        (Pair(ARRAY, 2.0), Fields(a=np.ones(2), n=2.0, rest=None)),
-        (1, 1e300),
-        (1.0, -(2**63) + 1),
-        (np.float64(2.0), 3),
-        (np.True_, False),
-        (None, [1]),
-        (None, ARRAY),
-    ):
-        require(old, new, "state.x")
-
-
-def test_what_is_restored_keeps_its_type_and_its_arrays() -> None:
-    assert restored((1, 2), [3, 4]) == (3, 4)
-    assert restored([1, 2], (3, 4)) == [3, 4]
-    assert restored([1], [1, 2, 3]) == [1, 2, 3]
-    assert restored(None, [1]) == [1]
-    mine, theirs = [np.zeros(2), np.zeros(3)], [np.ones(2), np.ones(3)]
-    found = restored(mine, theirs)
-    assert [a is b for a, b in zip(found, mine, strict=True)] == [True, True]
-    assert mine[1].tolist() == [1.0] * 3
-    fixed = np.zeros(2)
-    fixed.flags.writeable = False
-    fresh = restored(fixed, theirs[0])
-    assert fresh.tolist() == [1.0, 1.0]
-    assert not np.shares_memory(fresh, theirs[0])
-    assert fixed.tolist() == [0.0, 0.0]
-    pair = Pair(np.zeros(2), 2.0)
-    found = restored(pair, Fields(a=np.ones(2), n=2.0, rest=None))
-    assert (type(found), found.a is pair.a, found.rest) == (Pair, True, None)
-
-
-def test_lists_tables_and_arrays_are_the_same_only_as_a_whole() -> None:
-    assert same([1, (2.0, "a")], [1, [2.0 + 1e-12, "a"]])
-    assert same({"a": ARRAY}, {"a": ARRAY.copy()})
-    for old, new in (
-        ([1, 2], [1, 2, 3]),
-        ([1, 2], [1]),
-        ([1, 2], [1, 3]),
-        ([1], 1),
-        (ARRAY, [0.0, 0.0]),
-        (ARRAY, np.ones(2)),
-        ({"a": 1}, {"a": 2}),
-        ({"a": 1}, {"a": 1, "b": 2}),
-        ({"a": 1, "b": 2}, {"a": 1}),
-        ({"a": 1}, [1]),
-        ("a", "b"),
-        (1, True),
-        (1.0, 1),
-    ):
-        assert not same(old, new), (old, new)
-
-
-def test_integers_lie_in_their_range_and_are_multiples_where_they_must() -> None:
-    for value, limits in (
-        (0, (0, 5)),
-        (5, (0, 5)),
-        ([0, 5], (0, 5)),
-        ([3, 6], (3, 6, 3)),
-        ([8, 3], (np.array([4, 1]), np.array([8, 3]), np.array([4, 1]))),
-        (0.5, (0, 1)),
-        ([], (0, 5)),
-    ):
-        within(np.array(value), "state.n", *limits)
-    for value, limits, said in (
-        (-1, (0, 5), "0 ... 5, got -1"),
-        (6, (0, 5), "0 ... 5, got 6"),
-        ([0, 6], (0, 5), "0 ... 5, got an entry out of it: 0 ... 6"),
-        ([-1, 3], (0, 5), "0 ... 5, got an entry out of it: -1 ... 3"),
-        ([3, 5], (3, 6, 3), "3 ... 6, multiples of 3, got an entry out of it: 3 ... 5"),
-        ([2, 3], (0, 6, 2), "0 ... 6, multiples of 2, got an entry out of it: 2 ... 3"),
-        ([7, 3], (0, 6, 1), "0 ... 6, got an entry out of it: 3 ... 7"),
-        ([6, 3], (0, 8, np.array([4, 1])), "0 ... 8, multiples of [4 1], got an entry out of it: 3 ... 6"),
-    ):
-        with pytest.raises(UsageError) as refusal:
-            within(np.array(value) if isinstance(value, list) else value, "state.n", *limits)
-        assert str(refusal.value) == f"state.n must lie in {said}"

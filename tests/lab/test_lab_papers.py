@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,10 +41,6 @@ def made_up(folder: Path, name: str) -> str:
     return f"environment=[{{ {keys} }}]"
 
 
-def spec_text(name: str) -> str:
-    return (LAB / "runs" / f"{name}.toml").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("n", HORIZONS)
 def test_the_ball_is_the_papers(n: int) -> None:
     """|theta| <= B = ln n for the row difference theta, lambda = 1 on theta for FTRL and 1/B^2 for AIOLI, 10 + 10 runs."""
@@ -82,15 +77,6 @@ def test_the_grids_are_the_papers(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(8 * np.array(grids[label]["regularization"]), paper)
         np.testing.assert_allclose(2 * np.array(grids[label]["curvature"]), paper)
     assert all(run.player["settings"]["samples"] == 100 for run in plan.runs if run.label == "gaf")
-
-
-@pytest.mark.parametrize("name", [*LOWER_BOUND, *(f"papers-003-figure-1-{name}" for name in SHAPES)])
-def test_a_spec_names_its_cost_and_no_machines_place(name: str) -> None:
-    text = spec_text(name)
-    hours = re.search(r"^# ([\d.]+) core-hours", text, re.MULTILINE)
-    assert hours is not None
-    assert 0 < float(hours[1]) < 8
-    assert re.search(r'"/|\\\\|"~', text) is None
 
 
 def test_001_in_small(notebook: Callable[..., str], tmp_path: Path) -> None:

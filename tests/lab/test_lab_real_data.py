@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -47,16 +46,6 @@ def made_up(folder: Path) -> str:
         table_block = f"id = 'banditlab/Table-v0', path = '{path.as_posix()}', label = 'kind'"
         blocks += [f"{{ {table_block}{scaling} }}" for scaling in SCALINGS.values()]
     return f"environment=[{', '.join(blocks)}]"
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_a_spec_names_its_cost_and_no_machines_place(name: str) -> None:
-    text = (LAB / "runs" / f"{name}.toml").read_text(encoding="utf-8")
-    hours = re.search(r"^# ([\d.]+) core-hours", text, re.MULTILINE)
-    assert hours is not None
-    assert 0 < float(hours[1]) < 8
-    assert f"banditlab run runs/{name}.toml" in text
-    assert re.search(r'"/|\\\\|"~', text) is None
 
 
 def test_the_specs_meet_on_the_same_streams_but_for_the_choice() -> None:

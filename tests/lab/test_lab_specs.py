@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -41,6 +42,19 @@ def plans() -> dict[str, dict[str, Any]]:
     command = [sys.executable, "-c", PLAN, *(spec for spec in SPECS if installed or spec not in PEERS)]
     out = subprocess.run(command, cwd=LAB, capture_output=True, text=True, check=True)
     return dict(json.loads(out.stdout))
+
+
+EXAMPLES = ("lab", "long-stream", "quickstart")
+STUDIES = sorted(str(path.relative_to(LAB)) for path in (LAB / "runs").rglob("*.toml") if path.stem not in EXAMPLES)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_its_cost_and_no_machines_place(name: str) -> None:
+    text = (LAB / name).read_text(encoding="utf-8")
+    hours = re.search(r"^# ([\d.]+) core-hours", text, re.MULTILINE)
+    assert hours is not None
+    assert 0 < float(hours[1]) < 24
+    assert re.search(r'"/|\\\\|"~', text) is None
 
 
 @pytest.mark.slow  # all runs of all specs are planned

@@ -35,52 +35,6 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}
 
-LEAST = [
-    (
-        1440.0,
-        "banditron epsilon-greedy epsilon-greedy-direct decoded-descent gaptron ogd ovr-perceptron perceptron pnewtron",
-    ),
-    (1440.0, "randomized-decoding rdue soba-diag river-linucb river-logistic vw"),
-    (172800.0, "confidit lints linucb newtron"),
-    (518400.0, "folklore-direct ftrl ons soba"),
-    (345600.0, "fastcb squarecb"),
-    (884160.0, "exploration folklore sampled"),
-    (57600.0, "aioli aioli-direct"),
-    (21504.0, "kernel-folklore kernel-gaf"),
-    (519600.0, "gaf-fresh obama-lite"),
-    (885360.0, "gaf"),
-    (2840448.0, "stackcb"),
-    (5760000.0, "aggregating"),
-    (4665600.0, "b-grid"),
-    (96000.0, "fourier-aioli"),
-    (360000.0, "fourier-folklore"),
-    (4.0, "uniform kernel-aioli"),
-]
-"""Bytes at K = 3, d = 120: half of a matrix (Kd, Kd) of float64 is 518400, half of weights (K, d) is 1440."""
-LEAST_SET = [
-    (960.0, "folklore", {"form": "dual"}),
-    (2160.0, "gaf", {"form": "dual"}),
-    (1555200.0, "b-grid", {"size": 3}),
-    (28800.0, "obama-lite", {"sampler": "net", "members": 10}),
-    (691200.0, "obama-lite", {"sampler": "mala"}),
-    (11520000.0, "obama-lite", {"sampler": "grid"}),
-    (4613760.0, "aggregating", {"sampler": "quadrature"}),
-    (1843200.0, "aggregating", {"sampler": "mala"}),
-    (172800.0, "fastcb", {"challenger": 0}),
-    (1440.0, "fastcb", {"oracle": "logistic"}),
-    (518400.0, "squarecb", {"oracle": "b-grid", "grid_size": 3}),
-    (2398080.0, "stackcb", {"blocks": 0}),
-    (2311680.0, "stackcb", {"blocks": 0, "ridge": 0}),
-    (2118912.0, "stackcb", {"blocks": 0, "second_order": "sketch"}),
-    (2431488.0, "stackcb", {"second_order": "diagonal"}),
-    (518520.0, "gaf-fresh", {"samples": 10}),
-    (11040.0, "mabwiser-linucb", {"batch": 10}),
-    (11040.0, "contextualbandits-sgd", {"batch": 10}),
-    (27040.0, "adaboost-olm", {}),
-    (3232.0, "adaboost-olm", {"n_learners": 7}),
-    (3232.0, "online-mbbm", {"n_learners": 7}),
-]
-
 
 def arrays(value: object) -> int:
     """Return the bytes of all arrays in a state."""
@@ -96,16 +50,6 @@ def arrays(value: object) -> int:
 def class_of(id_: str) -> type[Player]:
     [entry] = [entry for entry in ENTRIES if entry.id == id_]
     return entry.load()
-
-
-@pytest.mark.parametrize(
-    ("least", "id_", "settings"), [*((n, id_, {}) for n, ids in LEAST for id_ in ids.split()), *LEAST_SET], ids=str
-)
-def test_the_least_bytes_are_those_of_the_arrays(least: float, id_: str, settings: dict) -> None:
-    """What a sweep is refused for on a small machine, and how large a file of a player must be: by number."""
-    every = [entry for kind in ("agents", "forecasters", "boosters") for entry in Registry().entries(kind)]
-    [cls] = [entry.load() for entry in every if entry.id == id_]
-    assert cls.least_bytes(Problem(120, 3, 1.0, 1000), settings) == least
 
 
 @pytest.mark.parametrize(("id_", "settings"), [s for s in SETTINGS if s[0] not in LEFT_OUT], ids=str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -185,6 +184,7 @@ def test_sparse_rows_are_standardised_without_a_shift() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_grid_of_b_grid_reaches_the_norm_bound() -> None:
     assert OnlineClassifier("b-grid", norm_bound=100.0).fit(X, Y).forecaster_.size == 10  # 1/4 ... 128
     assert OnlineClassifier("b-grid", norm_bound=64.0).fit(X, Y).forecaster_.size == 9
@@ -214,7 +214,7 @@ def test_pickle_continues_identically() -> None:
 
 
 def test_a_memory_mapped_model_predicts_and_learns(tmp_path: Path) -> None:
-    estimator = OnlineClassifier("b-grid", norm_bound=8.0, settings={"size": 6}, random_state=SEED).fit(X, Y)
+    estimator = OnlineClassifier(norm_bound=8.0, random_state=SEED).fit(X, Y)
     joblib.dump(estimator, tmp_path / "model.joblib")
     mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict_proba(X), estimator.predict_proba(X))
@@ -374,18 +374,21 @@ def test_decision_function() -> None:
 # -------------------------------------------------------------------------------------------------- the other forecasters
 
 
+HEAVY = {
+    "kernel-aioli": {},
+    "fourier-aioli": {},
+    "ons": {"step": 1.0, "regularization": 0.1},
+    "ftrl": {},
+    "gaf": {"regularization": 0.1},
+    "gaf-fresh": {"regularization": 0.1},
+    "aggregating": {},
+}
+"""Settings of forecasters that compile or solve for long."""
+
+
 @pytest.mark.parametrize(
     ("forecaster", "settings"),
-    [
-        ("aioli", {}),
-        ("kernel-aioli", {}),
-        ("fourier-aioli", {}),
-        ("ons", {"step": 1.0, "regularization": 0.1}),
-        ("ftrl", {}),
-        ("gaf", {"regularization": 0.1}),
-        ("gaf-fresh", {"regularization": 0.1}),
-        ("aggregating", {}),
-    ],
+    [("aioli", {}), *(pytest.param(*each, marks=pytest.mark.slow) for each in HEAVY.items())],
 )
 def test_other_forecasters(forecaster: str, settings: dict[str, Any]) -> None:
     rows, labels = X[Y > 0][::2], NAMES[Y[Y > 0]][::2]
@@ -512,49 +515,6 @@ def test_random_states(state: Any) -> None:
     assert np.abs(other.predict_proba(X) - one.predict_proba(X)).max() > 1e-3
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_rows_are_shortened_only_where_they_lie_beyond_the_radius_by_more_than_rounding(form: Any) -> None:
-    X = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, 4.0], [6.0, 8.0], [0.0, 5e200]])
-    X[0] *= 1.0 + 0.7e-10
-    X[2] *= 1.0 + 1.5e-10
-    found = within(form(X), 5.0)
-    found = found.toarray() if form is sparse.csr_matrix else found
-    np.testing.assert_array_equal(found[:2], X[:2])  # to the last bit
-    np.testing.assert_allclose(found[2:], [[-3.0, 4.0], [3.0, 4.0], [0.0, 5.0]], rtol=1e-15)
-    assert (found[2] != X[2]).all()
-    small = within(form(np.array([[0.6, 0.0], [0.2, 0.3]])), 0.5)
-    small = small.toarray() if form is sparse.csr_matrix else small
-    np.testing.assert_allclose(small, [[0.5, 0.0], [0.2, 0.3]], rtol=1e-15)  # entries below 1
-    same = form(X[:2])
-    assert within(same, 5.0) is same
-    assert largest_norm(form(X[:4])) == pytest.approx(10.0)
-    assert largest_norm(form(X)) == pytest.approx(5e200)
-    assert largest_norm(form(np.zeros((2, 3)))) == 1.0
-    assert largest_norm(form(np.full((1, 2), 3e-200))) == pytest.approx(math.sqrt(18) * 1e-200)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_a_feature_that_varies_by_rounding_only_is_constant(form: Any) -> None:
-    """Ten units of rounding of its largest entry: of the range of a dense column, of the deviation of a sparse one."""
-    eps, sign = np.finfo(float).eps, np.resize([1.0, -1.0], 40)
-    spread = {np.asarray: 0.5, sparse.csr_matrix: 1.0}[form]  # the range is twice what is added
-    flat, wavy = (1.0 + units * spread * eps * sign for units in (8.0, 14.0))
-    X, y = form(np.column_stack([flat, wavy, sign])), np.resize([0, 1], 40)
-    model = OnlineClassifier("ogd", norm_bound=1.0).fit(X, y)
-    contexts = model._contexts(X)
-    contexts = contexts.toarray() if form is sparse.csr_matrix else contexts
-    reach = contexts / np.abs(contexts[:, 2]).max()  # in units of the last column's deviation
-    if form is np.asarray:
-        assert np.abs(reach[:, 0]).max() < 1e-13
-        assert np.abs(reach[:, 1]).max() > 0.5
-    else:  # nothing is subtracted: a constant column becomes 1
-        np.testing.assert_allclose(reach[:, 0], 1.0, rtol=1e-12)
-        assert np.abs(reach[:, 1]).max() > 1e13
-    lengths = np.linalg.norm(contexts, axis=1)
-    assert lengths.max() == pytest.approx(1.0)
-    np.testing.assert_allclose(contexts[:, -1], math.sqrt(0.5))
-
-
 def test_so_many_rounds_may_be_asked_for_and_no_more() -> None:
     X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
     with pytest.raises(UsageError, match=r"asks for 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
@@ -567,32 +527,6 @@ def test_a_random_state_of_numpys_old_kind_stands_for_its_next_32_bits() -> None
     old = np.random.RandomState(7)
     seed = np.random.RandomState(7).randint(2**32, dtype=np.uint32)
     assert generator_of(old).random() == np.random.default_rng(seed).random()
-
-
-def test_what_is_left_out_and_how_many_rounds_a_call_may_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    left_out = {
-        "norm_bound": 100.0,
-        "passes": 1,
-        "samples": 1,
-        "fit_intercept": True,
-        "shuffle": True,
-        "average": "last",
-    }
-    assert {name: OnlineClassifier().get_params()[name] for name in left_out} == left_out
-    monkeypatch.setattr(banditlab.estimator, "MOST_PLAYS", 5)
-    X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
-    assert len(played(X, y, [2.0, 3.0], coins)[1]) == 5
-    with pytest.raises(UsageError, match="asks for 6 rounds"):
-        played(X, y, [3.0, 3.0], coins)
-
-
-def test_a_fraction_of_a_round_is_tossed_for_by_a_generator_of_its_own() -> None:
-    weights = np.full(len(Y), 1.3)
-    coins = np.random.default_rng(5).spawn(3)[1]
-    rounds = len(Y) + int((coins.spawn(1)[0].random(len(Y)) < 0.3).sum())
-    fitted = OnlineClassifier("ogd", random_state=5).fit(X, Y, sample_weight=weights)
-    streamed = OnlineClassifier("ogd", random_state=5).partial_fit(X, Y, classes=[0, 1, 2], sample_weight=weights)
-    assert fitted.n_rounds_ == streamed.n_rounds_ == rounds
 
 
 def test_a_model_of_before_exponents_were_kept_answers_as_it_did() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from banditlab.envs import Logistic
 from banditlab.errors import UsageError
-from banditlab.problem import Decision, Problem
 from banditlab.validation import (
     Size,
     at_least,
@@ -39,35 +38,6 @@ def test_what_is_no_number_is_refused(check: Any, value: Any) -> None:
     with pytest.raises(UsageError, match=r"^beta must be a number") as refusal:
         check("beta", value)
     assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("check", "values", "message"),
-    [
-        (positive, (0, -1.0, float("inf"), float("nan")), "must be a number above 0, got"),
-        (nonnegative, (-1e-9, float("inf"), float("nan")), "must be a number that is 0 or above, got"),
-        (probability, (-0.1, 1.1, float("nan")), r"must lie in \[0, 1\], got"),
-    ],
-)
-def test_numbers_out_of_range(check: Any, values: Any, message: str) -> None:
-    for value in values:
-        with pytest.raises(UsageError, match=message):
-            check("beta", value)
-    assert probability("p", 0) == nonnegative("n", 0) == 0.0
-
-
-def test_the_units_of_bounds() -> None:
-    bit = 1 / 0.6931471805599453
-    units = {"nats": 1.0, "bits": bit, "1 bits": bit, "0.5 bits": 0.5 * bit}
-    assert [loss_unit(unit) for unit in units] == pytest.approx(list(units.values()), rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    "unit", ["", "bit", "half bits", "0 bits", "2 bits", "nan bits", "0.5 nats", "0.5  bits", "-1 bits", None, 3]
-)
-def test_no_other_unit(unit: Any) -> None:
-    with pytest.raises(UsageError, match=r"^a bound's unit must be 'nats', 'bits' or a part such as '0.5 bits', got"):
-        loss_unit(unit)
 
 
 def test_integers() -> None:
@@ -124,24 +94,6 @@ def test_a_limit_is_a_whole_number_from_its_variable(monkeypatch):
     with pytest.raises(UsageError) as caught:
         refuse_beyond(size, 1235, "1,235 things")
     assert str(caught.value) == "1,235 things, above the limit of 1,234: BANDITLAB_TEST_SIZE raises it"
-
-
-def test_a_problem_reaches_its_limits():
-    for sizes in ((1, 2, 1e-100), (1, 2, 1e100), (1, 2, 1.0, 1), (1, 2, 1.0, None)):
-        assert Problem(*sizes).n_classes == 2
-    beyond = ((0, 2, 1.0), (1, 1, 1.0), (1, 2, 9e-101), (1, 2, 1.1e100), (1, 2, math.nan), (1, 2, 1.0, 0))
-    for sizes, name in zip(beyond, ("n_features", "n_classes", "radius", "radius", "radius", "horizon"), strict=True):
-        with pytest.raises(UsageError, match=f"^{name} must"):
-            Problem(*sizes)
-
-
-def test_a_decision_is_shown_on_one_line_with_six_of_many_probabilities():
-    short = Decision(1, np.array([0.25, 0.75]), True)
-    assert repr(short) == "Decision(action=1, probabilities=[0.25 0.75], explored=True, payload=None)"
-    ten, eleven = (repr(Decision(0, np.arange(n) / 7.0)) for n in (10, 11))
-    assert "..." not in ten
-    assert "[0.     0.1429 0.2857 ... 1.1429 1.2857 1.4286]" in eleven
-    assert repr(Decision(0, np.ones(1), payload=np.ones((2, 3)))).endswith("payload=array of shape (2, 3))")
 
 
 def test_words_in_the_place_of_a_number():

@@ -1,4 +1,4 @@
-"""What is measured: `python -m benchmarks` (everything beside its floor) or `python -m benchmarks NAME [--setting VALUE]`.
+"""What is measured: `python -m benchmarks` (the speed of every player) or `python -m benchmarks NAME [--setting VALUE]`.
 
 A part is a module of `commands` with `main(*, setting=default, ...)`: its settings become options (`--setting`), their
 types those of the annotations; a bool that defaults to False is switched on. A new part is one line in PARTS.
@@ -20,17 +20,15 @@ from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
     "cluster": "a Dask cluster: milliseconds a task, faults drawn at random, namespaces, peers: docs/cluster.md",
-    "digits": "agents on the digits stream: rounds/s and mistakes",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "figures": "a small study for each page of the site that no other study plays: docs/results/small-studies.csv",
-    "forecasters": "microseconds a round of the full-information learners against matrix products",
-    "speed": "every agent and forecaster beside its floor, other libraries, growth (without a name: this)",
+    "speed": "every agent and forecaster beside other libraries and another checkout (without a name: this)",
     "boosters": "what boosters of 100 trees cost beside their trees",
     "conformance": "45-digit forms, a search for false certificates, hidden labels: docs/results/conformance.md",
     "papers": "the papers' remaining rows: bounds searched, inexact roots, SMP: docs/results/papers.md",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
-    "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory, times their floor",
+    "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory",
     "peers": "our agents and other libraries' methods on identical digits streams",
     "pages": "sizes and opening times of a report, a board of 10^5 runs, Optuna's and benchopt's pages: docs/report-checks.md",
     "policy": "a policy that decides: microseconds, requests/s by wrk, kills: docs/results/policy.md",

@@ -139,7 +139,7 @@ def add_door_lines(tree: Tree) -> None:
 
 
 def add_measured_line(tree: Tree) -> None:
-    line = '    Player("toy", "agents", {}, "K d", lambda c: costs.rows(c, 2.0), weights, "first"),'
+    line = '    Player("toy", "agents", {}, "first"),'
     tree.insert("benchmarks/measure/players.py", 'Player("banditron",', line)
 
 
@@ -153,7 +153,6 @@ AGENT: dict[str, Callable[[Tree], object]] = {
     "banditlab/agents/__init__.py": add_door_lines,
     "tests/agents/test_toy.py": lambda tree: tree.write("tests/agents/test_toy.py", AGENT_TEST),
     "benchmarks/measure/players.py": add_measured_line,
-    "benchmarks/tables/counts.csv": lambda tree: tree.done("benchmarks", "--update", "--only", "toy"),
     "tests/record/cases.py": lambda tree: tree.insert(
         "tests/record/cases.py", '    "uniform": [', '    "toy": [("three", {}), ("two", {"gamma": 0.2})],'
     ),
@@ -176,10 +175,9 @@ EVERY_PLAYER = [
     "tests/test_imports.py::test_modules_make_no_circle",
     "tests/test_imports.py::test_few_types_are_ignored",
     "tests/test_imports.py::test_only_kernels_have_no_annotations",
-    "tests/benchmarks/test_speed_costs.py::test_every_player_is_measured_or_left_out_with_a_reason",
-    "tests/benchmarks/test_speed_costs.py::test_players_of_two_forms_are_those_that_take_one",
-    "tests/benchmarks/test_speed_costs.py::test_labels_tell_lines_apart",
-    "tests/benchmarks/test_speed_counts.py::test_every_player_has_a_committed_count",
+    "tests/benchmarks/test_speed.py::test_every_player_is_measured_or_left_out_with_a_reason",
+    "tests/benchmarks/test_speed.py::test_players_of_two_forms_are_those_that_take_one",
+    "tests/benchmarks/test_speed.py::test_labels_tell_lines_apart",
     "tests/record/test_recorded_runs.py::test_every_built_in_id_is_recorded",
     "tests/record/test_recorded_runs.py::test_every_row_is_run_and_its_machine_known",
     "tests/cli/test_listing.py::test_every_agent_has_one_line_under_its_group",
@@ -236,7 +234,6 @@ def test_an_agent_needs_no_further_file(with_agent: Tree, tmp_path: Path) -> Non
     [
         ("banditlab/agents/__init__.py", "test_every_algorithm_file_is_registered"),
         ("benchmarks/measure/players.py", "test_every_player_is_measured_or_left_out_with_a_reason"),
-        ("benchmarks/tables/counts.csv", "test_every_player_has_a_committed_count"),
         ("tests/record/cases.py", "test_every_row_is_run_and_its_machine_known"),
         ("tests/record/runs.csv", "test_every_built_in_id_is_recorded"),
     ],

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from banditlab.comparators import Comparator, StreamCounts, best_in_ball, comparators_along
 from banditlab.envs.logistic import Logistic
 from banditlab.losses import logistic_loss
-from benchmarks.page import kept
 
 BALLS = (1.0, 3.0, 10.0, 30.0)
 EVERY = 5
@@ -32,8 +31,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def main(*, rounds: int = 1_000_000, classes: int = 10, features: int = 64, seed: int = 1, keep: bool = False) -> None:
-    """Print both tables; `keep` for the speed page."""
+def main(*, rounds: int = 1_000_000, classes: int = 10, features: int = 64, seed: int = 1) -> None:
+    """Print both tables."""
     env = Logistic(n_features=features, n_classes=classes, horizon=rounds)
     env.reset(seed=seed)
     stream = StreamCounts(features, classes)
@@ -44,19 +43,10 @@ def main(*, rounds: int = 1_000_000, classes: int = 10, features: int = 64, seed
     U, counts = stream.collapsed()
     y = np.argmax(counts, axis=1)
     print("|  | B | CPU s | s | loss, nats | gap / loss | sum of CPU s |\n|---|---:|---:|---:|---:|---:|---:|")
-    best, ours = _table("best_in_ball", lambda: (timed(lambda B=B: best_in_ball(U, counts, B)) for B in BALLS))  # type: ignore[misc]
+    best = _table("best_in_ball", lambda: (timed(lambda B=B: best_in_ball(U, counts, B)) for B in BALLS))  # type: ignore[misc]
     along = comparators_along(env.blocks(rounds, 1024), [rounds], BALLS, features, classes)
-    _, whole = _table("along a stream", lambda: (timed(lambda: next(along)[1]) for _ in BALLS))
-    slower = [spent / ours[B] for B, spent in _peers(U, y, best).items()]
-    if keep:
-        gap = max(c.gap / c.loss for c in best.values())
-        kept.keep(
-            "comparator",
-            f"{rounds:,} different contexts, K = {classes}, d = {features}: B = {', '.join(f'{B:g}' for B in BALLS)} in "
-            f"{sum(ours.values()):.1f} s of one core together, gap / loss at most {gap:.1g}; along a stream, drawing, "
-            f"collapsing and earlier prefixes included, {sum(whole.values()):.1f} s. scikit-learn's LogisticRegression "
-            f"(lbfgs) to the same loss: {min(slower):.1f} to {max(slower):.1f} times as long",
-        )
+    _table("along a stream", lambda: (timed(lambda: next(along)[1]) for _ in BALLS))
+    _peers(U, y, best)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
@@ -66,20 +56,19 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return found, time.process_time() - cpu, time.perf_counter() - wall
 
 
-def _table(name: str, solves: Callable[[], Any]) -> tuple[dict[float, Comparator], dict[float, float]]:
-    """Print the lines of one way; return what it found and the processor seconds it took, by B."""
-    total, found, spent = 0.0, {}, {}
+def _table(name: str, solves: Callable[[], Any]) -> dict[float, Comparator]:
+    """Print the lines of one way; return what it found by B."""
+    total, found = 0.0, {}
     for c, cpu, wall in solves():
         total += cpu
-        found[c.norm_bound], spent[c.norm_bound] = c, cpu
+        found[c.norm_bound] = c
         cells = f"{cpu:.2f} | {wall:.2f} | {c.loss:.2f} | {c.gap / c.loss:.1e} | {total:.2f}"
         print(f"| {name} | {c.norm_bound:g} | {cells} |", flush=True)
-    return found, spent
+    return found
 
 
-def _peers(U: Floats, y: Ints, best: dict[float, Comparator]) -> dict[float, float]:
-    """Print scikit-learn's lines; return its processor seconds by B."""
-    spent = {}
+def _peers(U: Floats, y: Ints, best: dict[float, Comparator]) -> None:
+    """Print scikit-learn's lines."""
     print("\n| scikit-learn, as | C | tol | iterations | CPU s | s | loss, nats | / ours |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     tol = 1e-4
@@ -91,13 +80,11 @@ def _peers(U: Floats, y: Ints, best: dict[float, Comparator]) -> dict[float, flo
             if not inside or loss <= best[B].loss * (1.0 + 1e-6):
                 break
             tol /= 10.0
-        ours, spent[B] = best[B].loss, cpu
         print(
             f"| B = {B:g} | {strength:.3g} | {tol:.0e} | {iterations} | {cpu:.2f} | {wall:.2f} | {loss:.2f} "
-            f"| {loss / ours:.7f} |",
+            f"| {loss / best[B].loss:.7f} |",
             flush=True,
         )
-    return spent
 
 
 def fitted(U: Floats, y: Ints, strength: float, tol: float) -> tuple[int, float]:
@@ -121,7 +108,3 @@ def _strength(U: Floats, y: Ints, W: Floats) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if fitted(U, y, np.exp(middle), 1e-4)[1] < goal else (middle, high)
     return float(np.exp(0.5 * (low + high)) / EVERY)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from banditlab.envs.digits import Digits
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Agent, Trace
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from banditlab.validation import at_least
-from benchmarks.commands.digits import ROUNDS, WARM, stream
 
-STREAMS = 3
+ROUNDS, WARM, STREAMS = 20_000, 100, 3
 RECOMMENDED = "fastcb"
 
 OURS: list[tuple[str, dict[str, Any]]] = [
@@ -71,6 +71,14 @@ class Row(NamedTuple):
     label: str
     rates: list[float]
     mistakes: list[float]
+
+
+def stream(seed: int) -> tuple[Digits, Any, Any]:
+    """Return the environment with its whole stream, contexts (T, d) and labels (T,), in memory."""
+    env = Digits(horizon=ROUNDS)
+    env.reset(seed=seed)
+    [(X, y)] = env.blocks(ROUNDS, ROUNDS)
+    return env, as_contexts(X), y
 
 
 def measure(id_: str, settings: dict[str, Any], streams: Iterable[int]) -> Row:

@@ -1,38 +1,45 @@
-"""Every agent and forecaster beside its floor: rounds per CPU second, peak memory, mistakes; other libraries; growth.
+"""CPU time of a round of every agent and forecaster, beside other libraries and another checkout: docs/results/speed.md.
 
-`python -m benchmarks` measures digits and Logistic over K in {2, 10, 50} and d in {8, 64, 256, 1024} and writes
-docs/results/speed.md, speed.csv, speed-rates.csv, speed-runs.json and
-docs/images/speed.png. --only fastcb,vw and --sizes digits,10x64
-choose lines and cells; --quick takes a tenth of the time; with any of these nothing is written unless --out FOLDER says
-where. --resume goes on from the speed.csv that is there; --redraw writes page and figure anew from it. --check counts
-the instructions of the compiled kernels and compares them with benchmarks/tables/counts.csv, --update writes that file.
+`python -m benchmarks` measures digits and Logistic over K in {2, 10, 50} and d in {8, 64, 256, 1024}. --only fastcb,vw and
+--sizes digits,10x64 choose players and cells. --before PATH measures our own players with the package of another checkout,
+too, in pairs one after the other. --keep writes docs/results/speed.csv as rows come and fills the page at the end; --resume
+goes on where a run of this commit stopped; --redraw measures nothing and fills the page from the csv file.
 """
 
 from __future__ import annotations
 
 import csv
-import datetime
+import itertools
 import json
 import os
+import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+from banditlab.analysis.pages import fill_page
 from banditlab.errors import UsageError, nearest
+from banditlab.validation import at_least
 from benchmarks.commands.peers import installed, versions
-from benchmarks.measure import counts, machine, one_player, vw_driver
-from benchmarks.measure.costs import Player
-from benchmarks.measure.machine import Curve, Rates
-from benchmarks.measure.one_player import CLASSES, FEATURES, Effort, Row, Stream, digits, logistic, warm
-from benchmarks.measure.players import OURS, PEERS
-from benchmarks.page import head, report
+from benchmarks.measure.one_player import CLASSES, FEATURES, Effort, Row, place_of, too_slow
+from benchmarks.measure.players import OURS, PEERS, Player
+from benchmarks.page import speed as page
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+PLACE = ROOT / "docs" / "results"
 PATIENCE = 30.0
 """Seconds after which another library is given up in a cell, and in larger ones."""
 AS_LONG = 10.0
 """Most seconds that another library gets in a cell to come as far in the stream as ours did."""
+READ: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("K", "d", "rounds", "peak", "state"), int),
+    **dict.fromkeys(("nanoseconds", "mistakes", "before", "times"), float),
+}
+"""How a column of the csv file is read; the others are texts."""
 CELLS = ["digits", *(f"{K}x{d}" for K in CLASSES for d in FEATURES)]
 
 
@@ -40,40 +47,32 @@ def main(
     *,
     only: str | None = None,
     sizes: str | None = None,
-    quick: bool = False,
+    before: Path | None = None,
+    pairs: int = 3,
+    seconds: float = 0.3,
+    no_peers: bool = False,
+    keep: bool = False,
     resume: bool = False,
     redraw: bool = False,
-    no_peers: bool = False,
-    check: bool = False,
-    update: bool = False,
-    seconds: float = 0.3,
-    out: str | None = None,
 ) -> None:
     """Measure what was asked for and print it; see the module's docstring for the settings."""
-    if check or update:
-        raise SystemExit(counts.run(update, named(only)))
-    whole = not (only or sizes or quick)
-    folder = Path(out) if out else DOCS if whole or redraw else None
-    if resume and folder is None:
-        raise UsageError("--resume needs the folder to go on from: --out FOLDER")
     if not hasattr(os, "fork"):
-        raise UsageError("every cell is measured in a fork of this process, which this system does not have")
-    players, cells = chosen(only, no_peers), chosen_cells(sizes)
-    known = read_rows(folder) if folder and (resume or redraw) else []
-    if redraw and not known:
-        raise UsageError(f"--redraw: there is no speed.csv in {folder}/results")
-    if not redraw and only is None and not no_peers:
-        say_left_out()
-    rates = read_rates(folder) if folder and redraw else machine.measure(0.001 if quick else machine.SECONDS)
-    rows = known if redraw else run(players, cells, effort(seconds, quick), known, folder)
+        raise UsageError("every cell is measured in a fork of a process, which this system does not have")
+    at_least("--pairs", pairs, 1)
+    cells, players, known = chosen_cells(sizes), chosen(only, no_peers), read_rows(PLACE / "speed.csv")
+    fresh = [row for row in known if resume and row.commit == commit(ROOT)]
     if not redraw:
-        rates = rates.best(machine.measure(0.001 if quick else machine.SECONDS))
-    publish(rows, rates, folder)
-
-
-def effort(seconds: float, quick: bool) -> Effort:
-    """Return how long a cell is measured."""
-    return Effort(seconds / 10.0, 1.0, 30.0, 2.0**30) if quick else Effort(seconds)
+        for row in measured(players, cells, Effort(seconds), fresh, before, pairs):
+            fresh.append(row)
+            known = [old for old in known if old[:5] != row[:5]] + [row]
+            if keep:
+                write_rows(PLACE / "speed.csv", known)
+    tables = page.parts(known if keep or redraw else fresh)
+    print("\n\n".join(tables.values()))
+    if keep or redraw:
+        fill_page(PLACE / "speed.md", tables)
+    if keep:
+        fill_page(PLACE / "speed.md", {"machine": page.machine(before and commit(before))})
 
 
 def named(only: str | None) -> list[str]:
@@ -89,20 +88,16 @@ def named(only: str | None) -> list[str]:
 
 
 def chosen(only: str | None, no_peers: bool) -> list[Player]:
-    """Return the players to measure; uniform guessing first, whose time is the loop of the others' floors."""
+    """Return the players to measure; name the libraries that are missing."""
     ids = named(only)
     peers = [] if no_peers else [player for player in PEERS if installed(player.id)]
     for id_ in [] if no_peers else ids:
         if id_ in {player.id for player in PEERS} - {player.id for player in peers}:
             raise UsageError(f'{id_} needs a library that is not installed: pip install -e ".[peers]"')
-    return [p for p in OURS + peers if not ids or p.id in ids or p.id == "uniform"]
-
-
-def say_left_out() -> None:
-    """Name the libraries that are not installed, whose players are not measured."""
     _, missing = versions()
-    if missing:
+    if missing and not ids and not no_peers:
         print(f'left out, not installed: {", ".join(missing)}: pip install -e ".[peers]"', file=sys.stderr)
+    return [player for player in OURS + peers if not ids or player.id in ids]
 
 
 def chosen_cells(sizes: str | None) -> list[str]:
@@ -115,59 +110,76 @@ def chosen_cells(sizes: str | None) -> list[str]:
     return wanted
 
 
-def stream(cell: str) -> Stream:
-    """Return the stream of a cell."""
-    if cell == "digits":
-        return digits()
-    K, d = map(int, cell.split("x"))
-    return logistic(K, d)
+class Worker:
+    """A process that measures with the package of a checkout (see `benchmarks.measure.worker`)."""
+
+    def __init__(self, checkout: Path) -> None:
+        self.checkout = checkout.resolve()
+        command, pipe = [sys.executable, "-m", "benchmarks.measure.worker", str(self.checkout)], subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+
+    def measure(self, player: Player, cell: str, effort: Effort) -> Row:
+        """Return the row of a player and a cell."""
+        requests, answers = self.process.stdin, self.process.stdout
+        assert requests is not None
+        assert answers is not None
+        print(json.dumps([player.label, cell, effort]), file=requests, flush=True)
+        answer = answers.readline()
+        if not answer:
+            raise UsageError(f"the process that measures {self.checkout} ended at {player.label}, {cell}")
+        return Row(*json.loads(answer))
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
 
 
-def run(players: list[Player], cells: list[str], effort: Effort, known: list[Row], folder: Path | None) -> list[Row]:
-    """Measure every player on every cell, cell by cell; rows are kept in `folder` as they come."""
-    start, rows = time.monotonic(), list(known)
-    begun = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    for player in players:
-        if player.kind != "driver":
-            warm(player)
-            say(start, f"compiled {player.label}")
-    for cell in cells:
-        here = stream(cell)
-        K, d = here.problem.n_classes, here.problem.n_features
-        done = {row.player for row in rows if (row.stream, row.K, row.d) == (here.name, K, d)}
-        for player in players:
-            if player.label not in done:
-                measured = vw_driver.measure if player.kind == "driver" else one_player.measure
-                row = one_player.too_slow(player, here, rows) or measured(player, here, due(player, here, rows, effort))
-                rows.append(row._replace(run=begun))
-                say(start, shown(rows[-1]))
-        digits.cache_clear()
-        logistic.cache_clear()
-        if folder:
-            write_rows(folder, rows)
-            write_run(folder, begun)
-    return rows
+def measured(
+    players: list[Player], cells: list[str], effort: Effort, done: list[Row], before: Path | None, pairs: int
+) -> Iterator[Row]:
+    """Yield a row for every player and cell that is not in `done`, to which the caller adds each row."""
+    start, now = time.monotonic(), commit(ROOT)
+    with closing(Worker(ROOT)) as here, closing(Worker(before)) if before else nullcontext() as other:
+        for cell, player in itertools.product(cells, players):
+            if (player.label, player.kind, *place_of(cell)) in {row[:5] for row in done}:
+                continue
+            due = effort_for(player, cell, done, effort)
+            row = too_slow(player, cell, done) or here.measure(player, cell, due)
+            if other and player in OURS and row.nanoseconds:
+                found = [(row, other.measure(player, cell, due))]
+                found += [(here.measure(player, cell, due), other.measure(player, cell, due)) for _ in range(pairs - 1)]
+                row = paired(found)
+            print(f"{time.monotonic() - start:7.1f} s  {shown(row)}", file=sys.stderr, flush=True)
+            yield row._replace(commit=now)
 
 
-def due(player: Player, stream: Stream, rows: list[Row], effort: Effort) -> Effort:
+def paired(pairs: list[tuple[Row, Row]]) -> Row:
+    """Return the row of a cell from pairs measured here and with the other checkout's package: medians."""
+    row = pairs[0][0]
+    times = [(a.nanoseconds, b.nanoseconds) for a, b in pairs if a.nanoseconds and b.nanoseconds]
+    if len(times) < len(pairs):
+        return row
+    here, other = (statistics.median(column) for column in zip(*times, strict=True))
+    return row._replace(nanoseconds=here, before=other, times=statistics.median(a / b for a, b in times))
+
+
+def effort_for(player: Player, cell: str, rows: list[Row], effort: Effort) -> Effort:
     """Return the effort for a cell: another library with a model per class comes as far as ours of that job did, if it can.
 
-    Rounds grow dearer while models that began as rows fill up, or while classes get their first matrix: two that are compared
-    should have gone through the same rounds.
+    Rounds become slower while classes get their first matrix: two that are compared should have played the same rounds.
     """
     if player not in PEERS:
         return effort
     alike = {ours.label for ours in OURS if ours.job == player.job == "second"}
-    here = [
-        row.rounds or 0 for row in rows if row[2:5] == (stream.name, *one_player.place(stream)) and row.player in alike
-    ]
-    longest = effort.whole_pass if stream.name == "digits" else min(effort.whole_pass, AS_LONG)
+    here = [row.rounds or 0 for row in rows if row[2:5] == place_of(cell) and row.player in alike]
+    longest = effort.whole_pass if cell == "digits" else min(effort.whole_pass, AS_LONG)
     return effort._replace(limit=min(effort.limit, PATIENCE), rounds=max(here, default=0), whole_pass=longest)
 
 
-def say(start: float, text: str) -> None:
-    """Print progress to stderr."""
-    print(f"{time.monotonic() - start:7.1f} s  {text}", file=sys.stderr, flush=True)
+def commit(checkout: Path) -> str:
+    """Return the short name of the commit that is checked out in a folder."""
+    command = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def shown(row: Row) -> str:
@@ -175,78 +187,25 @@ def shown(row: Row) -> str:
     place = f"{row.stream:9} K={row.K:<3} d={row.d:<5} {row.player:44}"
     if row.nanoseconds is None or row.mistakes is None:
         return f"{place} {row.why}"
-    return f"{place} {1e9 / row.nanoseconds:14,.0f} rounds/s  {100 * row.mistakes:6.2f} % of {row.rounds:,}"
+    before = "" if row.times is None else f", {row.times:.2f} times as long as before"
+    return f"{place} {row.nanoseconds / 1e3:10,.3f} us a round{before}, {100 * row.mistakes:.2f} % of {row.rounds:,}"
 
 
-def publish(rows: list[Row], rates: Rates, folder: Path | None) -> None:
-    """Print the page and, where there is a folder, write page, tables and figure."""
-    page = report.page(rows, rates, read_runs(folder or DOCS))
-    print(page)
-    if folder:
-        write_rows(folder, rows)
-        write_rates(folder, rates)
-        (folder / "results" / "speed.md").write_text(page)
-        (folder / "images").mkdir(parents=True, exist_ok=True)
-        report.figure(rows, rates, folder / "images" / "speed.png")
-
-
-# ----------------------------------------------------------------------------------------------------------------- files
-
-
-def write_rows(folder: Path, rows: list[Row]) -> None:
-    """Write speed.csv."""
-    (folder / "results").mkdir(parents=True, exist_ok=True)
-    with (folder / "results" / "speed.csv").open("w", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
+def write_rows(file: Path, rows: list[Row]) -> None:
+    """Write the csv file."""
+    with file.open("w", newline="") as opened:
+        out = csv.writer(opened, lineterminator="\n")
         out.writerow(Row._fields)
         out.writerows(["" if v is None else f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """Read speed.csv; [] where there is none."""
-    file = folder / "results" / "speed.csv"
+def read_rows(file: Path) -> list[Row]:
+    """Read the csv file; [] where there is none."""
     if not file.exists():
         return []
-    whole = {"K", "d", "rounds", "peak", "state"}
-    real = {"nanoseconds", "mistakes", "nonzero", "heavy", "deciding"}
     rows = []
-    with file.open(newline="") as lines:
-        for line in csv.DictReader(lines):
-            value: dict[str, Any] = {
-                n: int(v) if n in whole else float(v) if n in real else v for n, v in line.items() if v != ""
-            }
-            rows.append(Row(**value))
+    with file.open(newline="") as opened:
+        for line in csv.DictReader(opened):
+            values = {name: READ.get(name, str)(value) for name, value in line.items() if value != ""}
+            rows.append(Row(**values))
     return rows
-
-
-def write_run(folder: Path, begun: str) -> None:
-    """Note in speed-runs.json what a run runs on and when it was last seen; runs without a row are dropped."""
-    now = datetime.datetime.now(datetime.UTC).strftime("%H:%M:%S UTC")
-    named = {row.run for row in read_rows(folder)}
-    runs = {run: told for run, told in read_runs(folder).items() if run in named}
-    runs[begun] = {"until": now, **head.told()}
-    (folder / "results" / "speed-runs.json").write_text(json.dumps(runs, indent=1) + "\n")
-
-
-def read_runs(folder: Path) -> dict[str, dict[str, str]]:
-    """Return what is noted of every run, by when it began."""
-    file = folder / "results" / "speed-runs.json"
-    return dict(json.loads(file.read_text())) if file.exists() else {}
-
-
-def write_rates(folder: Path, rates: Rates) -> None:
-    """Write speed-rates.csv."""
-    with (folder / "results" / "speed-rates.csv").open("w", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(("operation", "size", "per_nanosecond"))
-        for name, curve in zip(Rates._fields, rates, strict=True):
-            out.writerows((name, f"{s:.17g}", f"{r:.4g}") for s, r in zip(*curve, strict=True))
-
-
-def read_rates(folder: Path) -> Rates:
-    """Read speed-rates.csv."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in Rates._fields}
-    with (folder / "results" / "speed-rates.csv").open(newline="") as file:
-        for line in csv.DictReader(file):
-            found[line["operation"]].append((float(line["size"]), float(line["per_nanosecond"])))
-    return Rates(*(Curve(*zip(*pairs, strict=True)) for pairs in found.values()))

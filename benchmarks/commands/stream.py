@@ -17,15 +17,14 @@ from pathlib import Path
 
 from banditlab.errors import UsageError
 from banditlab.validation import at_least, one_of
-from benchmarks.page import kept
 
 SPEC = Path(__file__).parents[2] / "runs" / "long-stream.toml"
 STATUS = Path("/proc/self/status")
 DOORS = ("draw", "play", "Sweep", "banditlab run")
 
 
-def main(*, rounds: int = 100_000_000, door: str | None = None, keep: bool = False) -> None:
-    """Print the table, one line a process; with `door` be one of these processes; `keep` for the speed page."""
+def main(*, rounds: int = 100_000_000, door: str | None = None) -> None:
+    """Print the table, one line a process; with `door` be one of these processes."""
     if not STATUS.exists():
         raise UsageError(f"the peak of memory is read from {STATUS}, which is not here")
     at_least("--rounds", rounds, 10)
@@ -33,27 +32,10 @@ def main(*, rounds: int = 100_000_000, door: str | None = None, keep: bool = Fal
         _one(one_of("--door", door, DOORS), rounds)
         return
     print("| door | rounds | CPU s | s | rounds / CPU s | peak MiB |\n|---|---:|---:|---:|---:|---:|", flush=True)
-    found: dict[tuple[str, int], list[str]] = {}
     for name in DOORS:
         for length in (rounds // 10, rounds):
             command = [sys.executable, "-m", "benchmarks", "stream", "--rounds", str(length), "--door", name]
-            line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            print(line, end="", flush=True)
-            found[name, length] = kept.cells(line)
-    if keep:
-        kept.keep("stream", _told(found, rounds))
-
-
-def _told(found: dict[tuple[str, int], list[str]], rounds: int) -> str:
-    """Return the page's sentence: rounds a second and peak of the two doors that users take, with all rounds and a tenth."""
-    texts = []
-    for door in ("play", "banditlab run"):
-        _, _, cpu, _, rate, peak = found[door, rounds]
-        tenth = found[door, rounds // 10][-1]
-        texts.append(
-            f"through `{door}` {cpu} s of processor time, {rate} rounds a second, peak {peak} MiB ({tenth} at a tenth)"
-        )
-    return f"{rounds:,} rounds of banditron on Logistic-v0 (K = 5, d = 10), checkpoints only: {'; '.join(texts)}"
+            subprocess.run(command, check=True)
 
 
 def _one(door: str, rounds: int) -> None:
@@ -98,7 +80,3 @@ def _peak() -> float:
     """Return the most resident memory this process has had, in MiB."""
     lines = STATUS.read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
-
-
-if __name__ == "__main__":
-    main()

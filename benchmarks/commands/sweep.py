@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from banditlab.engine import Sweep
-from benchmarks.page import kept
 
 SETTINGS = 100
 GAMMAS = [round(0.005 * (i + 1), 3) for i in range(SETTINGS // 2)]
@@ -34,9 +33,9 @@ class Cost(NamedTuple):
     again: float
 
 
-def main(*, runs: int = 10_000, rounds: int = 1_000, longer: int = 20_000, jobs: int = 2, keep: bool = False) -> None:
-    """Print the table; `keep` for the speed page."""
-    few, costs = max(1, runs // SETTINGS // 10), list[Cost]()
+def main(*, runs: int = 10_000, rounds: int = 1_000, longer: int = 20_000, jobs: int = 2) -> None:
+    """Print the table."""
+    few = max(1, runs // SETTINGS // 10)
     swept("banditlab/Logistic-v0", 1, 100, [1.0], 1)  # compiles
     print(
         f"| environment | comparators | rounds | processes | runs | CPU ms/run | s | rounds/s | again, s |\n{'|---' * 9}|"
@@ -48,22 +47,12 @@ def main(*, runs: int = 10_000, rounds: int = 1_000, longer: int = 20_000, jobs:
         ("banditlab/Logistic-v0", max(1, runs // SETTINGS), [], jobs),
         ("banditlab/Logistic-v0", max(1, runs // SETTINGS), [1.0, 10.0], jobs),
     ):
-        cost = swept(environment, repetitions, rounds, balls, workers)
-        costs.append(cost)
-        _print(environment, balls, rounds, workers, cost)
+        _print(environment, balls, rounds, workers, swept(environment, repetitions, rounds, balls, workers))
     one, many = (swept("banditlab/Logistic-v0", 5 * few, longer, [], workers) for workers in (1, jobs))
     for workers, cost in ((1, one), (jobs, many)):
         _print("banditlab/Logistic-v0", [], longer, workers, cost)
     ratios = f"{one.wall / many.wall:.2f} times the rounds of one; while playing {many.rate / one.rate:.2f} times"
     print(f"\n{jobs} processes: {ratios} ({one.rate:,.0f} and {many.rate:,.0f} rounds/s)")
-    if keep:
-        single, _, digits, plain, balls = costs
-        kept.keep(
-            "sweep",
-            f"{plain.runs:,} runs of {rounds:,} rounds, stored and compacted, in {plain.wall:.1f} s on {jobs} processes "
-            f"({balls.wall:.1f} s with two comparators); {1e3 * single.cpu / single.runs:.2f} ms of processor time a run in "
-            f"one process (digits with two comparators {1e3 * digits.cpu / digits.runs:.2f}); {jobs} processes: {ratios}",
-        )
 
 
 def swept(environment: str, repetitions: int, rounds: int, balls: list[float], jobs: int) -> Cost:

@@ -20,7 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +35,7 @@ from banditlab.players.agent import KernelAgent, Trace
 from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 from banditlab.registry import registry
-from benchmarks.measure import split
-from benchmarks.measure.costs import Player
-from benchmarks.measure.players import PEERS, ROWS_FIRST, TWO_FORMS
+from benchmarks.measure.players import PEERS, ROWS_FIRST, TWO_FORMS, Player
 
 Floats = NDArray[np.float64]
 CLASSES = (2, 10, 50)
@@ -47,19 +45,16 @@ STREAM_BYTES = 2**27
 """The longest stream; wider contexts get fewer rounds."""
 SETTLE = 4
 """Rounds a class before other libraries are timed: theirs are cheap until every class has been played."""
-WATCHED = 3.0
-"""CPU seconds for which rounds are watched one by one."""
 SEED = 0
 
 
 class Stream(NamedTuple):
-    """A stream in memory: its name, the problem, contexts (T, d), labels (T,), and the mean number of non-zeros."""
+    """A stream in memory: its name, the problem, contexts (T, d) and labels (T,)."""
 
     name: str
     problem: Problem
     X: Floats
     y: NDArray[np.int64]
-    nonzero: float
 
 
 LOOK, LARGE, MANY = 64, 512, 8
@@ -67,7 +62,7 @@ LOOK, LARGE, MANY = 64, 512, 8
 
 
 class Effort(NamedTuple):
-    """CPU seconds to spend on a cell and at most on a whole first pass, the wall clock's limit, and bytes of state.
+    """CPU seconds to spend on a cell and at most on a whole first pass, the wall clock's limit, and bytes of memory.
 
     rounds: of the first pass that are wanted, as far as `whole_pass` seconds go.
     """
@@ -75,15 +70,16 @@ class Effort(NamedTuple):
     seconds: float = 0.3
     whole_pass: float = 25.0
     limit: float = 90.0
-    memory: float = 4.0 * 2**30
+    memory: float = 8.0 * 2**30
     rounds: int = 0
 
 
 class Row(NamedTuple):
     """A measured cell, or a cell that was not measured (`why`); what does not apply is None.
 
-    deciding: nanoseconds of a round without learning, where `benchmarks.measure.split` tells them apart. run: when the command
-    started that measured the cell.
+    nanoseconds: of a round. mistakes: share of the first `rounds` rounds. peak, state: bytes. commit: of the package that was
+    measured. before: nanoseconds of a round with another checkout's package. times: `nanoseconds` over `before`, the median
+    of pairs measured one after the other.
     """
 
     player: str
@@ -96,20 +92,31 @@ class Row(NamedTuple):
     mistakes: float | None = None
     peak: int | None = None
     state: int | None = None
-    nonzero: float | None = None
     why: str = ""
-    heavy: float | None = None
-    deciding: float | None = None
-    run: str = ""
+    commit: str = ""
+    before: float | None = None
+    times: float | None = None
 
 
-@cache
+def place_of(cell: str) -> tuple[str, int, int]:
+    """Return the stream's name, K and d of a cell, "digits" or "KxD"."""
+    if cell == "digits":
+        return "digits", 10, 65
+    K, d = map(int, cell.split("x"))
+    return "logistic", K, d
+
+
+@lru_cache(maxsize=1)
+def stream_of(cell: str) -> Stream:
+    """Return the stream of a cell."""
+    return digits() if cell == "digits" else logistic(*place_of(cell)[1:])
+
+
 def digits() -> Stream:
     """Return the digits stream, T = 20,000."""
     return _stream("digits", Digits(horizon=ROUNDS), ROUNDS)
 
 
-@cache
 def logistic(K: int, d: int) -> Stream:
     """Return a Logistic stream: contexts on the unit sphere."""
     rounds = min(ROUNDS, STREAM_BYTES // (8 * d))
@@ -119,8 +126,7 @@ def logistic(K: int, d: int) -> Stream:
 def _stream(name: str, env: Any, rounds: int) -> Stream:
     env.reset(seed=SEED)
     [(X, y)] = env.blocks(rounds, rounds)
-    X = as_contexts(X)
-    return Stream(name, env.problem, X, np.ascontiguousarray(y, np.int64), float(np.count_nonzero(X)) / len(X))
+    return Stream(name, env.problem, as_contexts(X), np.ascontiguousarray(y, np.int64))
 
 
 # --------------------------------------------------------------------------------------------------------- playing blocks
@@ -192,12 +198,9 @@ def warm_for(player: Player, K: int) -> None:
     [(X, y)] = env.blocks(300, 300)
     forms: list[dict[str, Any]] = [{}, {"form": "dual"}] if player.id in TWO_FORMS else [{}]
     for form in forms:
-        made = build(player._replace(settings={**player.settings, **form}), env.problem)
-        block = blocks(made)
+        block = blocks(build(player._replace(settings={**player.settings, **form}), env.problem))
         for start in (0, 100, 200):
             block(as_contexts(X[start : start + 100]), y[start : start + 100])
-        if not form:
-            split.nanoseconds(made, as_contexts(X[:100]))
     cls: Any = registry().load(player.kind, player.id)
     if player.id in ROWS_FIRST or getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
         many = MANY if K > 2 else K
@@ -210,32 +213,24 @@ def looks_ahead(player: Any) -> bool:
     return hasattr(player, "look") and player.look() is not no_look
 
 
-def too_slow(player: Player, stream: Stream, rows: list[Row]) -> Row | None:
+def too_slow(player: Player, cell: str, rows: list[Row]) -> Row | None:
     """Return the row of a cell that need not be tried: no smaller one of this player came to an end in time."""
-    K, d = place(stream)
-    slow = [
-        row for row in rows if row.player == player.label and row.why.startswith("over ") and row.stream == stream.name
-    ]
+    name, K, d = place_of(cell)
+    slow = [row for row in rows if row.player == player.label and row.why.startswith("over ") and row.stream == name]
     smaller = next((row for row in slow if row.K <= K and row.d <= d), None)
     if smaller is None:
         return None
     why = f"{smaller.why.split(' at ')[0]} at {smaller.K} x {smaller.d}"
-    return Row(player.label, player.kind, stream.name, K, d, why=why)
+    return Row(player.label, player.kind, name, K, d, why=why)
 
 
 class Played(NamedTuple):
-    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, bytes of state, the last player."""
+    """What playing left: rounds of the first pass, their mistakes, nanoseconds a round, and bytes of state."""
 
     rounds: int
     mistakes: int
     nanoseconds: float
     state: int
-    player: Any
-
-
-def place(stream: Stream) -> tuple[int, int]:
-    """Return a stream's (K, d)."""
-    return stream.problem.n_classes, stream.problem.n_features
 
 
 def play(made: Callable[[], Any], stream: Stream, effort: Effort, settle: int = 0) -> Played:
@@ -266,27 +261,13 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, settle: int = 
             size *= 2
         over = spent >= effort.seconds and len(counted) >= (1 if spent >= 4.0 * effort.seconds else 3)
         if over and (passed >= min(T, effort.rounds) or spent >= effort.whole_pass):
-            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)), player)
+            return Played(passed, mistakes, statistics.median(counted), max(state, held(player)))
         if t == T:
             state = max(state, held(player))  # some grow with the rounds
             del player, block  # its memory goes before the next takes as much
             player = made()
             block, t = blocks(player), settle
             block(stream.X[:settle], stream.y[:settle])
-
-
-def heavy(player: Player, stream: Stream, rounds: int) -> float:
-    """Return in which share of the first rounds, at most WATCHED seconds of them, the player's watched number changed."""
-    made, start, found = build(player, stream.problem), time.process_time(), 0
-    watch, block = player.watch or (lambda made: 0.0), blocks(made)
-    before = watch(made)
-    for t in range(rounds):
-        block(stream.X[t : t + 1], stream.y[t : t + 1])
-        now = watch(made)
-        found, before = found + (now != before), now
-        if time.process_time() - start > WATCHED:
-            return found / (t + 1)
-    return found / rounds
 
 
 # ------------------------------------------------------------------------------------------------------ a process of its own
@@ -298,15 +279,12 @@ def measure(player: Player, stream: Stream, effort: Effort) -> Row:
     row = Row(player.label, player.kind, stream.name, K, d)
     if player.classes not in (None, K):
         return row._replace(why=f"K = {player.classes} only")
-    if 8.0 * player.state(K, d) > effort.memory:
-        return row._replace(why=f"state {8.0 * player.state(K, d) / 1e9:.0f} GB")
     if stream.name == "digits":
         effort = effort._replace(rounds=len(stream.y))
     try:
-        found = in_child(lambda: _measured(player, stream, effort), effort.limit)
+        return row._replace(**in_child(lambda: _measured(player, stream, effort), effort.limit))
     except ChildError as error:
         return row._replace(why=str(error))
-    return row._replace(nonzero=stream.nonzero, **found)
 
 
 def _confine(memory: float) -> None:
@@ -318,28 +296,14 @@ def _confine(memory: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (room, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def _settle_memory(size: float) -> None:
-    """Have so many bytes of memory given to this machine before anything is timed, where a host gives it as it is touched."""
-    np.ones(max(1, int(size) // 8))
-
-
 def _measured(player: Player, stream: Stream, effort: Effort) -> dict[str, Any]:
-    _settle_memory(8.0 * player.state(*place(stream)))
     before = resident(reset=True)
     if before is not None:
-        _confine(2.0 * effort.memory)
+        _confine(effort.memory)
     settle = SETTLE * stream.problem.n_classes if player in PEERS else 0
     played = play(lambda: build(player, stream.problem), stream, effort, settle)
     peak = None if before is None else max(0, (resident() or 0) - before)
-    return {
-        "rounds": played.rounds,
-        "nanoseconds": played.nanoseconds,
-        "mistakes": played.mistakes / played.rounds,
-        "peak": peak,
-        "state": played.state,
-        "heavy": None if player.watch is None else heavy(player, stream, played.rounds),
-        "deciding": split.nanoseconds(played.player, stream.X) if place(stream) in split.PLACES else None,
-    }
+    return {**played._asdict(), "mistakes": played.mistakes / played.rounds, "peak": peak}
 
 
 def owners(player: Any) -> list[Any]:

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure.costs import Player
 from benchmarks.measure.one_player import ChildError, Effort, Row, Stream, in_child, resident
+from benchmarks.measure.players import Player
 
 NUMBERS = 2**21
 """The longest file; wider contexts get fewer rounds."""
@@ -26,10 +26,9 @@ def measure(player: Player, stream: Stream, effort: Effort) -> Row:
     K, d = stream.problem.n_classes, stream.problem.n_features
     row = Row(player.label, player.kind, stream.name, K, d)
     try:
-        found = in_child(lambda: _measured(player.settings["cbify"], stream), effort.limit)
+        return row._replace(**in_child(lambda: _measured(player.settings["cbify"], stream), effort.limit))
     except ChildError as error:
         return row._replace(why=str(error))
-    return row._replace(nonzero=stream.nonzero, **found)
 
 
 def _measured(options: str, stream: Stream) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from benchmarks.commands.figures import STUDIES
 from docs.make.chart import Dot, Line, dots, figure, lines
 
 RESULTS = Path(__file__).parents[1] / "results"
-COUNTS = Path(__file__).parents[2] / "benchmarks" / "tables" / "counts.csv"
 METHODS = {
     "adaboost-olm": "AdaOLM",
     "adaboost-olm++": "OLM++",
@@ -74,7 +73,9 @@ def figures(kind: str, id_: str, cls: Any) -> str:
         No committed study plays it: `benchmarks/commands/figures.py` is where a small one goes.
     """
     parts = (_promise, _real_data, _regret, _boosting, _default_agent, _small_study, _picture, _speed)
-    found = [part for part in (make(id_) for make in parts) if part] or [part for part in [_counts(id_)] if part]
+    found = [part for part in (make(id_) for make in parts) if part]
+    if not found and kind in ("agents", "forecasters"):
+        return f"Nothing of {id_} is on record yet: `python -m benchmarks --only {id_} --keep` measures its speed."
     if not found:
         raise ValueError(
             f"{kind} {id_}: no figure of it is on record; a small study goes into benchmarks/commands/figures.py"
@@ -171,24 +172,6 @@ def _boosting(id_: str) -> str:
     )
     svg = dots(chart, "errors, %", f"Errors of {id_}")
     return f"{figure(svg, caption)}\n\nMore: [the boosting tables](../../results/boosting-tables.md)."
-
-
-def _counts(id_: str) -> str:
-    """Return a chart of the instructions a player executes in a round, which every new player has on record."""
-    with COUNTS.open(newline="", encoding="utf-8") as opened:
-        every = list(csv.DictReader(opened))
-    rows = [r for r in every if r["player"].split(" ")[0] == id_]
-    if not rows:
-        return ""
-    others = tuple(
-        math.log10(float(r["instructions"])) for r in every if r not in rows and float(r["instructions"]) >= 1.0
-    )
-    chart = [Dot(r["player"], math.log10(float(r["instructions"])), math.nan, math.nan, others) for r in rows]
-    caption = (
-        f"Instructions a round of {id_} at K = 10 and d = 64, counted, as a power of ten; the bars are the other players. "
-        "No study plays it yet. From benchmarks/tables/counts.csv."
-    )
-    return figure(dots(chart, "power of ten", f"Instructions a round of {id_}"), caption)
 
 
 def _default_agent(id_: str) -> str:

@@ -168,14 +168,10 @@ def test_every_algorithm_has_its_page() -> None:
             assert "<svg" in measured or "](../../images/" in measured, f"{kind} {id_} has no measured figure"
 
 
-def test_a_player_that_no_study_plays_yet_shows_its_counts() -> None:
-    assert "Instructions a round of exploration at K = 10" in measured._counts("exploration")
-    assert measured._counts("new") == ""
-
-
-def test_an_algorithm_without_a_figure_is_refused() -> None:
-    with pytest.raises(ValueError, match="agents new: no figure of it is on record"):
-        measured.figures("agents", "new", None)
+def test_an_algorithm_without_a_figure_says_how_to_measure_it_or_is_refused() -> None:
+    assert "`python -m benchmarks --only new --keep`" in measured.figures("agents", "new", None)
+    with pytest.raises(ValueError, match="boosters new: no figure of it is on record"):
+        measured.figures("boosters", "new", None)
 
 
 def test_names_of_lines_stand_in_the_order_of_the_lines() -> None:

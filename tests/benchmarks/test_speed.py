@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import subprocess
 import sys
@@ -13,15 +14,15 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
-from banditlab.players.agent import Trace
+from banditlab.errors import UsageError
+from banditlab.registry import registry
 from benchmarks.__main__ import PARTS
 from benchmarks.__main__ import main as command
 from benchmarks.commands import speed
-from benchmarks.measure import one_player
-from benchmarks.measure.costs import Cost, Player
-from benchmarks.measure.machine import Curve, Rates
+from benchmarks.measure import one_player, vw_driver
 from benchmarks.measure.one_player import ChildError, Effort, Row
-from benchmarks.measure.players import OURS
+from benchmarks.measure.players import LEFT_OUT, OURS, PEERS, TWO_FORMS, Player
+from benchmarks.page import speed as page
 
 EFFORT = Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
 BANDITRON = next(player for player in OURS if player.id == "banditron")
@@ -60,23 +61,6 @@ def test_every_pass_has_a_player_of_its_own() -> None:
     np.testing.assert_array_equal(first.state.W, alone.state.W)
 
 
-def test_heavy_rounds_are_counted() -> None:
-    fastcb, soba = (next(p for p in OURS if p.id == id_) for id_ in ("fastcb", "soba-diag"))
-    stream = one_player.logistic(4, 16)
-    agent, rounds, accepted = one_player.build(soba, stream.problem), 300, 0
-    for x, y in zip(stream.X[:rounds], stream.y[:rounds].tolist(), strict=True):
-        before = agent.state.theta.copy()
-        decision = agent.act(x)
-        agent.learn(x, decision, decision.action == y)
-        accepted += int((agent.state.theta != before).any())
-    assert 0 < accepted < rounds
-    assert one_player.heavy(soba, stream, rounds) == accepted / rounds
-    agent = one_player.build(fastcb, stream.problem)
-    agent.play_block(stream.X[:30], stream.y[:30], Trace.empty(30))
-    assert agent.diagnostics()["duel_winner"] == -1
-    assert one_player.heavy(fastcb, stream, 30) == 1.0
-
-
 @pytest.mark.skipif(one_player.resident() is None, reason="peak memory is read from /proc")
 def test_peak_memory_holds_what_a_player_allocates() -> None:
     def grow() -> dict[str, Any]:
@@ -107,41 +91,118 @@ def test_a_child_that_takes_too_long_is_stopped() -> None:
         one_player.in_child(hang, 0.2)
 
 
-def test_cells_that_cannot_be_measured_say_why() -> None:
-    stream = one_player.logistic(3, 16)
-    huge = Player("folklore", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 21e9 / 8.0)
-    binary = Player("aioli", "forecasters", {}, "", lambda c: Cost(), lambda K, d: 1.0, classes=2)
-    assert one_player.measure(huge, stream, EFFORT).why == "state 21 GB"
-    assert one_player.measure(binary, stream, EFFORT).why == "K = 2 only"
+def test_a_binary_learner_says_why_it_is_not_measured() -> None:
+    aioli = Player("aioli", "forecasters", {}, classes=2)
+    assert one_player.measure(aioli, one_player.logistic(3, 16), EFFORT).why == "K = 2 only"
 
 
 def test_what_was_too_slow_at_a_smaller_size_is_not_tried_again() -> None:
-    stream = one_player.logistic(3, 16)
     slow = Row(BANDITRON.label, "agents", "logistic", 2, 16, why="over 90 s")
-    found = one_player.too_slow(BANDITRON, stream, [slow])
+    found = one_player.too_slow(BANDITRON, "3x16", [slow])
     assert found is not None
     assert (found.why, found.K, found.d) == ("over 90 s at 2 x 16", 3, 16)
-    again = one_player.too_slow(BANDITRON, one_player.logistic(4, 16), [found])
+    again = one_player.too_slow(BANDITRON, "4x16", [found])
     assert again is not None
     assert again.why == "over 90 s at 3 x 16"
-    assert one_player.too_slow(BANDITRON, stream, [slow._replace(d=32)]) is None
-    assert one_player.too_slow(BANDITRON, stream, [slow._replace(why="state 21 GB")]) is None
-    assert one_player.too_slow(BANDITRON, stream, [slow._replace(player="other")]) is None
+    for other in (slow._replace(d=32), slow._replace(why="not enough memory"), slow._replace(player="other")):
+        assert one_player.too_slow(BANDITRON, "3x16", [other]) is None
 
 
-def test_rows_and_rates_are_read_back(tmp_path: Path) -> None:
+def test_rows_are_read_back(tmp_path: Path) -> None:
     rows = [
-        Row(
-            "a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, 33.5, "", None, 0.5, "2026-11-22 00:30:00 UTC"
-        ),
+        Row("a b=1", "agents", "digits", 10, 65, 100, 1.5, 0.25, 4096, 8, "", "17464aa", 3.0, 0.5),
         Row("c", "agents", "x", 2, 8, why="K"),
     ]
-    rates = Rates(*(Curve((1.0, 2.0**20 + i), (0.5, 3.0)) for i in range(len(Rates._fields))))
-    speed.write_rows(tmp_path, rows)
-    speed.write_rates(tmp_path, rates)
-    assert speed.read_rows(tmp_path) == rows
-    assert speed.read_rates(tmp_path) == rates
-    assert speed.read_rows(tmp_path / "elsewhere") == []
+    speed.write_rows(tmp_path / "speed.csv", rows)
+    assert speed.read_rows(tmp_path / "speed.csv") == rows
+    assert speed.read_rows(tmp_path / "elsewhere.csv") == []
+
+
+def test_every_player_is_measured_or_left_out_with_a_reason() -> None:
+    known = {entry.id for kind in ("agents", "forecasters") for entry in registry().entries(kind)}
+    measured = {player.id for player in OURS + PEERS}
+    assert measured | set(LEFT_OUT) == known
+    assert not measured & set(LEFT_OUT)
+    assert all(LEFT_OUT.values())
+
+
+def test_players_of_two_forms_are_those_that_take_one() -> None:
+    """Else the kernels of the other form are compiled while a cell is timed."""
+    takes = {p.id for p in OURS if "form" in registry().load(p.kind, p.id).own_settings()}
+    wraps = {p.id for p in OURS if registry().load(p.kind, p.id).wraps == "forecaster"}
+    assert set(TWO_FORMS) == takes | wraps
+
+
+def test_labels_tell_lines_apart() -> None:
+    labels = [player.label for player in OURS + PEERS]
+    assert len(set(labels)) == len(labels)
+
+
+# ------------------------------------------------------------------------------------------- another checkout and the page
+
+
+def test_a_process_measures_with_the_package_of_its_checkout(tmp_path: Path) -> None:
+    (tmp_path / "banditlab").symlink_to(Path(__file__).parents[2] / "banditlab")
+    for checkout in (speed.ROOT, tmp_path):
+        with contextlib.closing(speed.Worker(checkout)) as worker:
+            row = worker.measure(BANDITRON, "4x16", EFFORT)
+        assert row[:5] == ("banditron gamma=0.1", "agents", "logistic", 4, 16)
+        assert row.why == ""
+        assert row.nanoseconds
+
+
+def test_a_folder_without_the_package_is_refused(tmp_path: Path) -> None:
+    with contextlib.closing(speed.Worker(tmp_path)) as worker, pytest.raises(UsageError, match="ended at banditron"):
+        worker.measure(BANDITRON, "4x16", EFFORT)
+
+
+def row(player: str, d: int, nanoseconds: float | None, why: str = "") -> Row:
+    """Return a row at K = 10."""
+    return Row(player, "agents", "logistic", 10, d, 100, nanoseconds, 0.5, 2**20, 1000, why, "abc")
+
+
+def test_pairs_become_medians() -> None:
+    pairs = [(row("p", 64, here), row("p", 64, other)) for here, other in ((2.0, 1.0), (3.0, 2.0), (9.0, 3.0))]
+    found = speed.paired(pairs)
+    assert (found.nanoseconds, found.before, found.times) == (3.0, 2.0, 2.0)
+    failed = [*pairs[:2], (pairs[2][0], row("p", 64, None, "over 90 s"))]
+    assert speed.paired(failed) == pairs[0][0]
+
+
+def test_other_libraries_come_as_far_in_the_stream_as_ours() -> None:
+    river = next(peer for peer in PEERS if peer.id == "river-linucb")
+    rows = [row("linucb", 64, 1.0)._replace(rounds=500), row("banditron gamma=0.1", 64, 1.0)._replace(rounds=900)]
+    due = speed.effort_for(river, "10x64", rows, Effort())
+    assert (due.rounds, due.limit, due.whole_pass) == (500, speed.PATIENCE, speed.AS_LONG)
+    assert speed.effort_for(BANDITRON, "10x64", rows, Effort()) == Effort()
+
+
+def test_the_page_says_what_follows_from_the_rows() -> None:
+    driver, river = "vw cbify=--epsilon 0.1", "river-logistic"
+    rows = [
+        row("banditron gamma=0.1", 64, 200.0)._replace(before=100.0, times=2.0),
+        row("banditron gamma=0.1", 256, 1600.0)._replace(before=500.0, times=3.2),
+        *(row(label, d, time) for d in (64, 256) for label, time in ((river, 60_000.0), (driver, 5_000.0))),
+        row("linucb", 64, None, "over 60 s"),
+        row("aioli", 64, None, "K = 2 only"),
+    ]
+    parts = {name: text.splitlines() for name, text in page.parts(rows).items()}
+    assert parts["libraries"][2:] == ["| `banditron gamma=0.1` | | 300 | 37.5 (10 x 256) | | 25.0 | 3.12 (10 x 256) |"]
+    assert parts["before"][2:] == ["| `banditron gamma=0.1` | | | | 0.100 | 0.200 | 2.00 | 3.20 (10 x 256) |"]
+    assert parts["cells"][2] == "| `banditron gamma=0.1` | | 0.200 | 1.60 |"
+    assert parts["missing"] == ["`linucb`, 10 x 64: over 60 s"]
+    assert parts["commits"] == ["abc"]
+
+
+def test_vowpal_wabbits_own_driver_plays_the_stream() -> None:
+    pytest.importorskip("vowpalwabbit")
+    driver, stream = next(peer for peer in PEERS if peer.kind == "driver"), one_player.logistic(3, 8)
+    found = vw_driver.measure(driver, stream, Effort())
+    assert (found.why, found.rounds) == ("", len(stream.y))
+    assert found.mistakes is not None
+    assert 0.0 < found.mistakes < 0.6  # two thirds is guessing
+    assert found.nanoseconds is not None
+    assert 100.0 < found.nanoseconds < 1e6
 
 
 @pytest.fixture
@@ -168,8 +229,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
         ),
         (["--sizes", "10by64"], "--sizes takes 'digits' and KxD (10x64), separated by commas, got '10by64'"),
         (["--sizes", "1x64"], "--sizes takes"),
-        (["--resume", "--quick"], "--resume needs the folder to go on from: --out FOLDER"),
-        (["--redraw", "--out", "no-such-folder"], "--redraw: there is no speed.csv in no-such-folder/results"),
+        (["--pairs", "0"], "--pairs must be at least 1, got 0"),
         (["stream", "--door", "Swep"], "--door must be one of 'draw', 'play', 'Sweep', 'banditlab run', got 'Swep'"),
         (["peers", "--streams", "0"], "--streams must be at least 1, got 0"),
         (["stream", "--rounds", "0"], "--rounds must be at least 10, got 0"),
@@ -202,7 +262,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["peers"], "python -m benchmarks peers: no other library is installed (vowpalwabbit, river, mabwiser, "),
         (
-            ["--only", "vw", "--quick"],
+            ["--only", "vw"],
             "python -m benchmarks speed: vw needs a library that is not installed: pip install ",
         ),
         (["--sizes", "10by64"], "python -m benchmarks speed: --sizes takes 'digits' and KxD"),
@@ -218,7 +278,6 @@ def test_without_the_extra_a_part_that_needs_it_says_so_in_one_line(
 @pytest.mark.usefixtures("nothing_installed")
 def test_without_the_extra_the_other_players_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert speed.chosen(None, no_peers=False) == OURS
-    speed.say_left_out()
     assert "left out, not installed: vowpalwabbit, river" in capsys.readouterr().err
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from docs.make.finish import finish
 from docs.make.links import dead_links, pages_of
-from docs.make.outside import check, malformed, outside_links
+from docs.make.outside import malformed, outside_links
 from docs.make.tree import BUILD, make_tree
 
 
@@ -18,9 +18,6 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("--out", type=Path, default=BUILD / "html", help="where the pages go (build/site/html)")
     parser.add_argument("--quick", action="store_true", help="only what changed; links to new pages may be missed")
-    parser.add_argument(
-        "--check-links", action="store_true", help="ask for every address outside, too, where there is a network"
-    )
     return parser
 
 
@@ -46,10 +43,6 @@ def main() -> int:
     pages = len(list(given.out.rglob("*.html")))
     print(f"docs: {pages} pages in {given.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
     print(f"docs: {len(outside)} addresses outside, {len(wrong)} of a wrong form")
-    if given.check_links:
-        lines, code = check(outside)
-        print("\n".join(lines))
-        return 1 if failed or dead or wrong else code
     return 1 if failed or dead or wrong else 0
 
 

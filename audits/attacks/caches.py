@@ -8,12 +8,13 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numba
 
 from audits.attacks.crafted import Touch
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 
 TITLE = "Kernel caches"
 WORDS = """A process compiles two kernels under umask 0, in a cache folder of its own or in one that others may
@@ -43,7 +44,7 @@ def attack(count: int, seed: int) -> list[Line]:
 
 def _tried(number: int, kind: tuple[str, int, int], times: int) -> Line:
     words, mode, file_mode = kind
-    counts = dict.fromkeys(("right", "named", "wrong", "tracebacks", "code_run"), 0)
+    counts: Counter[str] = Counter()
     for _ in range(times):
         with tempfile.TemporaryDirectory() as home:
             cache, mark = Path(home) / "above" / "cache", Path(home) / "mark"
@@ -64,7 +65,7 @@ def _tried(number: int, kind: tuple[str, int, int], times: int) -> Line:
                 counts["wrong"] += 1
             elif not mark.exists():
                 counts["named" if told else "right"] += 1
-    return Line(words, times, **counts)
+    return line(words, counts, times)
 
 
 def _run(cache: Path) -> subprocess.CompletedProcess[str]:

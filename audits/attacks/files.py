@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
 
@@ -37,42 +38,12 @@ norm_bounds = [1.0]
 environment = [{ id = "banditlab/Logistic-v0", n_features = 2, n_classes = 2 }]
 agent = [{ id = "uniform" }]
 """
-WORDS_OF_CELLS = (
-    "",
-    "NaN",
-    "nan",
-    "inf",
-    "-inf",
-    "1e200",
-    "-1e308",
-    "1e-200",
-    "1e999",
-    "?",
-    "0",
-    "-0.0",
-    "1,5",
-    "a",
-    '"',
-    "=1+1",
+CELLS = (
+    *("", " ", "\x00", "\t", "\ufeff", "9" * 400, "x" * 5000),
+    *["NaN", "nan", "inf", "-inf", "1e200", "-1e308", "1e-200", "1e999", "?", "0", "-0.0", "1,5", "a", '"', "=1+1"],
+    *["é", "😀", "0x10", "1_000", "True", ";", "'", "None", "1e", "--1"],
 )
-MORE_CELLS = (
-    "\x00",
-    "é",
-    "😀",
-    " ",
-    "0x10",
-    "1_000",
-    "True",
-    "9" * 400,
-    "x" * 5000,
-    "\ufeff",
-    "\t",
-    ";",
-    "'",
-    "None",
-    "1e",
-    "--1",
-)
+"""Odd cells of a table."""
 
 
 def odd_table(rng: np.random.Generator) -> bytes:
@@ -81,12 +52,11 @@ def odd_table(rng: np.random.Generator) -> bytes:
     names = [
         str(rng.choice(["a", "b", "y", "", "é", "a.1"])) if rng.random() < 0.2 else f"c{j}" for j in range(columns)
     ]
-    cells = [*WORDS_OF_CELLS, *MORE_CELLS]
     odd, classes = float(rng.choice([0.0, 0.02, 0.5])), int(rng.choice([1, 2, 1000]))
     lines = [",".join([*names, "y"])]
     for _ in range(rows):
-        row = [str(rng.choice(cells)) if rng.random() < odd else f"{rng.normal():.3f}" for _ in range(columns)]
-        lines.append(",".join([*row, str(rng.integers(classes)) if rng.random() > odd / 4 else str(rng.choice(cells))]))
+        row = [str(rng.choice(CELLS)) if rng.random() < odd else f"{rng.normal():.3f}" for _ in range(columns)]
+        lines.append(",".join([*row, str(rng.integers(classes)) if rng.random() > odd / 4 else str(rng.choice(CELLS))]))
     data = "\n".join(lines).encode("utf-8", "surrogatepass") + b"\n" * int(rng.integers(2))
     if rng.random() < 0.3 and data:
         at = int(rng.integers(len(data)))
@@ -129,13 +99,13 @@ def verdict(code: int | None, text: str) -> str:
 
 
 def _many(name: str, count: int, one: Callable[[int], tuple[int | None, str]]) -> Line:
-    found = dict.fromkeys(("right", "named", "tracebacks"), 0)
+    found: Counter[str] = Counter()
     for i in range(count):
         code, text = one(i)
         found[verdict(code, text)] += 1
         if verdict(code, text) == "tracebacks":
             print(name, i, code, text[-500:], flush=True)
-    return Line(name, count, found["right"], found["named"], tracebacks=found["tracebacks"])
+    return line(name, found)
 
 
 # ------------------------------------------------------------------------------------------------------- surroundings

@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 from banditlab.analysis import load
 from banditlab.engine import Sweep
 from banditlab.errors import UsageError
@@ -216,7 +217,7 @@ def after_reading(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
     except UsageError as error:
         return ("named", "") if is_named(name, str(error)) and "\n" not in str(error) else ("lost", str(error))
     except Exception as error:
-        return "traceback", f"{name}: {error!r}"
+        return "tracebacks", f"{name}: {error!r}"
 
 
 def after_resuming(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
@@ -228,7 +229,7 @@ def after_resuming(folder: Path, truth: Truth, name: str) -> tuple[str, str]:
     except UsageError as error:
         return ("named", "") if is_named(name, str(error)) and "\n" not in str(error) else ("lost", str(error))
     except Exception as error:
-        return "traceback", f"{name}: {error!r}"
+        return "tracebacks", f"{name}: {error!r}"
     redone = len(before) - result.present
     named = [notice.partition(" ")[0] for notice in result.notices]
     if redone > len(held_by(named, truth) & before) or result.failures or read.unreadable or read.missing:
@@ -262,7 +263,7 @@ def _attack(place: Path, count: int, seed: int) -> list[Line]:
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(kind_of(name), []).append(name)
-    found: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     for i in range(count):
         kind = list(kinds)[i % len(kinds)]
         name = str(rng.choice(kinds[kind]))
@@ -276,10 +277,7 @@ def _attack(place: Path, count: int, seed: int) -> list[Line]:
                 verdicts.append(after_resuming(place / "copy", truth, name))
                 shutil.rmtree(place / "copy")
         for verdict, why in verdicts:
-            found[kind][verdict] = found[kind].get(verdict, 0) + 1
+            found[kind][verdict] += 1
             if verdict not in ("right", "named"):
                 print(json.dumps([verdict, how, why]), flush=True)
-    return [
-        Line(kind, sum(n.values()), *(n.get(k, 0) for k in ("right", "named", "lost", "wrong", "traceback")))
-        for kind, n in found.items()
-    ]
+    return [line(kind, verdicts) for kind, verdicts in found.items()]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from audits.attacks.flips import unlike
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 from banditlab.engine import Sweep
 from banditlab.engine.plan import Run
 from banditlab.results.reading import finished_runs
@@ -77,9 +80,9 @@ def put(file: Path, text: str) -> None:
     os.replace(fresh, file)
 
 
-def counted(out: Path, sweep: Sweep, truth: pd.DataFrame) -> dict[str, int]:
+def counted(out: Path, sweep: Sweep, truth: pd.DataFrame) -> Counter[str]:
     """Return how the runs of a sweep whose file was replaced ended."""
-    found = dict.fromkeys(("right", "named", "lost", "wrong"), 0)
+    found: Counter[str] = Counter()
     there = pd.read_parquet(out / "results.parquet") if (out / "results.parquet").exists() else truth[:0]
     finished = finished_runs(out)
     for run in sweep.plan.runs:
@@ -94,7 +97,7 @@ def counted(out: Path, sweep: Sweep, truth: pd.DataFrame) -> dict[str, int]:
     return found
 
 
-def attack_table(place: Path, i: int, rng: np.random.Generator) -> tuple[dict[str, int], dict[str, int]]:
+def attack_table(place: Path, i: int, rng: np.random.Generator) -> tuple[Counter[str], Counter[str]]:
     """Replace a table while a sweep runs, then run the sweep anew; return how the runs of both ended."""
     file = place / f"{i}.csv"
     old, new = table(2 * i), table(2 * i + 1)
@@ -129,11 +132,8 @@ def attack_table(place: Path, i: int, rng: np.random.Generator) -> tuple[dict[st
     return first, counted(out, again, fresh)
 
 
-def attack_lab(place: Path, i: int, rng: np.random.Generator) -> dict[str, int]:
+def attack_lab(place: Path, i: int, rng: np.random.Generator) -> Counter[str]:
     """Edit a lab's agent while a sweep runs in other processes; return how the runs ended."""
-    import subprocess
-    import sys
-
     lab = place / f"lab{i}"
     (lab / "agents").mkdir(parents=True)
     file = lab / "agents" / "fixed.py"
@@ -158,10 +158,10 @@ print(json.dumps([run.run_id for run in sweep.plan.runs if run.label == "fixed"]
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=lab, capture_output=True, text=True, timeout=600, check=False
     )
-    found = dict.fromkeys(("right", "named", "lost", "wrong"), 0)
+    found: Counter[str] = Counter()
     if done.returncode:
         print(done.stderr[-2000:], flush=True)
-        return found | {"lost": 4}
+        return Counter(lost=4)
     finished = finished_runs(lab / "out")
     for run_id in json.loads(done.stdout):
         failure = lab / "out" / "failed" / f"{run_id}.json"
@@ -175,17 +175,16 @@ print(json.dumps([run.run_id for run in sweep.plan.runs if run.label == "fixed"]
 def attack(count: int, seed: int) -> list[Line]:
     """Replace tables `count` times and lab files a tenth as often; return a line for each."""
     rng = np.random.default_rng([seed, 23])
-    sums = {name: dict.fromkeys(("right", "named", "lost", "wrong"), 0) for name in ("table", "again", "lab")}
+    sums: dict[str, Counter[str]] = {
+        title: Counter()
+        for title in ("a table replaced or taken away", "the same sweep afterwards", "a lab's file edited")
+    }
+    first, again, lab = sums.values()
     with tempfile.TemporaryDirectory() as folder:
         for i in range(count):
-            for name, found in zip(("table", "again"), attack_table(Path(folder), i, rng), strict=True):
-                sums[name] = {k: n + found[k] for k, n in sums[name].items()}
+            found = attack_table(Path(folder), i, rng)
+            first += found[0]
+            again += found[1]
         for i in range(max(1, count // 20)):
-            found = attack_lab(Path(folder), i, rng)
-            sums["lab"] = {k: n + found[k] for k, n in sums["lab"].items()}
-    titles = {
-        "table": "a table replaced or taken away",
-        "again": "the same sweep afterwards",
-        "lab": "a lab's file edited",
-    }
-    return [Line(titles[name], sum(numbers.values()), **numbers) for name, numbers in sums.items()]
+            lab += attack_lab(Path(folder), i, rng)
+    return [line(title, found) for title, found in sums.items()]

@@ -7,6 +7,7 @@ A part is a module of this folder with `TITLE`, `WORDS` (a paragraph), `COUNT` (
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,13 @@ class Line(NamedTuple):
     wrong: int = 0
     tracebacks: int = 0
     code_run: int = 0
+
+
+def line(attack: str, verdicts: Counter[str], tried: int | None = None) -> Line:
+    """Return the line of an attack from how often it ended in each way, by the names of the columns."""
+    return Line(
+        attack, verdicts.total() if tried is None else tried, **{name: verdicts[name] for name in Line._fields[2:]}
+    )
 
 
 def write_csv(file: Path, lines: list[Line]) -> None:

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
 
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 
 TITLE = "Hostile plug-ins"
 WORDS = """A lab's agent misbehaves in a way that its setting names, all ways in one sweep beside `uniform`, with `-j
@@ -150,9 +151,9 @@ def rows_of(out: Path, player: str) -> pd.DataFrame:
     return frame.sort_values(["run_id", "round"], ignore_index=True)
 
 
-def verdicts(done: subprocess.CompletedProcess[str], out: Path, right: pd.DataFrame, way: str) -> dict[str, int]:
+def verdicts(done: subprocess.CompletedProcess[str], out: Path, right: pd.DataFrame, way: str) -> Counter[str]:
     """Return how a way's run ("" for that of `uniform`) ended: right, named, lost, wrong."""
-    found = dict.fromkeys(("right", "named", "lost", "wrong", "tracebacks"), 0)
+    found: Counter[str] = Counter()
     records = [json.loads(file.read_text()) for file in (out / "failed").glob("*.json")]
     errors = [record["error"] for record in records if record["settings"].get("what", "") == way]
     if not way:
@@ -171,7 +172,7 @@ def verdicts(done: subprocess.CompletedProcess[str], out: Path, right: pd.DataFr
 def attack(count: int, seed: int) -> list[Line]:
     """Run the sweeps and return a line for each way; `seed` changes nothing."""
     ways = [*GOOD, *WAYS]
-    total = {way: dict.fromkeys(("right", "named", "lost", "wrong", "tracebacks"), 0) for way in ("", *ways)}
+    total: dict[str, Counter[str]] = {way: Counter() for way in ("", *ways)}
     with tempfile.TemporaryDirectory() as place:
         right = rows_of(swept(Path(place) / "none", [GOOD[0]], 1)[1], "uniform")
         with ThreadPoolExecutor(2) as threads:
@@ -179,8 +180,7 @@ def attack(count: int, seed: int) -> list[Line]:
         for done, out in (sweep.result() for sweep in sweeps):
             for way, numbers in total.items():
                 found = verdicts(done, out, right, way)
-                for name, number in found.items():
-                    numbers[name] += number
+                numbers.update(found)
                 if found["lost"] or found["wrong"] or found["tracebacks"]:
                     print(way, found, done.stdout[-9000:], done.stderr[-500:], flush=True)
-    return [Line(way or "uniform beside them", 2 * count, **numbers) for way, numbers in total.items()]
+    return [line(way or "uniform beside them", numbers, 2 * count) for way, numbers in total.items()]

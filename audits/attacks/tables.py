@@ -6,6 +6,7 @@ import gzip
 import importlib
 import io
 import tempfile
+import time
 import traceback
 import warnings
 from collections import Counter
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from audits.attacks.lines import Line
+from audits.attacks.lines import Line, line
 from banditlab.analysis.cells import STARTS, write_csv
 from banditlab.engine.spec import make_spec
 from banditlab.envs.table import Table
@@ -30,23 +31,8 @@ within R and at least two classes, or written as CSV and read back without a cel
 COUNT = 1_500
 SECONDS = 10.0
 CELLS = (
-    "",
-    "nan",
-    "inf",
-    "-1e308",
-    "1e308",
-    "1e-320",
-    "1e200",
-    "1e400",
-    "x",
-    "'",
-    '"',
-    '"a',
-    "\0",
-    "\r",
-    "=1+1",
-    "é",
-    "9" * 400,
+    *("", "\0", "\r", "9" * 400),
+    *("nan", "inf", "-1e308", "1e308", "1e-320", "1e200", "1e400", "x", "'", '"', '"a', "=1+1", "é"),
 )
 
 
@@ -70,21 +56,14 @@ def attack(count: int, seed: int) -> list[Line]:
             for number in range(max(1, times)):
                 rng = np.random.default_rng([seed, number, *map(ord, words)])
                 found[_read(make(rng, Path(folder)))] += 1
-            lines.append(_line(words, found))
-        lines.append(_line("specs of too many runs", Counter(_spec(i) for i in range(2))))
-        lines.append(_line("cells of tables written as CSV", _written(max(1, count // 10), seed, Path(folder))))
+            lines.append(line(words, found))
+        lines.append(line("specs of too many runs", Counter(_spec(i) for i in range(2))))
+        lines.append(line("cells of tables written as CSV", _written(max(1, count // 10), seed, Path(folder))))
     return lines
-
-
-def _line(words: str, found: Counter[str]) -> Line:
-    counts = {name: found[name] for name in ("right", "named", "lost", "wrong", "tracebacks")}
-    return Line(words, found.total(), **counts)
 
 
 def _read(settings: dict[str, Any]) -> str:
     """Return how reading a table ended."""
-    import time
-
     begin = time.perf_counter()
     try:
         rows = Table(**settings)._table

@@ -1,10 +1,9 @@
 """What boosters of 100 trees cost beside their trees: `docs/results/boosting-speed.md`.
 
-Over compiled trees a booster plays once while what its learners are handed is written down: costs before every prediction,
-weights before every update. A kernel then takes equal trees through the same predictions and updates, without a booster,
-and must leave them equal to the last bit; the rest of the booster's time is its own. Over river's trees the time inside
-`predict_proba_one` and `learn_one` is the trees', the rest, timers included, the booster's own. Processor time, both in turn,
-medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once, see there).
+Over compiled trees a booster plays once while the weights of its learners' updates are recorded. A kernel then takes equal
+trees through the same estimates and updates, without a booster, and must leave them equal to the last bit. Over river's
+trees the time inside the learners' estimates and updates is the trees'. The rest of the booster's time is its own. Processor
+time, booster and trees in turn, medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once).
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import draw_ties, follow, parts
-from banditlab.boosting.losses import SHARES, gradient
-from banditlab.boosting.trees.forest import Forest, estimate, prepare, teach, teach_one, uniform
-from banditlab.boosting.weak.weak_learner import Floats, least_costly
+from banditlab.analysis.pages import fill_page, markdown_table
+from banditlab.boosting.trees.forest import Forest, estimate, teach_one, uniform
+from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.envs.openml import OpenML
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import borrow, njit
@@ -38,9 +36,7 @@ SETS = {"balance-scale": 625, "nursery": 2_000}
 """Rounds that are played of each set over compiled trees."""
 RIVER_ROUNDS = 200
 BOOSTERS = ("adaboost-olm", "adaboost-olm++")
-REPEATS = 9
-RIVER_REPEATS = 5
-STRETCH, RIVER_STRETCH = 125, 10
+STRETCH = 125
 """Rounds that are played, or replayed, at a time."""
 
 
@@ -54,21 +50,18 @@ class Set(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Microseconds for each learner and round: its tree, tree and choice, the whole booster, and what is taken as the tree's.
-
-    The last is the tree in the booster's order, or with river's the learners' calls within the booster, and what these are a
-    part of. The second is None where there is no such thing.
-    """
+    """Microseconds for each learner and round: of the trees, and of the whole booster."""
 
     data: str
-    trees: str
     booster: str
     weights: str
-    tree: float
-    learner: float | None
+    trees: float
     whole: float
-    strict: float
-    strict_whole: float
+
+    @property
+    def own(self) -> float:
+        """The share of the time that is the booster's own."""
+        return 1.0 - self.trees / self.whole
 
 
 def read_set(name: str, rounds: int) -> Set:
@@ -87,33 +80,9 @@ def build(data: Set, id_: str, settings: dict[str, Any]) -> Any:
     return registry().load("boosters", id_)(data.problem, np.random.default_rng(1), **settings)
 
 
-# ---------------------------------------------------------------------------------------------------------- compiled trees
-
-
 @njit(cache=False)
-def trees_alone(forest, room, V, y, costs, weights, chooses, cursor, sink):  # type: ignore[no-untyped-def]
-    """Take the trees through predictions and updates; return whether it ended, see `play_template`."""
-    forest, room, V, y = borrow(forest), borrow(room), borrow(V), borrow(y)
-    costs, weights, sink = borrow(costs), borrow(weights), borrow(sink)
-    t, j, gain = cursor[0], cursor[1], room.gain[: room.p.shape[0]]
-    while t < y.shape[0]:
-        if j < 0:
-            prepare(forest, V[t], room.estimates, room.uniforms)
-            for i in range(weights.shape[1]):
-                if chooses:
-                    sink[0] += least_costly(room.estimates[i], costs[t, i], gain, room.uniforms[i])
-            j = 0
-        j = teach(forest, j, V[t], y[t], weights[t])
-        if j < forest.trees.shape[0]:
-            cursor[0], cursor[1] = t, j
-            return False
-        t, j = t + 1, -1
-    return True
-
-
-@njit(cache=False)
-def trees_alone_in_turn(forest, room, V, y, weights, cursor):  # type: ignore[no-untyped-def]
-    """The same in the order of `play_template`: a tree learns a round and is asked the next one at once."""
+def trees_alone(forest, room, V, y, weights, cursor):  # type: ignore[no-untyped-def]
+    """Take the trees through estimates and updates, a tree at a time, as a block of rounds does; return whether it ended."""
     forest, room, V, y, weights = borrow(forest), borrow(room), borrow(V), borrow(y), borrow(weights)
     t, first = cursor[0], cursor[1]
     while t < y.shape[0]:
@@ -128,60 +97,23 @@ def trees_alone_in_turn(forest, room, V, y, weights, cursor):  # type: ignore[no
     return True
 
 
-class Script(NamedTuple):
-    """What the learners of a booster were handed: costs (T, N, K, K) before predictions, weights (T, N) of updates."""
-
-    costs: Floats
-    weights: Floats
-
-
-def costs_shown(booster: Any, payload: Floats, costs: Floats) -> None:
-    """Write the costs that learners were handed in the round of a payload into costs (N, K, K)."""
-    *_, S = parts(payload, costs.shape[-1])
-    for votes, shown in zip([booster._zero, *S[:-1]], costs, strict=True):
-        for r, row in enumerate(shown):
-            gradient(booster.loss_code, votes, r, row)
-    if booster.loss_code == SHARES:  # (C.1)
-        costs -= costs.diagonal(axis1=1, axis2=2)[:, :, None].copy()
-        costs /= costs.shape[-1]
-
-
-def write_down(booster: Any, data: Set) -> Script:
-    """Play the rounds one by one and return the script; the weights are what the booster's kernels left in its room."""
-    T, N, K = len(data.y), booster.n_learners, data.problem.n_classes
-    script = Script(np.zeros((T, N, K, K)), np.zeros((T, N)))
+def weights_of(booster: Any, data: Set) -> Floats:
+    """Play the rounds one by one and return the weights (T, N) of the learners' updates."""
+    weights = np.zeros((len(data.y), booster.n_learners))
     for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
-        decision = booster.act(x)
-        costs_shown(booster, decision.payload, script.costs[t])
-        booster.learn(x, decision, label)
-        script.weights[t] = booster._grove.room.weights
-    return script
+        booster.learn(x, booster.act(x), label)
+        weights[t] = booster._grove.room.weights
+    return weights
 
 
-def replayed(booster: Any, data: Set, script: Script, chooses: bool) -> Callable[[slice], None]:
-    """Return what takes a booster's fresh trees through some rounds of a script."""
+def replayed(booster: Any, data: Set, weights: Floats) -> Callable[[slice], None]:
+    """Return what takes a booster's fresh trees through some rounds."""
     forest: Forest = booster._forest()
-    V, cursor, sink = booster._grove.views(data.X), np.array([0, -1]), np.zeros(1)
-    room = booster._played().room
+    V, room = booster._grove.views(data.X), booster._played().room
 
     def rounds(part: slice) -> None:
-        cursor[:] = 0, -1
-        given = V[part], data.y[part], script.costs[part], script.weights[part]
-        while not trees_alone(forest, room, *given, chooses, cursor, sink):
-            booster._grove.grow(int(cursor[1]))
-
-    return rounds
-
-
-def replayed_in_turn(booster: Any, data: Set, script: Script) -> Callable[[slice], None]:
-    """Return what takes a booster's fresh trees through some rounds of a script, each tree through two halves at once."""
-    forest: Forest = booster._forest()
-    V, cursor = booster._grove.views(data.X), np.array([-1, 0])
-    room = booster._played().room
-
-    def rounds(part: slice) -> None:
-        cursor[:] = -1, 0
-        while not trees_alone_in_turn(forest, room, V[part], data.y[part], script.weights[part], cursor):
+        cursor = np.array([-1, 0])
+        while not trees_alone(forest, room, V[part], data.y[part], weights[part], cursor):
             booster._grove.grow(int(cursor[1]))
 
     return rounds
@@ -193,14 +125,16 @@ def played(booster: Any, data: Set) -> Callable[[slice], None]:
     return lambda part: booster.play_block(data.X[part], data.y[part], trace.part(part))
 
 
-def in_turn(rounds: int, size: int, ways: list[Callable[[slice], None]]) -> list[float]:
-    """Return the processor seconds of each way through the rounds, a stretch of `size` rounds of each in turn."""
+def in_turn(rounds: int, ways: list[Callable[[slice], None]]) -> list[float]:
+    """Return the processor seconds of each way through the rounds, a stretch of rounds of each in turn."""
     times = [0.0] * len(ways)
     gc.collect()
     gc.disable()  # which of the ways would meet a collection is chance
-    for start in range(0, rounds, size):
+    for start in range(0, rounds, STRETCH):
         for i, way in enumerate(ways):
-            times[i] += timed(way, slice(start, min(start + size, rounds)))
+            begin = time.process_time()
+            way(slice(start, min(start + STRETCH, rounds)))
+            times[i] += time.process_time() - begin
     gc.enable()
     return times
 
@@ -211,61 +145,19 @@ def same_trees(one: Any, other: Any) -> bool:
     return all(np.array_equal(a, b) for one, other in pairs for a, b in zip(one.state, other.state, strict=True))
 
 
-def compiled_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats: int) -> Row:
-    """Measure a booster over compiled trees."""
-    script = write_down(build(data, id_, settings), data)
-    times = []
-    for _ in range(repeats + 1):  # the first one compiles
-        tree, learner, whole, turn = (build(data, id_, settings) for _ in range(4))
-        ways = [replayed(tree, data, script, False), replayed(learner, data, script, True), played(whole, data)]
-        times.append(in_turn(len(data.y), STRETCH, [*ways, replayed_in_turn(turn, data, script)]))
-        if not all(same_trees(one, whole) for one in (tree, learner, turn)):
-            raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
-    unit = 1e6 / (len(data.y) * whole.n_learners)
-    tree, chosen, all_, turn = (unit * statistics.median(column) for column in zip(*times[1:], strict=True))
-    return Row(name, "compiled", id_, str(settings["weight_scale"]), tree, chosen, all_, turn, all_)
+def compiled(data: Set, id_: str, settings: dict[str, Any], weights: Floats) -> list[float]:
+    """Return the processor seconds of compiled trees alone, and of a booster over equal ones."""
+    trees, whole = (build(data, id_, settings) for _ in range(2))
+    times = in_turn(len(data.y), [replayed(trees, data, weights), played(whole, data)])
+    if not same_trees(trees, whole):
+        raise AssertionError(f"{id_}: the trees alone are not the booster's")
+    return times
 
 
-# ------------------------------------------------------------------------------------------------------------ river's trees
-
-
-def river_row(name: str, data: Set, id_: str, settings: dict[str, Any], repeats: int) -> Row:
-    """Measure a booster over river's trees: the rounds of a block, and the same calls of equal trees in a plain loop."""
-    recorded = build(data, id_, settings)
-    weights = np.zeros((len(data.y), recorded.n_learners))
-    for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
-        recorded.learn(x, recorded.act(x), label)
-        weights[t] = recorded._grove.room.weights
-    times = []
-    for _ in range(repeats):
-        alone, whole = (build(data, id_, settings) for _ in range(2))
-        taken = in_turn(len(data.y), RIVER_STRETCH, [river_alone(alone, data, weights), played(whole, data)])
-        times.append([*taken, *by_the_clock(build(data, id_, settings), data)])
-        if [one._tree.n_nodes for one in alone.learners] != [one._tree.n_nodes for one in whole.learners]:
-            raise AssertionError(f"{id_} on {name}: the trees alone are not the booster's")
-    unit = 1e6 / (len(data.y) * whole.n_learners)
-    tree, all_, learners, within = (unit * statistics.median(column) for column in zip(*times, strict=True))
-    return Row(name, "river", id_, str(settings["weight_scale"]), tree, None, all_, learners, within)
-
-
-def river_alone(booster: Any, data: Set, weights: Floats) -> Callable[[slice], None]:
-    """Return what takes a booster's fresh trees through some rounds by river's own calls."""
-    views, trees = [booster.view(x) for x in data.X], [learner._tree for learner in booster.learners]
-
-    def rounds(part: slice) -> None:
-        for view, label, row in zip(views[part], data.y[part].tolist(), weights[part].tolist(), strict=True):
-            for tree in trees:
-                tree.predict_proba_one(view)
-            for tree, weight in zip(trees, row, strict=True):
-                if weight > 0.0:
-                    tree.learn_one(view, label, w=weight)
-
-    return rounds
-
-
-def by_the_clock(booster: Any, data: Set) -> tuple[float, float]:
-    """Return the processor seconds of a booster's loops over its learners' estimates and updates, and of all its rounds."""
-    grove, spent = booster._grove, 0.0
+def river(data: Set, id_: str, settings: dict[str, Any]) -> list[float]:
+    """Return the processor seconds of a booster's calls of its learners' estimates and updates, and of all its rounds."""
+    booster, spent = build(data, id_, settings), 0.0
+    grove = booster._grove
 
     def clocked(call: Any) -> Any:
         def run(*arguments: Any) -> Any:
@@ -278,11 +170,8 @@ def by_the_clock(booster: Any, data: Set) -> tuple[float, float]:
         return run
 
     grove.ask, grove.teach = clocked(grove.ask), clocked(grove.teach)
-    [whole] = in_turn(len(data.y), len(data.y), [played(booster, data)])
-    return spent, whole
-
-
-# ----------------------------------------------------------------------------------------------------------------- the page
+    [whole] = in_turn(len(data.y), [played(booster, data)])
+    return [spent, whole]
 
 
 def settings_of(data: Set, trees: str, weights: float | str) -> dict[str, Any]:
@@ -293,184 +182,44 @@ def settings_of(data: Set, trees: str, weights: float | str) -> dict[str, Any]:
     return shared | {"weight_scale": weights, "weak_learner": "hoeffding-tree"}
 
 
-def measure(repeats: int) -> list[Row]:
-    """Return all rows."""
+def measured(trees: str, repeats: int) -> list[Row]:
+    """Return the rows of one kind of trees."""
     rows = []
-    measures: dict[str, Callable[..., Row]] = {"compiled": compiled_row, "river": river_row}
-    for trees, row in measures.items():
-        for name, rounds in SETS.items():
-            data = read_set(name, rounds if trees == "compiled" else RIVER_ROUNDS)
-            for id_ in BOOSTERS:
-                for weights in ("random", 1.0):
-                    times = repeats if trees == "compiled" else RIVER_REPEATS
-                    rows.append(row(name, data, id_, settings_of(data, trees, weights), times))
-                    print(line(rows[-1]), flush=True)
+    for name, rounds in SETS.items():
+        data = read_set(name, rounds if trees == "compiled" else RIVER_ROUNDS)
+        for id_ in BOOSTERS:
+            for scale in ("random", 1.0):
+                settings = settings_of(data, trees, scale)
+                if trees == "compiled":
+                    weights = weights_of(build(data, id_, settings), data)
+                    times = [compiled(data, id_, settings, weights) for _ in range(repeats + 1)][
+                        1:
+                    ]  # the first compiles
+                else:
+                    times = [river(data, id_, settings) for _ in range(repeats)]
+                unit = 1e6 / (len(data.y) * build(data, id_, settings).n_learners)
+                alone, whole = (unit * statistics.median(column) for column in zip(*times, strict=True))
+                rows.append(Row(name, f"`{id_}`", str(scale).removesuffix(".0"), alone, whole))
+                print(*rows[-1], f"{rows[-1].own:.0%}", flush=True)
     return rows
 
 
-def percent(share: float) -> str:
-    """Return a share in per cent."""
-    return f"{100.0 * share:.0f} %"
-
-
-def line(row: Row) -> str:
-    """Return a row of the table of shares: what the booster takes beside its trees, then the other reading."""
-    cells = [row.data, f"`{row.booster}`", "random" if row.weights == "random" else "1", f"{row.strict:.3g}"]
-    if row.learner is None:
-        cells += [percent(own_share(row)), f"{row.tree:.3g}", f"{row.whole:.3g}", f"{row.whole - row.tree:.2g}"]
-        return "| " + " | ".join([*cells, percent(1.0 - row.tree / row.whole)]) + " |"
-    cells += [f"{row.whole:.3g}", percent(own_share(row)), f"{row.tree:.3g}", f"{row.learner - row.tree:.2g}"]
-    cells += [f"{row.whole - row.learner:.2g}", percent(1.0 - row.tree / row.whole)]
-    return "| " + " | ".join([*cells, percent(1.0 - row.learner / row.whole)]) + " |"
-
-
-def own_share(row: Row) -> float:
-    """Return the share of the time that is the booster's own."""
-    return 1.0 - row.strict / row.strict_whole
+def table(rows: list[Row]) -> str:
+    """Return the rows as Markdown."""
+    head = ["set", "booster", "weights", "trees, us", "all, us", "the booster's own share"]
+    lines = [[*row[:3], f"{row.trees:.3g}", f"{row.whole:.3g}", f"{100.0 * row.own:.0f} %"] for row in rows]
+    return markdown_table(head, lines, "lllr")
 
 
 def span(rows: list[Row]) -> str:
     """Return the least and the largest own share."""
-    shares = [own_share(row) for row in rows]
-    return f"{100.0 * min(shares):.0f} to {percent(max(shares))}"
+    shares = [100.0 * row.own for row in rows]
+    return f"{min(shares):.0f} to {max(shares):.0f} %"
 
 
-def page(rows: list[Row], parts_of: list[tuple[str, float, float]], repeats: int) -> str:
-    """Return the page."""
-    compiled = [row for row in rows if row.trees == "compiled"]
-    river = [row for row in rows if row.trees == "river"]
-    profile = [f"| {name} | {one:.0f} | {other:.0f} |" for name, one, other in parts_of]
-    sizes = {"balance": SETS["balance-scale"], "nursery": SETS["nursery"]}
-    head = HEAD.format(repeats=repeats, compiled=span(compiled), river=span(river), **sizes)
-    version = importlib.metadata.version("river")
-    last = RIVER.format(rounds=RIVER_ROUNDS, repeats=RIVER_REPEATS, version=version, river=span(river))
-    return "\n".join([head, *map(line, compiled), MIDDLE, *profile, last, *map(line, river), ""])
-
-
-HEAD = """# What boosters cost beside their trees
-
-**The booster's own share of the time is {compiled} over compiled trees and {river} over river's.** Written by
-`python -m benchmarks boosters`. 100 trees, processor time of one thread on a shared two-core machine, medians of
-{repeats} runs, stretches of the booster's rounds and of its trees alone in turn. Microseconds for each learner and round.
-
-## Compiled trees
-
-`compiled-hoeffding-tree`: trees and their tuning as in the specs of the tables, `weight_scale = "random"` or 1 (the default);
-balance-scale (K = 3, {balance} rows) and the first {nursery:,} rows of nursery (K = 5, 8 nominal or ordered columns). "Tree in
-turn" is equal trees alone, taken through the same estimates and updates and equal to the last bit afterwards. They go in the
-order in which a block takes them: a tree learns a round and is asked the next one while it is at hand in the cache. What
-the booster takes beside these is its own: choice, costs, votes, steps, experts, hedge, the block's bookkeeping.
-
-The last five columns have the trees alone in another order: all are asked, then all are taught, as it must be
-where a booster answers round by round. That order is slower for the trees. What it costs is taken from the booster's share
-there, which comes out too small and even below 0: no booster takes less than no time. These columns say what a block
-saves over answering round by round, not what the booster costs. "Choice" is the rest of a weak learner's
-prediction, argmin of the expected costs; "rest" is all without tree and choice.
-
-| set | booster | weights | tree in turn, us | all, us | booster's own share | tree asked, then taught, us | choice, us | \
-rest, us | all but that tree | all but that tree and choice |
-|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
-
-MIDDLE = """
-Where the booster's own time goes, nanoseconds for each learner and round (balance-scale, weights 1, each piece by itself in
-a loop over what a run left; in a round they overlap):
-
-| piece | `adaboost-olm` | `adaboost-olm++` |
-|---|---:|---:|"""
-
-RIVER = """
-What a learner answers decides what the next one is asked, so that the pieces of a round run one after another: a learner's
-step of OLM is an exponential of all classes, taken before the choice is known, and a division for each pair that changes;
-that of OLM++ a logarithm of all classes, also before, a root in one unknown with one exponential, and three divisions.
-Nothing of it grows with the trees: where they cost little, as
-with weights of 1, which a leaf collects for a whole grace period before it looks for a split, that is a large share of
-little.
-
-## River's trees
-
-`hoeffding-tree`, river {version}, {rounds} rounds of the same sets, medians of {repeats} runs. The booster's own share is a
-profile: the time outside the learners' estimates and updates, as the booster calls them, {river}. The other columns
-compare with river's own `predict_proba_one` and `learn_one` of equal trees in a plain loop. The booster reads the counts of a
-leaf where `predict_proba_one` copies and divides them, so that it may take less time than its trees by river's own calls:
-there, too, the difference is no cost of the booster.
-
-| set | booster | weights | learners' calls, us | booster's own share | river's own calls, us | all, us | \
-difference, us | in per cent |
-|---|---|---|---:|---:|---:|---:|---:|---:|"""
-
-
-# ------------------------------------------------------------------------------------------------- the pieces of a round
-
-
-@njit(cache=False)
-def asks(forest, room, V, costs, sink):  # type: ignore[no-untyped-def]
-    """Ask every learner in every round, at the costs (N, K, K) of one."""
-    forest, room, V, costs, sink = borrow(forest), borrow(room), borrow(V), borrow(costs), borrow(sink)
-    gain = room.gain[: room.p.shape[0]]
-    for t in range(V.shape[0]):
-        prepare(forest, V[t], room.estimates, room.uniforms)
-        for i in range(room.uniforms.shape[0]):
-            sink[0] += least_costly(room.estimates[i], costs[i], gain, room.uniforms[i])
-
-
-@njit(cache=False)
-def follows(forest, room, mistakes, rounds):  # type: ignore[no-untyped-def]
-    """Let every expert answer and mix the answers."""
-    forest, room, mistakes = borrow(forest), borrow(room), borrow(mistakes)
-    for _ in range(rounds):
-        draw_ties(forest, room)
-        follow(room, mistakes)
-
-
-@njit(cache=False)
-def responds(kernel, forest, rule, room, mistakes, V):  # type: ignore[no-untyped-def]
-    """Answer every round, the state held fixed."""
-    for t in range(V.shape[0]):
-        kernel(forest, rule, room, mistakes, V[t])
-
-
-@njit(cache=False)
-def absorbs(kernel, rule, room, state, y):  # type: ignore[no-untyped-def]
-    """Count and adapt in every round, at one round's votes."""
-    for t in range(y.shape[0]):
-        kernel(rule, room, state, y[t], t + 1)
-
-
-def pieces(data: Set, id_: str) -> list[tuple[str, float]]:
-    """Return the nanoseconds of each piece for each learner and round."""
-    booster = build(data, id_, settings_of(data, "compiled", 1.0))
-    played(booster, data)(slice(0, len(data.y)))
-    forest = booster._forest()
-    loops, rule, room, state = booster._played()
-    V, unit = booster._grove.views(data.X), 1e9 / (len(data.y) * booster.n_learners)
-
-    def best(function: Any, *arguments: Any) -> float:
-        function(*arguments)
-        return unit * min(timed(function, *arguments) for _ in range(REPEATS))
-
-    costs = np.zeros((booster.n_learners, data.problem.n_classes, data.problem.n_classes))
-    costs_shown(booster, room.payload, costs)
-    asked = best(asks, forest, room, V, costs, np.zeros(1))
-    followed = best(follows, forest, room, state.mistakes, len(data.y))
-    answered = best(responds, loops.respond, forest, rule, room, state.mistakes, V)
-    return [
-        ("votes s^i and the costs at them", answered - asked - followed),
-        ("experts' answers, hedge", followed),
-        ("edges, weights, mistakes, step", best(absorbs, loops.absorb, rule, room, state, data.y)),
-        ("(the learners' prediction: leaf, choice under costs, tie)", asked),
-    ]
-
-
-def timed(function: Any, *arguments: Any) -> float:
-    """Return the processor seconds of a call."""
-    start = time.process_time()
-    function(*arguments)
-    return time.process_time() - start
-
-
-def main(*, repeats: int = REPEATS) -> None:
-    """Measure and write the page."""
-    rows = measure(repeats)
-    one, other = (pieces(read_set("balance-scale", SETS["balance-scale"]), id_) for id_ in BOOSTERS)
-    table = [(name, a, b) for (name, a), (_, b) in zip(one, other, strict=True)]
-    PAGE.write_text(page(rows, table, repeats), encoding="utf-8")
+def main(*, repeats: int = 9) -> None:
+    """Measure and write the tables of the page."""
+    rows = {trees: measured(trees, repeats) for trees in ("compiled", "river")}
+    parts = {f"{trees}-share": span(found) for trees, found in rows.items()}
+    parts |= {trees: table(found) for trees, found in rows.items()}
+    fill_page(PAGE, parts | {"repeats": f"{repeats}", "version": importlib.metadata.version("river")})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from audits.attacks import files, flips, plugins
-from audits.attacks.lines import COUNTS, Line, read_csv, total, write_csv
+from audits.attacks.lines import COUNTS, Line, line, read_csv, total, write_csv
 from audits.commands import attacks
 from banditlab.errors import UsageError
 from banditlab.results.reading import Failure
@@ -45,6 +46,7 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     write_csv(tmp_path / "x.csv", lines)
     assert read_csv(tmp_path / "x.csv") == lines
     assert total(lines) == Line("all", 6, 3, 2, 1)
+    assert line("a", Counter(right=2, wrong=1)) == Line("a", 3, 2, 0, wrong=1)
     with pytest.raises(UsageError, match="did you mean 'kills'"):
         attacks.main(only="kill")
 
@@ -91,8 +93,7 @@ def test_the_verdict_on_a_sweep_beside_plug_ins(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "results.parquet")
     right = plugins.rows_of(tmp_path, "uniform")
     done = subprocess.CompletedProcess([], 1, "", "")
-    good = {"right": 1, "named": 0, "lost": 0, "wrong": 0, "tracebacks": 0}
-    assert plugins.verdicts(done, tmp_path, right, "") == good
+    assert plugins.verdicts(done, tmp_path, right, "") == Counter(right=1)
     assert plugins.verdicts(done, tmp_path, right.assign(mistakes=4), "")["wrong"] == 1
     told = subprocess.CompletedProcess([], 1, "", "Traceback (most recent call last):")
     assert plugins.verdicts(told, tmp_path, right, "")["tracebacks"] == 1

@@ -1,19 +1,13 @@
-"""Sweeps on a Dask cluster: what a task costs, what faults cost, and who else plays such a grid how fast.
+"""Sweeps on a Dask cluster: what a task costs, and whether faults change what is stored.
 
 Workers and scheduler are processes of this machine. `--empty N` sends N tasks that do nothing; `--faults N` draws N scenarios
 of one to three faults at random and compares what is stored with one machine's; `--namespaces` plays on two workers in network
-and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux); `--peers` plays one grid by this
-package, by coba's processes and by a joblib loop; `--study MINUTES --kills N` plays one sweep on one machine, on undisturbed
-workers, and with workers killed. The study as it is meant: `--study 20 --kills 20`, an hour of two quiet cores. On cores whose
-speed changes by the minute `--turns N` cuts it into N sweeps, each played the three ways one after the other; `--runs`: of
-a way, all sweeps together.
+and mount namespaces of their own, once undisturbed and once with a cable cut (root on Linux).
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
-import resource
 import signal
 import subprocess
 import sys
@@ -21,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,11 +46,6 @@ def main(
     faults: int = 0,
     seed: int = 0,
     namespaces: bool = False,
-    peers: bool = False,
-    study: float = 0.0,
-    kills: int = 20,
-    turns: int = 1,
-    runs: int = 100_000,
 ) -> None:
     """Do what was asked for."""
     with tempfile.TemporaryDirectory(prefix="banditlab-cluster-") as folder:
@@ -68,10 +56,6 @@ def main(
             _faults(place / "faults", faults, seed)
         if namespaces:
             _namespaces(place / "namespaces")
-        if peers:
-            _peers()
-        if study:
-            _study(place / "study", study, kills, turns, runs)
 
 
 # ------------------------------------------------------------------------------------------------------------ overhead
@@ -88,10 +72,8 @@ def _empty(folder: Path, n: int) -> None:
     try:
         store = Store(folder / "out")
         with on_cluster(rig.address, store, 60.0) as cluster:
-            run = Sweep(rounds=10, environment=[{"id": "banditlab/Logistic-v0"}], agent=[{"id": "uniform"}]).plan.runs[
-                0
-            ]
-            cluster.submit(Task(str(store.folder), (), (run,), warming=True))
+            sweep = Sweep(rounds=10, environment=[{"id": "banditlab/Logistic-v0"}], agent=[{"id": "uniform"}])
+            cluster.submit(Task(str(store.folder), (), tuple(sweep.plan.runs)))
             list(cluster.completed())  # processes have started
             scheduler, driver = _seconds_of(rig.processes["scheduler"].pid), time.process_time()
             begin = time.perf_counter()
@@ -353,154 +335,3 @@ def _namespaces(folder: Path) -> None:
             )
     finally:
         rig.end()
-
-
-# --------------------------------------------------------------------------------------------------------------- peers
-
-ROUNDS, SEEDS, RATES = 1_000, 20, [0.02, 0.05, 0.1, 0.2, 0.3]
-
-
-def _peers() -> None:
-    """Print runs a second of one grid, 5 exploration rates x 20 streams of 1,000 rounds, on two processes each."""
-    for name, play in (
-        ("banditlab, -j 2", _ours),
-        ("a joblib loop over banditlab.play", _joblib),
-        ("coba, 2 processes", _coba),
-    ):
-        cpu = _cpu()
-        begin = time.perf_counter()
-        try:
-            runs = play()
-        except ImportError as error:
-            print(f"{name}: not installed ({error})")
-            continue
-        wall = time.perf_counter() - begin
-        print(
-            f"{name}: {runs} runs, {runs / wall:.1f} a second, {1e3 * (_cpu() - cpu) / runs:.1f} ms of processor time a run",
-            flush=True,
-        )
-
-
-def _cpu() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
-def _ours() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = [{"id": "banditlab/Logistic-v0", "n_features": 4, "n_classes": 3}]
-        agent = [{"id": "banditron", "grid": {"gamma": RATES}}]
-        keys: dict[str, Any] = {"rounds": ROUNDS, "repetitions": SEEDS, "norm_bounds": []}
-        return Sweep(**keys, environment=environment, agent=agent).run(folder, jobs=2).played
-
-
-def _one(gamma: float, seed: int) -> int:
-    from banditlab import make_agent, make_env, play
-
-    env = make_env("banditlab/Logistic-v0", rounds=ROUNDS, n_features=4, n_classes=3)
-    return int(play(env, make_agent("banditron", env.problem, seed=seed, gamma=gamma), seed=seed).mistakes[-1])
-
-
-def _joblib() -> int:
-    from joblib import Parallel, delayed
-
-    return len(Parallel(n_jobs=2)(delayed(_one)(gamma, seed) for gamma in RATES for seed in range(SEEDS)))
-
-
-def _coba() -> int:
-    import coba as cb
-
-    shape: dict[str, Any] = {"n_actions": 3, "n_context_features": 4, "n_action_features": 0}
-    made = cb.Environments.from_linear_synthetic(ROUNDS, **shape, seed=list(range(SEEDS)))
-    learners = [cb.BanditEpsilonLearner(rate) for rate in RATES]
-    cb.CobaContext.logger = cb.NullLogger()
-    result = cb.Experiment(made, learners).config(processes=2).run()
-    return len(result.interactions.to_pandas().groupby(["environment_id", "learner_id"]))
-
-
-# --------------------------------------------------------------------------------------------------------------- study
-
-PLAYERS, FIRST_ROUNDS = 5, 20_000
-LAST = 20.0
-"""Seconds before the end from which a time left is not judged: it is told in whole seconds, and tables are written then."""
-
-
-def _study(folder: Path, minutes: float, kills: int, turns: int, runs: int) -> None:
-    """Print how much of the speed of undisturbed workers, and of one machine's, is left with so many of them killed."""
-    folder.mkdir()
-    rig = Rig(folder).start(2)
-    try:
-        many = runs // PLAYERS
-        rounds = int(FIRST_ROUNDS * 60 * minutes / (_seconds_of_a_run(folder) * many * PLAYERS))
-        spec = SPEC.format(rounds=rounds, repetitions=many // turns, balls="[]")
-        (folder / "sweep.toml").write_text(spec)
-        rows = [_turn(rig, folder, f"-{turn}" if turns > 1 else "", kills // turns) for turn in range(turns)]
-    finally:
-        rig.end()
-    alone, undisturbed, killed = np.array(rows).T
-    ratios = (undisturbed / killed, alone / killed, alone / undisturbed)
-    of_workers, of_machine, no_kill = (f"{np.median(ratio):.0%}" for ratio in ratios)
-    print(
-        f"{turns * (kills // turns)} kills: {of_workers} of the speed of undisturbed workers, {of_machine} of that of -j 2; "
-        f"undisturbed workers {no_kill} of -j 2" + (f"; medians of {turns} turns" if turns > 1 else "")
-    )
-
-
-def _turn(rig: Rig, folder: Path, turn: str, kills: int) -> tuple[float, float, float]:
-    """Return the seconds of one sweep on one machine, on undisturbed workers and with so many killed; print what differs."""
-    alone = _played(rig, folder, f"machine{turn}", 0, 0.0)
-    undisturbed = _played(rig, folder, f"undisturbed{turn}", 0, 0.0)
-    killed = _played(rig, folder, f"killed{turn}", kills, undisturbed)
-    for name in ("undisturbed", "killed"):
-        print(f"{name}: lost, doubled, different rows: {compared(folder / f'machine{turn}', folder / f'{name}{turn}')}")
-    return alone, undisturbed, killed
-
-
-def _played(rig: Rig, folder: Path, name: str, kills: int, lasts: float) -> float:
-    """Return the seconds of the sweep; workers are killed in turn and replaced, at even times of the `lasts` it takes else."""
-    begin, done, log = time.monotonic(), 0, folder / f"{name}.log"
-    options = ["-j", "2"] if name.startswith("machine") else ["--cluster", rig.address]
-    with log.open("wb") as file:
-        driver = subprocess.Popen([*LINE, "-o", name, *options], cwd=folder, stdout=file)
-    while driver.poll() is None:
-        time.sleep(0.1)
-        if done < kills and time.monotonic() - begin > (done + 1) * lasts / (kills + 1):
-            rig.kill(f"w{done % 2}")
-            rig.mend()
-            done += 1
-    took = time.monotonic() - begin
-    print(f"{name}: exit code {driver.returncode}, {took:.0f} s, {done} kills; {promised(log, took)}", flush=True)
-    return took
-
-
-def _seconds_of_a_run(folder: Path) -> float:
-    """Return what one more run of `FIRST_ROUNDS` rounds takes two processes: starting and loading kernels do not count."""
-    took: dict[int, list[float]] = {10: [], 200: [], 600: []}
-    for i, repetitions in enumerate((10, 200, 600, 200, 600, 200, 600)):  # the first compiles
-        (folder / "sweep.toml").write_text(SPEC.format(rounds=FIRST_ROUNDS, repetitions=repetitions, balls="[]"))
-        begin = time.monotonic()
-        line = [*LINE, "-o", f"few-{i}", "-j", "2"]
-        subprocess.run(line, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        took[repetitions].append(time.monotonic() - begin)
-    return (min(took[600]) - min(took[200])) / (400 * PLAYERS)
-
-
-def promised(log: Path, took: float) -> str:
-    """Return how far the times left that a sweep printed once a tenth was done are from what was left."""
-    ratios = []
-    for line in log.read_text().splitlines():
-        told = re.match(r" *([\d,]+) s +([\d,]+)/([\d,]+) runs.* about ([\d,]+) (s|min|h) left", line)
-        if not told:
-            continue
-        at, done, of, left = (float(told[k].replace(",", "")) for k in range(1, 5))
-        left *= {"s": 1.0, "min": 60.0, "h": 3600.0}[told[5]]
-        if done >= 0.1 * of and took - at >= LAST:
-            ratios.append(left / (took - at))
-    if not ratios:
-        return "no time left was told"
-    far = np.maximum(ratios, 1.0 / np.maximum(ratios, 1e-9))
-    return f"time left told {len(ratios)} times, off by a factor of {np.median(far):.2f} in the median, {far.max():.2f} at most"
-
-
-if __name__ == "__main__":
-    main()

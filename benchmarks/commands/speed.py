@@ -72,7 +72,7 @@ def main(
     if keep or redraw:
         fill_page(PLACE / "speed.md", tables)
     if keep:
-        fill_page(PLACE / "speed.md", {"machine": page.machine(before and commit(before))})
+        fill_page(PLACE / "speed.md", {"machine": page.machine(commit(before) if before else None)})
 
 
 def named(only: str | None) -> list[str]:

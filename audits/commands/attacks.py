@@ -14,7 +14,7 @@ from types import ModuleType
 
 from audits.attacks.lines import COUNTS, Line, read_csv, total, write_csv
 from banditlab.analysis.pages import markdown_table
-from banditlab.errors import UsageError, nearest
+from benchmarks.measure.names import picked
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "caches")
@@ -23,11 +23,7 @@ PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "c
 
 def main(*, only: str = "", share: float = 1.0, seed: int = 1) -> None:
     """Run the parts, print what they came to, and write tables and page (unless it is a share only)."""
-    wanted = only.split(",") if only else list(PARTS)
-    for name in wanted:
-        if name not in PARTS:
-            raise UsageError(f"--only {name}: no such part{nearest(name, PARTS, keep_order=True)}")
-    for name in wanted:
+    for name in picked("only", only, PARTS):
         part, begin = _module(name), time.perf_counter()
         lines = part.attack(max(1, round(share * part.COUNT)), seed)
         print(f"\n{part.TITLE} ({time.perf_counter() - begin:.0f} s)\n\n{_table(lines)}", flush=True)

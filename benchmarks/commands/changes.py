@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from analysis.result_pages.changes import PLAYERS, STATIONARY, Line, alarms, means, parts, write
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import UsageError
 from banditlab.validation import at_least
+from benchmarks.measure.names import picked
 from benchmarks.measure.one_pass import one_pass
 from benchmarks.measure.rivals.tables import Source, sources
 
@@ -39,10 +40,7 @@ def main(
     """Play and print the means; `only`: names with commas."""
     at_least("streams", streams, 1)
     at_least("rounds", rounds, 8)
-    names = only.split(",") if only else [*TABLES, PLANTED]
-    for name in names:
-        if name not in (*TABLES, PLANTED):
-            raise UsageError(f"--only {name}: not among the streams of this study{nearest(name, (*TABLES, PLANTED))}")
+    names = picked("only", only, (*TABLES, PLANTED))
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="banditlab-changes-") as folder:
         known = {source.name: source for source in sources(tables, "", Path(folder))}

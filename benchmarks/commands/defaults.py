@@ -20,10 +20,10 @@ import numpy as np
 from analysis.result_pages.defaults import DEFAULT, EMBEDDED, PLANTED, STUCK, Line, parts, read, settings, write
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
-from banditlab.errors import UsageError, nearest
 from banditlab.validation import at_least
 from benchmarks.commands.lockin import CLASSES, is_stuck
 from benchmarks.commands.sketch import embedding
+from benchmarks.measure.names import picked
 from benchmarks.measure.rivals.agents import Chosen, play
 from benchmarks.measure.rivals.tables import Stream, sources
 
@@ -82,11 +82,7 @@ def main(
     """Play and print the table; `only`: ids with commas; `made`: on made streams alone."""
     for name, value in (("streams", streams), ("rounds", rounds), ("runs", runs)):
         at_least(name, value, 1)
-    known = list(dict.fromkeys(each.player for each in SETTINGS))
-    wanted = only.split(",") if only else known
-    for id_ in wanted:
-        if id_ not in known:
-            raise UsageError(f"--only {id_}: not among the agents of this study{nearest(id_, known)}")
+    wanted = picked("only", only, [each.player for each in SETTINGS])
     before = {} if not keep else {line[:3]: line for line in read(PLACE / "defaults.csv")}
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="banditlab-defaults-") as folder:

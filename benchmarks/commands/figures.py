@@ -22,8 +22,8 @@ from banditlab import Problem, best_in_ball, make_agent, make_env, make_forecast
 from banditlab.bounds.folklore import folklore_kernel
 from banditlab.bounds.gaf import gaf_kernel
 from banditlab.envs import StreamEnv
-from banditlab.errors import UsageError, nearest
 from banditlab.losses import softmax
+from benchmarks.measure.names import picked
 
 Floats = NDArray[np.float64]
 TABLE = Path(__file__).parents[2] / "docs" / "results" / "small-studies.csv"
@@ -264,10 +264,8 @@ COLUMNS = ("id", "line", "x", "mean", "standard error", "streams")
 
 def main(*, only: str = "", keep: bool = False) -> None:
     """Play the studies, print their rows, and with `keep` write the table."""
-    if only and only not in STUDIES:
-        raise UsageError(f"only: no study is of {only!r}{nearest(only, STUDIES)}")
     found = {}
-    for id_ in [only] if only else list(STUDIES):
+    for id_ in picked("only", only, STUDIES):
         found[id_] = [row(id_, point) for point in STUDIES[id_].points()]
         print("\n".join(",".join(r) for r in found[id_]), flush=True)
     if keep:

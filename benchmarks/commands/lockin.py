@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from banditlab import Problem, make_agent
-from banditlab.errors import UsageError, nearest
 from banditlab.players.actor import Trace
+from benchmarks.measure.names import picked
 
 AGENTS = ("fastcb", "squarecb", "lints", "linucb", "epsilon-greedy-direct", "stackcb")
 CLASSES = (2, 3, 5)
@@ -22,10 +22,7 @@ ROUNDS, AHEAD = 20_000, 0.10
 
 def main(*, runs: int = 100, only: str = "") -> None:
     """Print how many of so many runs are stuck, by agent and K; `only`: ids with commas."""
-    wanted = only.split(",") if only else AGENTS
-    for id_ in wanted:
-        if id_ not in AGENTS:
-            raise UsageError(f"--only {id_}: not among the agents of this study{nearest(id_, AGENTS, keep_order=True)}")
+    wanted = picked("only", only, AGENTS)
     print(f"| agent | {' | '.join(f'K = {K}' for K in CLASSES)} |\n|---|{'---:|' * len(CLASSES)}")
     for id_ in wanted:
         counts = [sum(is_stuck(id_, K, run) for run in range(runs)) for K in CLASSES]

@@ -17,11 +17,12 @@ import pandas as pd
 
 from analysis.result_pages.default_agent import MADE, MADE_PLAYERS, made_table, parts
 from banditlab.analysis.pages import fill_page
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.results.files import write_bytes
 from banditlab.validation import at_least
 from benchmarks.measure.made_streams import KINDS, Kind, scaled
+from benchmarks.measure.names import picked
 from benchmarks.measure.one_pass import one_pass
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
@@ -39,11 +40,7 @@ PLAYED: dict[str, tuple[str, str, dict[str, Any]]] = {
 def main(*, streams: int = 10, only: str = "", keep: bool = False) -> None:
     """Play and print the table; `only`: names of kinds with commas. `keep` writes all kinds."""
     at_least("streams", streams, 2)
-    names = tuple(kind.name for kind in KINDS)
-    wanted = only.split(",") if only else list(names)
-    for name in wanted:
-        if name not in names:
-            raise UsageError(f"--only {name}: not among the kinds of streams{nearest(name, names)}")
+    wanted = picked("only", only, [kind.name for kind in KINDS])
     if keep and only:
         raise UsageError("--keep writes all kinds of streams: leave --only out")
     lines: list[tuple[Any, ...]] = []

@@ -24,8 +24,8 @@ import numpy as np
 from analysis.result_pages import rivals as told
 from banditlab.analysis.look import save
 from banditlab.analysis.pages import fill_page
-from banditlab.errors import UsageError, nearest
 from banditlab.validation import at_least
+from benchmarks.measure.names import picked
 from benchmarks.measure.rivals import agents, forest, offline, vowpal
 from benchmarks.measure.rivals.agents import RELATIVE, Chosen
 from benchmarks.measure.rivals.neighbours import GRID, Neighbours
@@ -159,24 +159,16 @@ def main(
     at_least("rounds", rounds, 1)
     with tempfile.TemporaryDirectory(prefix="banditlab-rivals-") as folder:
         found = sources(tables, shuttle, Path(folder))
-        wanted = picked("only", only, {source.name: source for source in found})
-        for rival in picked("players", players, {rival.name: rival for rival in rivals()}):
-            for source in wanted:
+        table_of, known = {source.name: source for source in found}, {rival.name: rival for rival in rivals()}
+        names = picked("only", only, table_of)
+        for rival in (known[name] for name in picked("players", players, known)):
+            for source in (table_of[name] for name in names):
                 if missing(told.read(Path(into)), source.name, rival):
                     for line in measured(source, rival, streams, rounds, source.name in held.split(",")):
                         print(told.spoken(line), flush=True)
                         told.write(Path(into), put(told.read(Path(into)), line))
     if keep:
         publish(told.read(Path(into)))
-
-
-def picked(name: str, wanted: str, known: dict[str, Any]) -> list[Any]:
-    """Return those of the known that are named, or all of them."""
-    names = wanted.split(",") if wanted else list(known)
-    for each in names:
-        if each not in known:
-            raise UsageError(f"--{name}: nothing is called {each!r}{nearest(each, known)}")
-    return [known[each] for each in names]
 
 
 def missing(lines: list[told.Line], table: str, rival: Rival) -> bool:

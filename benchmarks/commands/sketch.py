@@ -20,9 +20,9 @@ from analysis.result_pages.benchmarks import parts
 from banditlab import Problem, make_agent
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.digits import Digits
-from banditlab.errors import UsageError, nearest
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.actor import Trace
+from benchmarks.measure.names import picked
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
 TABLE = PLACE / "second-order.csv"
@@ -65,10 +65,11 @@ def main(
 
     `agents`, `forms`, `cells` (such as 20x1024): with commas. "later": mistakes in the second half.
     """
-    sizes, forms_ = pick("cells", cells, all_cells()), pick("forms", forms, tuple(FORMS))
+    every = [(f"{K}x{d}", kind, K, d) for kind, pairs in CELLS.items() for K, d in pairs]
+    sizes, forms_ = picked("cells", cells, [size for size, *_ in every]), picked("forms", forms, FORMS)
     lines = []
-    for kind, K, d in ((kind, K, d) for kind, pairs in CELLS.items() for K, d in pairs if f"{K}x{d}" in sizes):
-        for id_ in pick("agents", agents, tuple(AGENTS)):
+    for kind, K, d in (cell for size, *cell in every if size in sizes):
+        for id_ in picked("agents", agents, AGENTS):
             for form in forms_:
                 runs = [played(kind, K, d, id_, AGENTS[id_] | FORMS[form], rounds, seed) for seed in range(streams)]
                 whole, later = np.mean([run[:2] for run in runs], axis=0)
@@ -79,20 +80,6 @@ def main(
     if keep:
         write(lines)
         fill_page(PLACE / "benchmarks.md", parts(PLACE))
-
-
-def all_cells() -> tuple[str, ...]:
-    """Return the sizes as they are asked for."""
-    return tuple(f"{K}x{d}" for sizes in CELLS.values() for K, d in sizes)
-
-
-def pick(name: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what is asked for, all of it where nothing is."""
-    wanted = tuple(text.split(",")) if text else allowed
-    for one in wanted:
-        if one not in allowed:
-            raise UsageError(f"--{name} {one}: not among those of this study{nearest(one, allowed, keep_order=True)}")
-    return wanted
 
 
 def write(lines: list[list[Any]]) -> None:

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from banditlab.analysis.pages import fill_page
-from banditlab.errors import UsageError, nearest
+from banditlab.errors import UsageError
 from banditlab.validation import at_least
 from benchmarks.commands.peers import installed, versions
+from benchmarks.measure.names import picked
 from benchmarks.measure.one_player import CLASSES, FEATURES, Effort, Row, place_of, too_slow
 from benchmarks.measure.players import OURS, PEERS, Player
 from benchmarks.page import speed as page
@@ -75,29 +76,16 @@ def main(
         fill_page(PLACE / "speed.md", {"machine": page.machine(commit(before) if before else None)})
 
 
-def named(only: str | None) -> list[str]:
-    """Return the ids in a comma-separated list, each known; [] for None."""
-    ids = [] if only is None else [id_.strip() for id_ in only.split(",")]
-    known = [player.id for player in OURS + PEERS]
-    for id_ in ids:
-        if id_ not in known:
-            raise UsageError(
-                f"--only: no player that is measured is called {id_!r}{nearest(id_, known, keep_order=True)}"
-            )
-    return ids
-
-
 def chosen(only: str | None, no_peers: bool) -> list[Player]:
     """Return the players to measure; name the libraries that are missing."""
-    ids = named(only)
-    peers = [] if no_peers else [player for player in PEERS if installed(player.id)]
-    for id_ in [] if no_peers else ids:
-        if id_ in {player.id for player in PEERS} - {player.id for player in peers}:
-            raise UsageError(f'{id_} needs a library that is not installed: pip install -e ".[peers]"')
-    _, missing = versions()
-    if missing and not ids and not no_peers:
-        print(f'left out, not installed: {", ".join(missing)}: pip install -e ".[peers]"', file=sys.stderr)
-    return [player for player in OURS + peers if not ids or player.id in ids]
+    ids = picked("only", only, [player.id for player in OURS + PEERS])
+    peers = [player for player in PEERS if installed(player.id)]
+    absent = {player.id for player in PEERS} - {player.id for player in peers}
+    if only and absent & {*ids}:
+        raise UsageError(f'{min(absent & {*ids})} needs a library that is not installed: pip install -e ".[peers]"')
+    if absent and not only and not no_peers:
+        print(f'left out, not installed: {", ".join(versions()[1])}: pip install -e ".[peers]"', file=sys.stderr)
+    return [player for player in OURS + ([] if no_peers else peers) if player.id in ids]
 
 
 def chosen_cells(sizes: str | None) -> list[str]:

@@ -12,18 +12,14 @@ FETCHED = {"stylesheet", "preload", "icon", "shortcut icon", "manifest", "precon
 
 
 class Page(HTMLParser):
-    """The ids of a page, where its links lead, what it loads, and its text."""
+    """The ids of a page, where its links lead, and what it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
-        self.text: list[str] = []
         self.feed(text)
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}

@@ -14,7 +14,6 @@ import pytest
 from audits.attacks import files, flips, plugins
 from audits.attacks.lines import COUNTS, Line, line, read_csv, total, write_csv
 from audits.commands import attacks
-from banditlab.errors import UsageError
 from banditlab.results.reading import Failure
 
 RUNS = pd.DataFrame({"run_id": ["aa", "aa", "bb", "bb"], "round": [1, 2, 1, 2], "mistakes": [0, 1, 1, 1]})
@@ -47,8 +46,6 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_csv(tmp_path / "x.csv") == lines
     assert total(lines) == Line("all", 6, 3, 2, 1)
     assert line("a", Counter(right=2, wrong=1)) == Line("a", 3, 2, 0, wrong=1)
-    with pytest.raises(UsageError, match="did you mean 'kills'"):
-        attacks.main(only="kill")
 
 
 @pytest.mark.parametrize(

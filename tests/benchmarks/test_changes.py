@@ -90,7 +90,6 @@ def test_every_change_and_player_is_played_and_kept(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"only": "plantd"}, "planted"),
         ({"only": "avila"}, r"avila\.csv\.gz is not there"),
         ({"streams": 0}, "streams"),
         ({"rounds": 7}, "rounds"),

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from banditlab.errors import UsageError
 from benchmarks.commands import figures
 
 with figures.TABLE.open(newline="", encoding="utf-8") as file:
@@ -60,8 +59,3 @@ def test_a_study_is_played_and_its_rows_alone_replaced(tmp_path: Path, monkeypat
     assert len(lines) == 1 + 6 + 1
     assert lines[-1] == "kernel-gaf,regret,1,2,3,4"
     assert lines[1].startswith("folklore-direct,regret,10,")
-
-
-def test_a_study_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="no study is of 'folklore'; did you mean 'folklore-direct'"):
-        figures.main(only="folklore")

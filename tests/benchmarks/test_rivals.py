@@ -169,8 +169,6 @@ def test_what_is_finished_is_not_played_again(tmp_path: Path, monkeypatch: pytes
     assert [(found.table, found.player, found.mistakes) for found in told.read(into)] == [
         ("parity", "some", (50.0, 50.0))
     ]
-    with pytest.raises(UsageError, match="--players: nothing is called 'none'"):
-        rivals.main(players="none", into=str(into))
 
 
 def test_every_player_has_a_place_on_the_page() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from banditlab.errors import UsageError
 from benchmarks.commands import sketch
 
 
@@ -33,10 +32,3 @@ def test_lines_replace_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert head == ",".join(sketch.COLUMNS)
     assert full == "embedding,20,1024,fastcb,full,10,1,1.00,2.00,3"
     assert diagonal.endswith(",diagonal,10,1,1.00,2.00,2")
-
-
-def test_what_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="--cells 20x2: not among those of this study"):
-        sketch.main(cells="20x2")
-    with pytest.raises(UsageError, match="--forms sketch: not among those of this study"):
-        sketch.main(forms="sketch")

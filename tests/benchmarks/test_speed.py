@@ -223,10 +223,11 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
     ("arguments", "said"),
     [
         (["nothing"], "python -m benchmarks: no part is called 'nothing' (known: "),
-        (
-            ["--only", "banditro"],
-            "speed: --only: no player that is measured is called 'banditro'; did you mean 'banditron'?",
-        ),
+        (["--only", "banditro"], "speed: --only: 'banditro' is not known; did you mean 'banditron'?"),
+        (["changes", "--only", "plantd"], "--only: 'plantd' is not known; did you mean 'planted'?"),
+        (["rivals", "--players", "fastcb,none"], "--players: 'none' is not known"),
+        (["sketch", "--forms", "sketch"], "--forms: 'sketch' is not known; did you mean 'sketch 16'?"),
+        *(([part, "--only", "x"], "--only: 'x' is not known") for part in ("defaults", "figures", "lockin", "made")),
         (["--sizes", "10by64"], "--sizes takes 'digits' and KxD (10x64), separated by commas, got '10by64'"),
         (["--sizes", "1x64"], "--sizes takes"),
         (["--pairs", "0"], "--pairs must be at least 1, got 0"),
@@ -278,6 +279,7 @@ def test_without_the_extra_a_part_that_needs_it_says_so_in_one_line(
 @pytest.mark.usefixtures("nothing_installed")
 def test_without_the_extra_the_other_players_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert speed.chosen(None, no_peers=False) == OURS
+    assert speed.chosen("ogd", no_peers=False) == [player for player in OURS if player.id == "ogd"]
     assert "left out, not installed: vowpalwabbit, river" in capsys.readouterr().err
 
 

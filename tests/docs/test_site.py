@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from docs.make import algorithms, api, chart, docstrings, gallery, measured
 from docs.make.finish import MENDED, finish
 from docs.make.links import dead_links
-from docs.make.outside import malformed, outside_links
 from docs.make.plain_math import formula, pieces
 from docs.make.signatures import source_of
 from docs.make.tree import ROOT, _from_top, _without_empty_patterns
@@ -222,47 +221,6 @@ def test_dead_links_are_found(tmp_path: Path, page: str, line: str) -> None:
     (tmp_path / "other" / "index.html").write_text('<p id="there">here</p>')
     (tmp_path / "index.html").write_text(page)
     assert dead_links(tmp_path) == ([line] if line else [])
-
-
-@pytest.mark.parametrize(
-    ("links", "line"),
-    [
-        (["https://arxiv.org/abs/2110.03960", "https://doi.org/10.1162/153244303321897663", "mailto:a@b.org"], ""),
-        (["http://numpy.org/"], "http://numpy.org/: the scheme must be https"),
-        (["//numpy.org/"], "//numpy.org/: the scheme must be https"),
-        (["https://localhost/x"], "https://localhost/x: this is no address"),
-        (
-            ["https://arxiv.org/2110.03960"],
-            "https://arxiv.org/2110.03960: arXiv's papers are at https://arxiv.org/abs/YYMM.NNNNN",
-        ),
-        (
-            ["https://arxiv.org/abs/2110.396"],
-            "https://arxiv.org/abs/2110.396: arXiv's papers are at https://arxiv.org/abs/YYMM.NNNNN",
-        ),
-        (["https://dx.doi.org/10.1162/1"], "https://dx.doi.org/10.1162/1: a DOI is at https://doi.org/10.NNNN/..."),
-        (
-            ["https://a.org/B", "https://www.a.org/b/"],
-            "https://a.org/B and https://www.a.org/b/ differ in spelling only",
-        ),
-        (
-            ["https://arxiv.org/abs/2110.03960", "https://arxiv.org/pdf/2110.03960v2.pdf"],
-            "https://arxiv.org/abs/2110.03960 and https://arxiv.org/pdf/2110.03960v2.pdf differ in spelling only",
-        ),
-    ],
-)
-def test_the_form_of_links_outside_is_checked(links: list[str], line: str) -> None:
-    assert malformed(links) == ([line] if line else [])
-
-
-def test_arxiv_ids_in_a_text_are_checked() -> None:
-    assert malformed([], "see arXiv:2110.03960v2 and arXiv 1902.08618. But arXiv:21.3 is none") == [
-        "arXiv:21.3 is no arXiv id"
-    ]
-
-
-def test_links_outside_are_those_with_a_host(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text('<a href="https://b.org/">x</a><a href="c">y</a><a href="//d.org">z</a>')
-    assert outside_links(tmp_path) == ["//d.org", "https://b.org/"]
 
 
 def test_pages_are_mended_once(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from analysis.result_pages import changes as told
-from banditlab.errors import UsageError
 from benchmarks.commands import changes
 
 Y = np.array([0, 0, 0, 2, 1, 2, 0, 1, 0, 0, 1, 2, 0, 1, 2, 0])
@@ -85,16 +84,3 @@ def test_every_change_and_player_is_played_and_kept(tmp_path: Path, monkeypatch:
     assert [len(each.mistakes) for each in lines] == [3] + [2] * 14
     assert len(seen) == 31
     assert "0 of 3 runs" in (tmp_path / "changes.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"only": "avila"}, r"avila\.csv\.gz is not there"),
-        ({"streams": 0}, "streams"),
-        ({"rounds": 7}, "rounds"),
-    ],
-)
-def test_what_cannot_be_played_is_refused(asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        changes.main(**asked)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from analysis.result_pages import defaults as told
-from banditlab.errors import UsageError
 from benchmarks.commands import defaults
 from benchmarks.measure.rivals.tables import sources
 
@@ -93,8 +92,3 @@ def test_what_was_not_played_stays_on_record(tmp_path: Path, monkeypatch: pytest
 def test_a_run_is_played_at_the_setting() -> None:
     wanted = next(each for each in defaults.SETTINGS if each.given == {"deviation": 0.03})
     assert len(defaults.stuck(wanted, 2, 2).mistakes) == 2
-
-
-def test_what_cannot_be_played_is_refused() -> None:
-    with pytest.raises(UsageError, match="streams"):
-        defaults.main(streams=0)

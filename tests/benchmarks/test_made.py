@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analysis.result_pages import default_agent as told
-from banditlab.errors import UsageError
 from benchmarks.commands import made
 from benchmarks.measure import made_streams
 from benchmarks.measure.made_streams import KINDS, Kind, scaled
@@ -73,10 +72,3 @@ def test_all_kinds_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(lines) == 1 + 2 * len(told.MADE_PLAYERS)
     assert lines[1].startswith("genes,60,5,400,fastcb,")
     assert "| sequences | 60 | 3 | 240 |" in (tmp_path / "default-agent.md").read_text("utf-8")
-
-
-def test_what_cannot_be_played_is_refused() -> None:
-    with pytest.raises(UsageError, match="leave --only out"):
-        made.main(only="genes", keep=True)
-    with pytest.raises(UsageError, match="streams"):
-        made.main(streams=1)

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from analysis.result_pages import rivals as told
-from banditlab.errors import UsageError
 from benchmarks.commands import rivals
 from benchmarks.commands.rivals import Choice, Rival
 from benchmarks.measure.rivals import neighbours, offline, vowpal
 from benchmarks.measure.rivals.agents import Chosen, contexts
-from benchmarks.measure.rivals.tables import Source, Stream, of_file, parity, sources, written
+from benchmarks.measure.rivals.tables import Source, Stream, of_file, parity, written
 
 
 def line(table: str, player: str, mistakes: tuple[float, ...], *, rounds: int = 2000, held: bool = False) -> told.Line:
@@ -187,11 +186,6 @@ def test_both_scalings_show_the_same_rows_once_each(source: Source) -> None:
     assert len(np.unique(norm.X, axis=0)) == 30
     assert np.linalg.norm(norm.X, axis=1).max() <= norm.radius
     np.testing.assert_allclose(np.delete(standard.X, 3, axis=1).std(axis=0), 1.0)
-
-
-def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no \.csv\.gz file"):
-        sources(str(tmp_path), "", tmp_path)
 
 
 def test_linear_columns_stand_behind_the_fourier_features() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analysis.result_pages import default_agent as told
-from banditlab.errors import UsageError
 from benchmarks.commands import stack
 
 
@@ -59,8 +58,3 @@ def test_fourier_features_have_norm_one() -> None:
     assert Z.shape == (40, 600)
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0)
     assert np.linalg.norm(Z, axis=1).max() <= 1.0
-
-
-def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no \.csv\.gz file"):
-        stack.main(tables=str(tmp_path))

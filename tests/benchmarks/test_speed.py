@@ -22,6 +22,7 @@ from benchmarks.commands import speed
 from benchmarks.measure import one_player, vw_driver
 from benchmarks.measure.one_player import ChildError, Effort, Row
 from benchmarks.measure.players import LEFT_OUT, OURS, PEERS, TWO_FORMS, Player
+from benchmarks.measure.worker import row_of
 from benchmarks.page import speed as page
 
 EFFORT = Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
@@ -154,6 +155,11 @@ def test_a_process_measures_with_the_package_of_its_checkout(tmp_path: Path) -> 
 def test_a_folder_without_the_package_is_refused(tmp_path: Path) -> None:
     with contextlib.closing(speed.Worker(tmp_path)) as worker, pytest.raises(UsageError, match="ended at banditron"):
         worker.measure(BANDITRON, "4x16", EFFORT)
+
+
+def test_a_player_that_a_checkout_does_not_know_says_so() -> None:
+    unknown = Player("banditron", "agents", {"gama": 0.1})
+    assert "gama" in row_of(unknown, "4x16", list(EFFORT), set()).why
 
 
 def row(player: str, d: int, nanoseconds: float | None, why: str = "") -> Row:

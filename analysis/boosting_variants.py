@@ -58,7 +58,7 @@ if MOVEMENT := os.environ.get("BANDITLAB_MOVEMENT"):
         1,
     )
 CODE = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
-TREE = {"weak_learner": "compiled-hoeffding-tree", "tuning_seed": 1} | CODE
+TREE = {"weak_learner": "hoeffding-tree", "tuning_seed": 1} | CODE
 RIVER = {"prior": 0.0, "largest_share": 0.99, "spread": "sample", "splits": "usual"}
 USUAL = {"splits": "usual"}
 ANEW = {"tuning_seed": None}

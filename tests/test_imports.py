@@ -154,7 +154,7 @@ def test_types_are_checked_where_the_extras_are_not() -> None:
     imported = {node_name for file in files() for node_name in top_names(file)}
     others = imported - known - set(sys.stdlib_module_names) - {"banditlab"}
     assert others - missing == set()
-    assert {"dask", "distributed", "river"} <= others  # they are found inside functions, too
+    assert {"dask", "distributed"} <= others  # they are found inside functions, too
 
 
 def top_names(file: Path) -> set[str]:

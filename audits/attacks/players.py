@@ -27,7 +27,7 @@ SECONDS, COMPILING = 60.0, 900.0
 """How long one attack may take, and a player's first rounds, which may have to be compiled."""
 
 Case = tuple[str, str, dict[str, Any]]
-TREES: dict[str, Any] = {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3, "grace_period": 5.0}
+TREES: dict[str, Any] = {"weak_learner": "hoeffding-tree", "n_learners": 3, "grace_period": 5.0}
 FORMS: tuple[Case, ...] = (
     ("forecasters", "folklore", {"form": "dual"}),
     ("forecasters", "gaf", {"form": "dual"}),
@@ -51,15 +51,11 @@ def cases() -> list[Case]:
     known: list[Case] = []
     for kind in ("agents", "forecasters", "boosters", "weak_learners"):
         for entry in registry().entries(kind):
-            if entry.origin != "banditlab" or (kind, entry.id) in UNSAVED:
+            if entry.origin != "banditlab" or entry.id == "boosted-exploration":  # FORMS has it, with few trees
                 continue
             if all(importlib.util.find_spec(module) for module in entry.load().requires):
                 known.append((kind, entry.id, TREES if kind == "boosters" else {}))
     return known + list(FORMS)
-
-
-UNSAVED = {("agents", "boosted-exploration"), ("weak_learners", "hoeffding-tree")}
-"""River's trees, which only pickle can write; among FORMS the first is over compiled ones."""
 
 
 def attack(count: int, seed: int) -> list[Line]:

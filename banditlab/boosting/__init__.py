@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from banditlab.boosting.potentials import Potentials as Potentials
     from banditlab.boosting.potentials import SampledPotentials as SampledPotentials
     from banditlab.boosting.remembered import RememberedPotentials as RememberedPotentials
-    from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree as CompiledHoeffdingTree
     from banditlab.boosting.trees.hoeffding import HoeffdingTree as HoeffdingTree
     from banditlab.boosting.weak.forecasting import Forecasting as Forecasting
     from banditlab.boosting.weak.simulated import Simulated as Simulated
@@ -44,7 +43,6 @@ BUILT_IN = {
     },
     "weak_learners": {
         "HoeffdingTree": ("hoeffding-tree", "banditlab.boosting.trees.hoeffding"),
-        "CompiledHoeffdingTree": ("compiled-hoeffding-tree", "banditlab.boosting.trees.compiled_hoeffding"),
         "Forecasting": ("forecaster", "banditlab.boosting.weak.forecasting"),
         "Simulated": ("simulated", "banditlab.boosting.weak.simulated"),
     },

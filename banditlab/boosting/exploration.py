@@ -60,7 +60,6 @@ class BoostedExploration(RoundAgent):
 
     id = "boosted-exploration"
     group = "practice"
-    requires = ("river",)
     summary = "a booster that learns from explored hits only"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2, around a booster"
     expected_kind = "conditional"

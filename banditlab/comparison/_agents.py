@@ -17,7 +17,7 @@ GAMMAS = [0.01, 0.03, 0.1, 0.3]
 SECOND_ORDER = ("fastcb", "squarecb", "linucb", "lints")
 STACK = "stackcb"
 NON_LINEAR = "exploration(fourier-aioli)"
-SLOW = {"boosted-exploration": "its trees take milliseconds a round"}
+SLOW = {"boosted-exploration": "its trees learn from explored hits only, which takes many rounds"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "epsilon-greedy-direct": {"grid": {"gamma": GAMMAS}},
     "epsilon-greedy": {"grid": {"gamma": GAMMAS}},

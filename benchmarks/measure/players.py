@@ -97,6 +97,6 @@ ROWS_FIRST = ("newtron",)
 TWO_FORMS = ("folklore", "gaf", "sampled", "exploration")
 """Players with a second set of kernels for large problems, `form = "dual"`."""
 LEFT_OUT = {
-    "boosted-exploration": "its rounds are trees of another library; measured in docs/results/boosting-speed.md",
+    "boosted-exploration": "its rounds are a booster's; measured in docs/results/boosting-speed.md",
 }
 """Registered agents and forecasters that no line above measures, each with the reason."""

@@ -35,11 +35,6 @@ PICTURES = {
     "banditlab/SynNonSep-v0": ("synsep.png", "Mistakes on SynSep and SynNonSep against gamma.", "results/synsep.md"),
     "banditlab/Table-v0": ("real-data.png", "Mistakes on eight tables.", "results/real-data.md"),
     "hoeffding-tree": ("boosting-learners.png", "Errors against the number of trees.", "results/boosting-tables.md"),
-    "compiled-hoeffding-tree": (
-        "boosting-learners.png",
-        "Errors against the number of trees.",
-        "results/boosting-tables.md",
-    ),
     "simulated": (
         "boosting-edges.png",
         "Mistakes of boosters over simulated learners of a known edge.",

@@ -22,7 +22,7 @@ from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA
 from banditlab.boosting.oza import Oza
 from banditlab.boosting.regression import BoostingRegression
 from banditlab.boosting.regression import Kept as Shares
-from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.trees.hoeffding import HoeffdingTree
 from banditlab.boosting.weak.forecasting import Forecasting
 from banditlab.boosting.weak.simulated import Simulated
 from banditlab.boosting.weak.tuning import Tuning
@@ -304,7 +304,7 @@ def test_an_adversarial_learners_account_by_hand():
 
 
 def test_the_last_seed_of_a_tuning():
-    tuning = Tuning(2**32 - 1, 2, CompiledHoeffdingTree, {})
+    tuning = Tuning(2**32 - 1, 2, HoeffdingTree, {})
     assert tuning.seed == 4294967295
     assert tuning.settings[0] != tuning.settings[1]
 
@@ -318,19 +318,3 @@ def test_exploration_at_the_edge_of_its_coin():
         assert decision.explored is explored
         assert sorted(decision.probabilities) == pytest.approx([1 / 6, 1 / 6, 2 / 3])
         assert decision.action == (2 if explored else int(np.argmax(decision.probabilities)))
-
-
-def test_rivers_variances_below_nothing_are_nothing():
-    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
-    from river.tree.split_criterion import InfoGainSplitCriterion
-
-    from banditlab.boosting.trees.river_tree import SteadyGaussianSplitter
-
-    splitter = SteadyGaussianSplitter()
-    for label, value in ((0, 1.0), (0, 2.0), (1, 2.0), (1, 4.0), (2, 3.0)):
-        splitter.update(value, label, 1.0)
-    variances = [splitter._att_dist_per_class[label]._var for label in range(3)]
-    before, variances[2]._S = [variance._S for variance in variances], -1e-16
-    splitter.best_evaluated_split_suggestion(InfoGainSplitCriterion(0.01), {0: 2.0, 1: 2.0, 2: 1.0}, 0, True)
-    assert [variance._S for variance in variances] == [*before[:2], 0.0]
-    assert before[0] == pytest.approx(0.5)

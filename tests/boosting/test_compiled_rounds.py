@@ -11,7 +11,7 @@ import pytest
 from banditlab.boosting.compiled_rounds import loops, parts
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import STEPS, AdaBoostOLM
-from banditlab.boosting.trees.compiled_hoeffding import CompiledHoeffdingTree
+from banditlab.boosting.trees.hoeffding import HoeffdingTree
 from banditlab.boosting.trees.hoeffding_kernels import SCRATCH
 from banditlab.boosting.weak.weak_learner import ProbableLearner
 from banditlab.errors import PlayerError, UsageError
@@ -33,7 +33,7 @@ def stream(n, seed=0, whole=True):
 
 
 def build(id_="adaboost-olm", seed=3, problem=PROBLEM, **settings):
-    given = {"n_learners": 6, "weak_learner": "compiled-hoeffding-tree"} | settings
+    given = {"n_learners": 6, "weak_learner": "hoeffding-tree"} | settings
     return registry().load("boosters", id_)(problem, np.random.default_rng(seed), **given)
 
 
@@ -256,14 +256,11 @@ def test_what_copies_and_loads_own_is_theirs(tmp_path, settings, way):
     ("id_", "learner"),
     [
         ("adaboost-olm", "forecaster"),
-        ("adaboost-olm", "hoeffding-tree"),
-        ("adaboost-olm++", "hoeffding-tree"),
+        ("adaboost-olm++", "forecaster"),
         ("adaova", "forecaster"),
     ],
 )
 def test_learners_in_python_choose_in_the_kernel_as_by_themselves(id_, learner, way):
-    if learner == "hoeffding-tree":
-        pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     X, y = stream(120, whole=False)
     settings = {"weak_learner": learner, "weight_scale": "random", "n_learners": 5}
     one, other = build(id_, **settings), way(build(id_, **settings))
@@ -370,13 +367,13 @@ def test_a_subclass_s_own_steps_are_taken():
             self.absorbed += 1
             super()._absorb(view, payload, label)
 
-    for learner in ("compiled-hoeffding-tree", "forecaster", "simulated"):
+    for learner in ("hoeffding-tree", "forecaster", "simulated"):
         settings = {"n_learners": 3, "weak_learner": learner}
         counting = Counting(PROBLEM, np.random.default_rng(3), **settings)
         play(counting, X, y)
         assert counting.absorbed == 40
         assert counting.alpha.any()
-        if learner == "compiled-hoeffding-tree":  # another rule's block takes long to compile
+        if learner == "hoeffding-tree":  # another rule's block takes long to compile
             continue
         idle = Idle(PROBLEM, np.random.default_rng(3), **settings)
         play(idle, X, y)
@@ -395,13 +392,13 @@ def test_a_prediction_that_is_no_class_is_an_error_that_names_the_learner():
 def test_learners_that_may_differ_are_asked_themselves(way):
     X, y = stream(60)
 
-    class Cautious(CompiledHoeffdingTree):
+    class Cautious(HoeffdingTree):
         """A tree that learns half as much."""
 
         def update(self, context, label, weight):
             super().update(context, label, 0.5 * weight)
 
-    class Bold(CompiledHoeffdingTree):
+    class Bold(HoeffdingTree):
         """A tree that predicts class 0 whatever it costs."""
 
         def predict(self, context, costs=None):
@@ -432,7 +429,7 @@ def test_learners_that_may_differ_are_asked_themselves(way):
     np.testing.assert_array_equal(wrapped.act(X[0]).payload[2], 1)
 
 
-@pytest.mark.parametrize("learner", ["compiled-hoeffding-tree", "forecaster"])
+@pytest.mark.parametrize("learner", ["hoeffding-tree", "forecaster"])
 def test_no_distribution_is_an_error_that_names_the_booster(learner):
     X, y = stream(60)
     booster = build(weak_learner=learner)
@@ -450,7 +447,7 @@ def test_exploration_around_a_booster_of_trees(way):
             np.random.default_rng(4),
             gamma=0.5,
             n_learners=4,
-            weak_learner="compiled-hoeffding-tree",
+            weak_learner="hoeffding-tree",
             weight_scale="random",
         )
         for _ in range(2)

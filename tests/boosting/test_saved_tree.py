@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditlab.boosting.trees.compiled_hoeffding import Arrays
+from banditlab.boosting.trees.hoeffding import Arrays
 from banditlab.boosting.trees.hoeffding_kernels import CLOSED, LEAF, NOMINAL, NUMERIC
 from banditlab.boosting.trees.saved_tree import DEEPEST, require_tree
 from banditlab.errors import UsageError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from banditlab.boosting.trees.compiled_hoeffding import Arrays, CompiledHoeffdingTree
+from banditlab.boosting.trees.hoeffding import Arrays, HoeffdingTree
 from banditlab.boosting.trees.hoeffding_kernels import (
     ATTEMPT,
     CHILD,
@@ -334,7 +334,7 @@ CODED = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded
 @pytest.mark.parametrize("one_hot", [[], [3, 2]])
 def test_what_is_learnt_is_a_tree_that_a_file_may_bring(settings, one_hot):
     rng, problem = np.random.default_rng(1), Problem(7, 3, 100.0)
-    one = CompiledHoeffdingTree(problem, rng, one_hot=one_hot, **GROWING, **settings)
+    one = HoeffdingTree(problem, rng, one_hot=one_hot, **GROWING, **settings)
     fresh, columns = one.state, len(one.starts) - 1 + 7 - sum(one_hot)
     fresh = Arrays(*(array.copy() for array in fresh))
     for t in range(160):
@@ -355,7 +355,7 @@ def test_what_is_learnt_is_a_tree_that_a_file_may_bring(settings, one_hot):
 
 def test_a_block_is_read_as_its_contexts_are():
     rng = np.random.default_rng(0)
-    one = CompiledHoeffdingTree(Problem(11, 2, 10.0), rng, one_hot=[3, 2, 4], ordered=[1])
+    one = HoeffdingTree(Problem(11, 2, 10.0), rng, one_hot=[3, 2, 4], ordered=[1])
     assert one.starts.tolist() == [0, 4, 9]  # three and four categories, and none of them
     assert one.state.seen.shape == (4, 2 + 5 * 2 * 3 + 2 * 9)  # three columns of numbers, one of them of categories
     X = np.zeros((40, 11))
@@ -369,7 +369,7 @@ def test_a_block_is_read_as_its_contexts_are():
     assert read[0].tolist() == [3.0, 4.0, -1.0, 0.0, 0.0]
     assert {tuple(row) for row in read[:, :3]} > {(3.0, 4.0, -1.0)}
     assert set(read[:, 2]) == {-1.0, 0.0, 1.0}
-    plain_tree = CompiledHoeffdingTree(Problem(11, 2, 10.0), rng)
+    plain_tree = HoeffdingTree(Problem(11, 2, 10.0), rng)
     assert plain_tree.views(X) is X
     for values, found in (([0.0, 0.5, 0.2], 1.0), ([0.0, 0.0], -1.0), ([-1.0, -2.0], -1.0), ([1e-300], 0.0)):
         assert category(values) == found
@@ -377,8 +377,8 @@ def test_a_block_is_read_as_its_contexts_are():
 
 def test_a_tree_that_is_saved_may_split_the_columns_there_are():
     """One nominal column, an ordered one and two numeric ones."""
-    one = CompiledHoeffdingTree(Problem(7, 2, 10.0), np.random.default_rng(0), one_hot=[3, 2], ordered=[1])
-    other = CompiledHoeffdingTree(Problem(7, 2, 10.0), np.random.default_rng(0), one_hot=[3, 2], ordered=[1])
+    one = HoeffdingTree(Problem(7, 2, 10.0), np.random.default_rng(0), one_hot=[3, 2], ordered=[1])
+    other = HoeffdingTree(Problem(7, 2, 10.0), np.random.default_rng(0), one_hot=[3, 2], ordered=[1])
     for column in range(5):
         nodes = one.state.nodes
         nodes[:3] = -1
@@ -396,10 +396,10 @@ def test_a_trees_tuning_is_three_draws_whether_used_or_not():
     """An integer and two uniforms; what follows, for ties, is the generator's next."""
     for settings in ({}, GROWING):
         rng, twin = np.random.default_rng(5), np.random.default_rng(5)
-        one = CompiledHoeffdingTree(Problem(2, 2, 1.0), rng, **settings)
+        one = HoeffdingTree(Problem(2, 2, 1.0), rng, **settings)
         drawn = int(twin.integers(5, 20, endpoint=True)), *twin.uniform(math.log(0.01), math.log(0.9), 2)
         assert rng.random() == twin.random()
         if not settings:
             assert one.grace_period == drawn[0]
             assert (one.split_confidence, one.tie_threshold) == pytest.approx(np.exp(drawn[1:]), rel=1e-12)
-    assert CompiledHoeffdingTree(Problem(2, 2, 1.0), np.random.default_rng(0), grace_period=1).grace_period == 1
+    assert HoeffdingTree(Problem(2, 2, 1.0), np.random.default_rng(0), grace_period=1).grace_period == 1

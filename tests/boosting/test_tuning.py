@@ -20,7 +20,6 @@ BOOSTERS = [BestSingle, OnlineMBBM, AdaBoostOLM, AdaBoostOLMPlus, AdaBoostOLOneV
 def build(cls, rng=0, tuning_seed: int | None = 1, n_learners=4, **settings):
     if cls is not Oza:
         settings = {"weight_scale": "random"} | settings
-    settings = {"weak_learner": "compiled-hoeffding-tree"} | settings
     problem = Problem(3, 3, 4.0, horizon=60)
     return cls(problem, np.random.default_rng(rng), n_learners=n_learners, tuning_seed=tuning_seed, **settings)
 
@@ -85,15 +84,6 @@ def test_saved_it_continues(cls, tmp_path):
         assert mine.action == theirs.action
         booster.learn(x, mine, int(label))
         again.learn(x, theirs, int(label))
-
-
-def test_rivers_trees_take_a_grace_period_that_is_no_integer():
-    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
-    booster = build(AdaBoostOLM, weak_learner="hoeffding-tree")
-    given = tunings(build(AdaBoostOLM))
-    for learner, ((grace, confidence, tie),) in zip(booster.learners, given, strict=True):
-        assert (learner._tree.grace_period, learner._tree.delta, learner._tree.tau) == (grace, confidence, tie)
-        assert grace != int(grace)
 
 
 @pytest.mark.parametrize(

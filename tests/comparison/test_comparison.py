@@ -41,7 +41,7 @@ def test_agents_of_practice_one_of_theory_and_uniform_play_unasked() -> None:
     assert two[6] == {"id": "exploration", "forecaster": "fourier-aioli", "grid": {"gamma": [0.03, 0.1, 0.3]}}
     assert two[5] == {"id": "epsilon-greedy-direct", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}}
     assert two[7] == {"id": "gaptron", "step": "wide", "norm_bound": 10.0}
-    assert left_two[:-1] == ["boosted-exploration: its trees take milliseconds a round"]
+    assert left_two[:-1] == ["boosted-exploration: its trees learn from explored hits only, which takes many rounds"]
     assert left_three[:-1] == ["exploration(fourier-aioli), non-linear: for two classes only", *left_two[:-1]]
     others, _, why = left_two[-1].partition(": ")
     assert why == "a theorem's settings, older, or another library's"

@@ -39,7 +39,6 @@ def test_boosters_are_stored_as_references_with_their_edges(small, tmp_path) -> 
 
 
 def test_trees_in_a_sweep(small, tmp_path) -> None:
-    pytest.importorskip("river", reason='river is missing: pip install -e ".[boosting]"')
     trees = [{"id": "best-single", "n_learners": 2, "grace_period": 7}]
     assert small(agent=[], booster=trees, rounds=30).run(tmp_path / "out", jobs=1).failures == []
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")

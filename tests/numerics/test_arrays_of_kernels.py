@@ -194,8 +194,7 @@ def test_a_users_plain_kernel_may_make_arrays_in_a_loop_of_ours(alive: Any, monk
     assert alive() == before
 
 
-# Its own trees: those of river come with an extra.
-SETTINGS = {"boosted-exploration": {"weak_learner": "compiled-hoeffding-tree", "n_learners": 2}}
+SETTINGS = {"boosted-exploration": {"n_learners": 2}}
 
 
 @compiled

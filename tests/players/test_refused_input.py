@@ -20,8 +20,8 @@ from banditlab.registry import registry
 R, D = 2.0, 3
 ROUNDS = 12
 SETTINGS: dict[str, dict[str, Any]] = {
-    "boosters": {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3},
-    "boosted-exploration": {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3, "gamma": 0.5},
+    "boosters": {"n_learners": 3},
+    "boosted-exploration": {"n_learners": 3, "gamma": 0.5},
     "exploration": {"gamma": 0.5},
 }
 LONG = ("obama-lite", "adaboost-ol-ova", "adaboost-olm", "adaboost-olm++", "b-grid", "online-mbbm", "ons")

@@ -22,7 +22,7 @@ from banditlab.problem import Problem
 from banditlab.registry import registry
 
 TABLE = Path(__file__).with_name("shapes.csv")
-TREES = {"weak_learner": "compiled-hoeffding-tree", "n_learners": 2}
+TREES = {"weak_learner": "hoeffding-tree", "n_learners": 2}
 MODELS = {"weak_learner": "forecaster", "n_learners": 2}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "adaboost-olm": [TREES, MODELS],

@@ -37,8 +37,8 @@ STREAMS: dict[str, tuple[str, Settings, int]] = {
 DRAWN: Settings = {"decoding": "sample"}
 HALF_LOG: Settings = {"decoding": "half-log"}
 OGD: Settings = {"forecaster": "ogd", "gamma": 0.1}
-TREES: Settings = {"weak_learner": "compiled-hoeffding-tree", "n_learners": 3}
-RIVER: Settings = {"weak_learner": "hoeffding-tree", "n_learners": 2}
+TREES: Settings = {"weak_learner": "hoeffding-tree", "n_learners": 3}
+TWO_TREES: Settings = {"weak_learner": "hoeffding-tree", "n_learners": 2}
 MODELS: Settings = {"weak_learner": "forecaster", "n_learners": 3}
 SIMULATED: Settings = {"weak_learner": "simulated", "n_learners": 4, "edge": 0.2}
 
@@ -180,7 +180,7 @@ AGENTS: dict[str, list[Case]] = {
     "boosted-exploration": [
         ("three", MODELS),
         ("five", {**TREES, "booster": "oza", "gamma": 0.2}),
-        ("three#2", {**RIVER, "booster": "best-single"}),
+        ("three#2", {**TWO_TREES, "booster": "best-single"}),
     ],
     "vw": [
         ("short", {}),
@@ -270,7 +270,7 @@ BOOSTERS: dict[str, list[Case]] = {
         ("three", MODELS),
         ("three#2", SIMULATED),
         ("five", TREES),
-        ("three#3", RIVER),
+        ("three#3", TWO_TREES),
         ("five#2", {**MODELS, "loss": "exponential", "derivative": "printed"}),
         ("two", {**MODELS, "loss": "square-hinge", "derivative": "coded", "weight_scale": "random"}),
     ],
@@ -278,30 +278,30 @@ BOOSTERS: dict[str, list[Case]] = {
         ("three", MODELS),
         ("three#2", SIMULATED),
         ("five", TREES),
-        ("three#3", RIVER),
+        ("three#3", TWO_TREES),
         ("two", {**MODELS, "regression": "aioli", "clip": 0.1, "forecaster": "folklore"}),
     ],
-    "adaboost-ol-ova": [("three", MODELS), ("five", {**TREES, "derivative": "printed"}), ("three#3", RIVER)],
-    "adaova": [("three", MODELS), ("five", {**TREES, "loss": "exponential"}), ("three#3", RIVER)],
+    "adaboost-ol-ova": [("three", MODELS), ("five", {**TREES, "derivative": "printed"}), ("three#3", TWO_TREES)],
+    "adaova": [("three", MODELS), ("five", {**TREES, "loss": "exponential"}), ("three#3", TWO_TREES)],
     "oza": [
         ("three", MODELS),
         ("three#2", SIMULATED),
         ("five", TREES),
-        ("three#3", RIVER),
+        ("three#3", TWO_TREES),
         ("five#2", {**MODELS, "sampling": "weight", "largest_weight": 5.0}),
     ],
     "best-single": [
         ("three", MODELS),
         ("three#2", {**SIMULATED, "spread": 0.1}),
         ("five", {**TREES, "tuning_seed": 1, "weight_scale": "random"}),
-        ("three#3", {**RIVER, "leaf_prediction": "nba", "tuning_seed": 1}),
+        ("three#3", {**TWO_TREES, "tuning_seed": 1}),
     ],
     "online-mbbm": [
         ("three", MODELS),
         ("three#2", {"weak_learner": "simulated", "n_learners": 4, "weak_learner.edge": 0.3, "excess": 2.0}),
         ("three#4", {"weak_learner": "simulated", "n_learners": 4, "behaviour": "adversarial"}),
         ("five", {**TREES, "potentials": "monte-carlo", "draws": 20, "weight_bound": "trivial"}),
-        ("three#3", {**RIVER, "potentials": "remembered"}),
+        ("three#3", {**TWO_TREES, "potentials": "remembered"}),
         ("three#5", {**TREES, "cost_rows": "raw", "splits": "coded", "spread": "coded", "prior": 1.0}),
     ],
 }

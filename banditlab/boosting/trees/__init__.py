@@ -1,1 +1,1 @@
-"""Very fast decision trees: river's, a compiled one, and a booster's compiled trees as one kernel takes them."""
+"""Very fast decision trees, and a booster's trees as one kernel takes them."""

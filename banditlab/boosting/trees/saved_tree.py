@@ -1,4 +1,4 @@
-"""What the arrays of a compiled tree must be for its kernels to find their way in them: asked of trees that were saved."""
+"""Check the arrays of a tree that a file brings: kernels index them without checks."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from banditlab.agents.newtron import Newtron as Newtron
     from banditlab.agents.obama.obama_lite import ObamaLite as ObamaLite
     from banditlab.agents.ovr_perceptron import OvRPerceptron as OvRPerceptron
-    from banditlab.agents.peers.coba_lints import CobaLinTS as CobaLinTS
-    from banditlab.agents.peers.coba_linucb import CobaLinUCB as CobaLinUCB
-    from banditlab.agents.peers.contextualbandits_lints import ContextualBanditsLinTS as ContextualBanditsLinTS
-    from banditlab.agents.peers.contextualbandits_linucb import ContextualBanditsLinUCB as ContextualBanditsLinUCB
-    from banditlab.agents.peers.contextualbandits_sgd import ContextualBanditsSGD as ContextualBanditsSGD
-    from banditlab.agents.peers.mabwiser_lints import MABWiserLinTS as MABWiserLinTS
-    from banditlab.agents.peers.mabwiser_linucb import MABWiserLinUCB as MABWiserLinUCB
-    from banditlab.agents.peers.river_linucb import RiverLinUCB as RiverLinUCB
-    from banditlab.agents.peers.river_logistic import RiverLogistic as RiverLogistic
+    from banditlab.agents.peers.coba import CobaLinTS as CobaLinTS
+    from banditlab.agents.peers.coba import CobaLinUCB as CobaLinUCB
+    from banditlab.agents.peers.contextualbandits import ContextualBanditsLinTS as ContextualBanditsLinTS
+    from banditlab.agents.peers.contextualbandits import ContextualBanditsLinUCB as ContextualBanditsLinUCB
+    from banditlab.agents.peers.contextualbandits import ContextualBanditsSGD as ContextualBanditsSGD
+    from banditlab.agents.peers.mabwiser import MABWiserLinTS as MABWiserLinTS
+    from banditlab.agents.peers.mabwiser import MABWiserLinUCB as MABWiserLinUCB
+    from banditlab.agents.peers.river import RiverLinUCB as RiverLinUCB
+    from banditlab.agents.peers.river import RiverLogistic as RiverLogistic
     from banditlab.agents.peers.vw import VW as VW
     from banditlab.agents.perceptron import Perceptron as Perceptron
     from banditlab.agents.pnewtron import PNewtron as PNewtron
@@ -74,15 +74,15 @@ BUILT_IN = {
         "RandomizedDecoding": ("randomized-decoding", "banditlab.agents.randomized_decoding"),
         "Sampled": ("sampled", "banditlab.agents.sampled"),
         "VW": ("vw", "banditlab.agents.peers.vw"),
-        "RiverLogistic": ("river-logistic", "banditlab.agents.peers.river_logistic"),
-        "RiverLinUCB": ("river-linucb", "banditlab.agents.peers.river_linucb"),
-        "MABWiserLinUCB": ("mabwiser-linucb", "banditlab.agents.peers.mabwiser_linucb"),
-        "MABWiserLinTS": ("mabwiser-lints", "banditlab.agents.peers.mabwiser_lints"),
-        "ContextualBanditsLinUCB": ("contextualbandits-linucb", "banditlab.agents.peers.contextualbandits_linucb"),
-        "ContextualBanditsLinTS": ("contextualbandits-lints", "banditlab.agents.peers.contextualbandits_lints"),
-        "ContextualBanditsSGD": ("contextualbandits-sgd", "banditlab.agents.peers.contextualbandits_sgd"),
-        "CobaLinUCB": ("coba-linucb", "banditlab.agents.peers.coba_linucb"),
-        "CobaLinTS": ("coba-lints", "banditlab.agents.peers.coba_lints"),
+        "RiverLogistic": ("river-logistic", "banditlab.agents.peers.river"),
+        "RiverLinUCB": ("river-linucb", "banditlab.agents.peers.river"),
+        "MABWiserLinUCB": ("mabwiser-linucb", "banditlab.agents.peers.mabwiser"),
+        "MABWiserLinTS": ("mabwiser-lints", "banditlab.agents.peers.mabwiser"),
+        "ContextualBanditsLinUCB": ("contextualbandits-linucb", "banditlab.agents.peers.contextualbandits"),
+        "ContextualBanditsLinTS": ("contextualbandits-lints", "banditlab.agents.peers.contextualbandits"),
+        "ContextualBanditsSGD": ("contextualbandits-sgd", "banditlab.agents.peers.contextualbandits"),
+        "CobaLinUCB": ("coba-linucb", "banditlab.agents.peers.coba"),
+        "CobaLinTS": ("coba-lints", "banditlab.agents.peers.coba"),
     },
 }
 """By kind, for each class its id and where it stands: the registry and the listings read this, too."""

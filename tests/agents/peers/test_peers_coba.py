@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.peers.coba_lints import CobaLinTS
-from banditlab.agents.peers.coba_linucb import CobaLinUCB
+from banditlab.agents.peers.coba import CobaLinTS, CobaLinUCB
 from banditlab.problem import Problem
 
 pytest.importorskip("coba", reason='coba is missing: pip install -e ".[peers]"')

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.peers.contextualbandits_adapter import SEEDS
-from banditlab.agents.peers.contextualbandits_lints import ContextualBanditsLinTS
-from banditlab.agents.peers.contextualbandits_linucb import ContextualBanditsLinUCB
-from banditlab.agents.peers.contextualbandits_sgd import ContextualBanditsSGD
+from banditlab.agents.peers.contextualbandits import (
+    SEEDS,
+    ContextualBanditsLinTS,
+    ContextualBanditsLinUCB,
+    ContextualBanditsSGD,
+)
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.peers.mabwiser_lints import MABWiserLinTS
-from banditlab.agents.peers.mabwiser_linucb import MABWiserLinUCB
+from banditlab.agents.peers.mabwiser import MABWiserLinTS, MABWiserLinUCB
 from banditlab.problem import Problem
 
 pytest.importorskip("mabwiser", reason='mabwiser is missing: pip install -e ".[peers]"')

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.peers.river_linucb import RiverLinUCB
-from banditlab.agents.peers.river_logistic import RiverLogistic
+from banditlab.agents.peers.river import RiverLinUCB, RiverLogistic
 from banditlab.problem import Problem
 
 pytest.importorskip("river", reason='river is missing: pip install -e ".[peers]"')

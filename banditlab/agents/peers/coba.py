@@ -1,0 +1,146 @@
+"""coba's linear learners as agents."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banditlab.agents.peers.adapter import PeerAgent, PickledBySettings, internal_seed
+from banditlab.distributions import library
+from banditlab.players.agent import Floats
+from banditlab.players.saved import restored
+from banditlab.problem import Problem
+from banditlab.validation import positive
+
+
+class CobaAgent(PickledBySettings, PeerAgent):
+    """A learner of `coba.learners` with one ridge regression of the bit on context times class: K d joint weights.
+
+    A class is the one-hot vector e_k to coba, the features are those of x crossed with it (coba's `features = ["ax"]`), so
+    that W x is what it forecasts. coba is asked for its probabilities and the action is drawn from them here, since the
+    state of its own generator cannot be read, nor pickled.
+    """
+
+    requires = ("coba",)
+    learner: ClassVar[str]
+    """The name of the learner in `coba.learners`."""
+    arrays: ClassVar[tuple[str, ...]]
+    """The learner's attributes that learn."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, **settings: float) -> None:
+        super().__init__(problem, rng)
+        self._settings = settings
+        self._begin()
+
+    def _begin(self) -> None:
+        self._classes = [tuple(row) for row in np.eye(self.problem.n_classes).tolist()]
+        make = getattr(library("coba.learners", self.id), self.learner)
+        self._learner = make(**self._settings, features=["ax"])
+        # coba makes its arrays when it first predicts
+        self._learner._initialize([0.0] * self.problem.n_features, self._classes[0])
+
+    def _distribution(self, x: Floats) -> Floats:
+        return np.array(self._learner._pmf(x.tolist(), self._classes))
+
+    def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
+        self._learner.learn(x.tolist(), self._classes[action], float(correct), probability)
+
+    # ------------------------------------------------------------------------------------------------------------ state
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the generator and the learner's arrays."""
+        return {"rng": self.rng, "arrays": {name: getattr(self._learner, name) for name in self.arrays}}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state that `get_state` of a player with the same settings returned."""
+        self._begin()
+        taken = restored(self.get_state(), state)
+        self.rng = taken["rng"]
+        vars(self._learner).update({name: taken["arrays"][name] for name in self.arrays})
+
+
+class CobaLinUCB(CobaAgent):
+    """coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, the highest upper bound wins.
+
+    Problem: bandit multiclass; the reward is the bit.
+
+    Update rule: coba's own. With z = x (x) e_k, A = I + sum z z' over the rounds played and theta = A^{-1} sum z reward, the
+    class with the highest z'theta + alpha sqrt(z'A^{-1} z) is played, a uniform one of equals. Since different classes'
+    z are orthogonal this is one model per class, but coba keeps the whole K d x K d inverse.
+
+    Guarantee: none is claimed here; `bound` answers None.
+
+    Cost: O(K (K d)^2) a round: 2 ms at d = 65, K = 10. (K d)^2 numbers, and as much again for each of two temporaries.
+
+    Parameters
+    ----------
+    alpha
+        How much it explores, above 0 (alpha in coba, its default 1).
+
+    Raises
+    ------
+    UsageError
+        A setting out of range, or the library is not installed.
+
+    References
+    ----------
+    W. Chu, L. Li, L. Reyzin, R. Schapire. Contextual bandits with linear payoff functions. AISTATS 2011.
+    M. Rucker et al. coba: a contextual bandit research package. https://github.com/VowpalWabbit/coba
+    """
+
+    id = "coba-linucb"
+    summary = "coba: LinUCBLearner, one joint ridge regression on context times class"
+    reference = "Chu, Li, Reyzin and Schapire, AISTATS 2011; coba: Rucker et al."
+    learner = "LinUCBLearner"
+    arrays = ("_theta", "_A_inv")
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, alpha: float = 1.0) -> None:
+        self.alpha = positive("alpha", alpha)
+        super().__init__(problem, rng, alpha=self.alpha)
+
+
+class CobaLinTS(CobaAgent):
+    """coba's `LinTSLearner`: Thompson sampling, a joint ridge regression of the bit on context times class.
+
+    Problem: bandit multiclass; the reward is the bit.
+
+    Update rule: coba's own. With z = x (x) e_k, B = I + sum z z' over the rounds played and mu = B^{-1} sum z reward, the
+    class with the highest z'b is played, b drawn from N(mu, variance B^{-1}), a uniform one of those equal to five
+    digits. Probabilities are given that draw.
+
+    coba 8.1.0 draws from a generator of seed 1 whatever its own seed is, so that repetitions would share their draws;
+    it is given one that is seeded from ours.
+
+    Guarantee: none is claimed here; `bound` answers None.
+
+    Cost: O((K d)^3) a round, a Cholesky factor of the whole covariance: 10 ms at d = 65, K = 10. (K d)^2 numbers, and
+    several times as much for temporaries.
+
+    Parameters
+    ----------
+    variance
+        What the covariance is multiplied with, above 0 (v in coba, its default 1).
+
+    Raises
+    ------
+    UsageError
+        A setting out of range, or the library is not installed.
+
+    References
+    ----------
+    S. Agrawal, N. Goyal. Thompson sampling for contextual bandits with linear payoffs. ICML 2013.
+    M. Rucker et al. coba: a contextual bandit research package. https://github.com/VowpalWabbit/coba
+    """
+
+    id = "coba-lints"
+    expected_kind = "conditional"
+    summary = "coba: LinTSLearner, Thompson sampling with one joint ridge regression"
+    reference = "Agrawal and Goyal, ICML 2013; coba: Rucker et al."
+    learner = "LinTSLearner"
+    arrays = ("_mu_hat", "_B_inv", "_nrng")
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, variance: float = 1.0) -> None:
+        self.variance = positive("variance", variance)
+        super().__init__(problem, rng, v=self.variance)
+        self._learner._nrng = np.random.default_rng(internal_seed(self.rng))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from banditlab.forecasters.aioli_direct import AIOLIDirect as AIOLIDirect
     from banditlab.forecasters.folklore import FOLKLORE as FOLKLORE
     from banditlab.forecasters.folklore_direct import FolkloreDirect as FolkloreDirect
-    from banditlab.forecasters.fourier_aioli import FourierAIOLI as FourierAIOLI
-    from banditlab.forecasters.fourier_folklore import FourierFOLKLORE as FourierFOLKLORE
+    from banditlab.forecasters.fourier import FourierAIOLI as FourierAIOLI
+    from banditlab.forecasters.fourier import FourierFOLKLORE as FourierFOLKLORE
     from banditlab.forecasters.ftrl import FTRL as FTRL
     from banditlab.forecasters.gaf import GAF as GAF
     from banditlab.forecasters.gaf_fresh import GAFFresh as GAFFresh
@@ -37,13 +37,13 @@ BUILT_IN = {
         "Aggregating": ("aggregating", "banditlab.forecasters.aggregating"),
         "BGrid": ("b-grid", "banditlab.forecasters.grid"),
         "KernelAIOLI": ("kernel-aioli", "banditlab.forecasters.kernel_aioli"),
-        "FourierAIOLI": ("fourier-aioli", "banditlab.forecasters.fourier_aioli"),
+        "FourierAIOLI": ("fourier-aioli", "banditlab.forecasters.fourier"),
         "GAF": ("gaf", "banditlab.forecasters.gaf"),
         "GAFFresh": ("gaf-fresh", "banditlab.forecasters.gaf_fresh"),
         "FolkloreDirect": ("folklore-direct", "banditlab.forecasters.folklore_direct"),
         "AIOLIDirect": ("aioli-direct", "banditlab.forecasters.aioli_direct"),
         "KernelFOLKLORE": ("kernel-folklore", "banditlab.forecasters.kernel_folklore"),
-        "FourierFOLKLORE": ("fourier-folklore", "banditlab.forecasters.fourier_folklore"),
+        "FourierFOLKLORE": ("fourier-folklore", "banditlab.forecasters.fourier"),
         "KernelGAF": ("kernel-gaf", "banditlab.forecasters.kernel_gaf"),
     },
 }

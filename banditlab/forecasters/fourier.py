@@ -1,0 +1,246 @@
+"""Forecasters on random Fourier features of the gaussian kernel (Rahimi and Recht, NIPS 2007)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.forecasters.aioli import AIOLI
+from banditlab.forecasters.folklore import FOLKLORE
+from banditlab.numerics.jit import bind, borrow, njit, read_only
+from banditlab.numerics.symmetric import dot
+from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
+from banditlab.problem import Problem
+from banditlab.validation import at_least, positive
+
+
+class State(NamedTuple):
+    """omega (D/2, d) frequencies; phi (D,) the features of a context (scratch); inner: the inner forecaster's state."""
+
+    omega: NDArray[np.float64]
+    phi: NDArray[np.float64]
+    inner: Any
+
+
+@njit
+def features(omega, x, phi):
+    """Write sqrt(2/D) (cos omega x, sin omega x) into phi (D,): phi(x)'phi(y) = mean of cos omega'(x - y)."""
+    # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
+    half = omega.shape[0]
+    scale = math.sqrt(1.0 / half)
+    for i in range(half):
+        angle = dot(omega[i], x)
+        phi[i] = scale * math.cos(angle)
+        phi[half + i] = scale * math.sin(angle)
+
+
+def predict_on_features(state, x, z):
+    """The inner forecaster's forecast at phi(x)."""
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    features(state.omega, x, state.phi)
+    predict_kernel(state.inner, read_only(state.phi), z)  # type: ignore[name-defined]  # noqa: F821
+
+
+def update_on_features(state, x, y, z):
+    """The inner forecaster's update at phi(x)."""
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    features(state.omega, x, state.phi)
+    update_kernel(state.inner, read_only(state.phi), y, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+@cache
+def on_features(inner: Kernels) -> Kernels:
+    """Return the kernels of a forecaster on features. They are compiled when first called, as all are."""
+    owner = f"{inner.owner} on Fourier features"
+    predict = bind(predict_on_features, owner, predict_kernel=inner.predict)
+    return Kernels(predict, bind(update_on_features, owner, update_kernel=inner.update), None, owner)
+
+
+class FourierForecaster(KernelForecaster):
+    """A forecaster on D random features whose inner products tend to the gaussian kernel: a kernel method of fixed size.
+
+    A subclass names the forecaster; its constructor has the settings, which it hands to `_begin`.
+    """
+
+    bound_unit = "nats"
+    forecaster: ClassVar[type[AIOLI | FOLKLORE]]
+
+    def _begin(self, bandwidth: float, features: int, **settings: Any) -> None:
+        """Draw the frequencies and build the forecaster, whose `settings` become this one's."""
+        if self.rng is None:
+            raise UsageError(f"{self.id} draws its features: rng must be a numpy Generator, got None")
+        self.bandwidth = positive("bandwidth", bandwidth)
+        self.features = D = at_least("features", features, 2)
+        if D % 2:
+            raise UsageError(f"features must be even (a cosine and a sine of each frequency), got {D}")
+        inner = Problem(D, self.problem.n_classes, 1.0, self.problem.horizon)
+        self._inner = self.forecaster(inner, None, **settings)
+        for name in set(settings) & set(self.own_settings()):
+            setattr(self, name, getattr(self._inner, name))
+        # From a child stream: the caller's own draws are the same whatever D is.
+        self._omega = self.rng.spawn(1)[0].standard_normal((D // 2, self.problem.n_features)) / self.bandwidth
+        self._phi = np.zeros(D)
+
+    @property
+    def state(self) -> State:
+        """What the kernels take."""
+        return State(self._omega, self._phi, self._inner.state)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The inner forecaster's kernels on features."""
+        return on_features(self._inner.kernels)
+
+    @classmethod
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
+        """Return how many bytes the state takes at least: the inner forecaster's over the features, or the frequencies."""
+        D = settings.get("features", cls.own_settings()["features"].default)
+        inner = cls.forecaster.least_bytes(Problem(D, problem.n_classes, 1.0), {"form": "primal"})
+        return max(inner, 4.0 * D * problem.n_features)
+
+    def phi(self, X: Floats) -> Floats:
+        """Return the features (n, D) of contexts (n, d)."""
+        angles = X @ self._omega.T
+        return np.hstack([np.cos(angles), np.sin(angles)]) * math.sqrt(2.0 / self.features)
+
+    def space_bound(self, rounds: float) -> float | None:
+        """Return the theorem's regret against the ball over the features after `rounds` rounds, in nats, or None."""
+        return self._inner.bound(rounds)
+
+    def space_certificate(self) -> float:
+        """Return the bound on the regret so far against the ball over the features, in nats, or NaN."""
+        return self._inner.certificate()
+
+
+class FourierAIOLI(FourierForecaster):
+    """AIOLI on D random features whose inner products tend to the gaussian kernel: kernel AIOLI of fixed size.
+
+    Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
+    paper; the logits answered are (z, 0).
+
+    Update rule: D/2 frequencies omega_i ~ N(0, I / bandwidth^2) are drawn once by the constructor;
+    phi(x) = sqrt(2/D) (cos omega_i'x, sin omega_i'x)_i has norm 1 and phi(x)'phi(y) has mean
+    exp(-||x - y||^2 / (2 bandwidth^2)). Then AIOLI's rule with phi(x) for x.
+
+    Guarantee: AIOLI's Theorem 1 in D dimensions with R = 1, against the functions theta'phi(x), ||theta|| <= 2 B.
+    Linear functions are not among them, so `bound` is None and `certificate` NaN; `space_certificate` bounds the regret
+    against that ball, and `space_bound` is the theorem. How far the ball is from the kernel's own space is not bounded here.
+
+    Cost: O(D d + D^2) a round; D^2 + D d / 2 numbers.
+
+    Parameters
+    ----------
+    norm_bound
+        B: the comparator is theta'phi with ||theta|| <= 2 B.
+    bandwidth
+        Of the gaussian kernel, in the unit of the contexts.
+    features
+        D, the number of features; even.
+    regularization, virtual_weight, curvature
+        As for `aioli`, with R = 1.
+
+    Raises
+    ------
+    IncompatibleError
+        More than two classes.
+    UsageError
+        A setting out of its range, or no generator.
+
+    References
+    ----------
+    A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 2007.
+    R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    """
+
+    id = "fourier-aioli"
+    group = "practice"
+    summary = "binary: AIOLI on random Fourier features of the gaussian kernel, of fixed size"
+    reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1, with Rahimi and Recht, NIPS 2007"
+    forecaster = AIOLI
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        bandwidth: float = 1.0,
+        features: int = 100,
+        regularization: float | Literal["theory"] = "theory",
+        virtual_weight: float = 1.0,
+        curvature: float | Literal["simple", "tight"] = "simple",
+    ) -> None:
+        super().__init__(problem, rng)
+        self._begin(
+            bandwidth,
+            features,
+            norm_bound=norm_bound,
+            regularization=regularization,
+            virtual_weight=virtual_weight,
+            curvature=curvature,
+        )
+
+
+class FourierFOLKLORE(FourierForecaster):
+    """FOLKLORE on D random features whose inner products tend to the gaussian kernel: kernel FOLKLORE of fixed size.
+
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream.
+
+    Update rule: D/2 frequencies omega_i ~ N(0, I / bandwidth^2) are drawn once by the constructor;
+    phi(x) = sqrt(2/D) (cos omega_i'x, sin omega_i'x)_i has norm 1 and phi(x)'phi(y) has mean
+    exp(-||x - y||^2 / (2 bandwidth^2)). Then FOLKLORE's rule with phi(x) for x.
+
+    Guarantee: FOLKLORE's Theorem 3 in D dimensions with R = 1, against W phi(x), ||W_k|| <= B. Linear functions are not
+    among them, so `bound` is None and `certificate` NaN; `space_certificate` bounds the regret against that ball, and
+    `space_bound` is the theorem. How far the ball is from the kernel's own space is not bounded here.
+
+    Cost: D d for the features, and FOLKLORE's round in D dimensions.
+
+    Parameters
+    ----------
+    norm_bound
+        B: the comparator is W phi with ||W_k|| <= B.
+    bandwidth
+        Of the gaussian kernel, in the unit of the contexts.
+    features
+        D, the number of features; even.
+    regularization, curvature
+        As for `folklore`, with R = 1.
+
+    Raises
+    ------
+    UsageError
+        A setting out of its range, or no generator.
+
+    References
+    ----------
+    A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 2007.
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
+    """
+
+    id = "fourier-folklore"
+    group = "practice"
+    summary = "any K: FOLKLORE on random Fourier features of the gaussian kernel, of fixed size"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, with Rahimi and Recht, NIPS 2007"
+    forecaster = FOLKLORE
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        norm_bound: float = 1.0,
+        bandwidth: float = 1.0,
+        features: int = 100,
+        regularization: float | Literal["theory"] = "theory",
+        curvature: float | Literal["simple", "tight"] = "simple",
+    ) -> None:
+        super().__init__(problem, rng)
+        settings: dict[str, Any] = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
+        self._begin(bandwidth, features, **settings, form="primal")

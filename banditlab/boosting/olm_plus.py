@@ -93,11 +93,7 @@ class AdaBoostOLMPlus(ExpertBooster):
         self.clip = nonnegative("clip", number("clip", clip, "theory"))
         self.regression_bound = positive("regression_bound", regression_bound)
         self._regressions = BoostingRegression(
-            self.n_learners,
-            problem.n_classes,
-            clip=self.clip,
-            forecaster=self.regression,
-            norm_bound=self.regression_bound,
+            self.n_learners, clip=self.clip, forecaster=self.regression, norm_bound=self.regression_bound
         )
         self._tops = np.ones(self.n_learners)
         self._zero[:] = 1.0 / problem.n_classes  # votes are kept as their softmax

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.boosting.compiled_rounds import Room, Steps, parts
+from banditlab.boosting.compiled_rounds import Steps
 from banditlab.bounds.boosting import boosting_regression
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.tanh_root import aioli_root_and_sigmoids
-from banditlab.players.inputs import as_class, as_vector
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, one_of, positive
+from banditlab.validation import nonnegative, one_of, positive
 
 FORECASTERS: dict[str, type[AIOLI] | type[FOLKLORE]] = {"folklore": FOLKLORE, "aioli": AIOLI}
 
 
-CURVATURE, VIRTUAL_WEIGHT, RECIPROCAL, CLIP = range(4)
+CURVATURE, VIRTUAL_WEIGHT, CLIP = range(3)
 """Slots of the constants."""
 Q11, Q12, Q22 = range(3)
 """Slots of an inverse of order two."""
@@ -31,10 +29,10 @@ HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
 
 
 class Regressions(NamedTuple):
-    """N binary forecasters of two features, theta = W_1 - W_2 each: Q (N, 3), h (N, 2) and four constants (4,).
+    """N binary forecasters of two features, theta = W_1 - W_2 each: Q (N, 3), h (N, 2) and three constants (3,).
 
     Q holds (A^{-1})_11, _12, _22 and h = A^{-1} b in AIOLI's letters; the constants are the curvature c, the virtual
-    weight w, the reciprocal of FOLKLORE's lambda (0 for AIOLI), and the clip.
+    weight w, and the clip.
     """
 
     Q: NDArray[np.float64]
@@ -48,12 +46,10 @@ class Regressions(NamedTuple):
         For two classes FOLKLORE keeps W_1 = -W_2, so that its inverse is that of one matrix of order d and its minimiser
         a root in one unknown (Appendix D): those of AIOLI with lambda/2 and w = 1/2.
         """
-        lam, weight, reciprocal = forecaster.regularization, 0.5, 0.0
+        lam, weight = 0.5 * forecaster.regularization, 0.5
         if isinstance(forecaster, AIOLI):
-            weight = forecaster.virtual_weight
-        else:
-            lam, reciprocal = 0.5 * lam, 1.0 / lam
-        constants = np.array([forecaster.curvature, weight, reciprocal, clip])
+            lam, weight = forecaster.regularization, forecaster.virtual_weight
+        constants = np.array([forecaster.curvature, weight, clip])
         return cls(np.tile([1.0 / lam, 0.0, 1.0 / lam], (n, 1)), np.zeros((n, 2)), constants)
 
 
@@ -74,20 +70,6 @@ class Kept(NamedTuple):
 
 
 # ------------------------------------------------------------------------------------ Algorithm 3: forecast and update
-
-
-@inline
-def log_mass(s, l):
-    """Return ln sum_{k != l} e^{s_k}."""
-    top = -math.inf
-    for k in range(s.shape[0]):
-        if k != l:
-            top = max(top, s[k])
-    mass = 0.0
-    for k in range(s.shape[0]):
-        if k != l:
-            mass += math.exp(s[k] - top)
-    return top + math.log(mass)
 
 
 @inline
@@ -119,19 +101,6 @@ def update_kernel(states, i, right, seen):
     Q[Q11] -= down * v1 * v1
     Q[Q12] -= down * v1 * v2
     Q[Q22] -= down * v2 * v2
-
-
-@njit
-def votes_kernel(states, i, s, l, seen, out):
-    """Write the prediction of regression i at votes s (K,) and a class l into out (K,): Algorithm 3 as it stands."""
-    others = log_mass(s, l)
-    forecast(states, i, 0.5 * (s[l] - others), seen)
-    reciprocal, half, t, q = states.constants[RECIPROCAL], seen[HALF], seen[ROOT], seen[QUAD]
-    # FOLKLORE's two logits differ by t and their sum is minus the off-diagonal entry of its At
-    zeta = 0.5 * (0.125 * q - 0.25 * (half * half + 1.0) * reciprocal - t) if reciprocal > 0.0 else 0.0
-    for k in range(s.shape[0]):
-        out[k] = s[k] + zeta - others
-    out[l] = zeta + t
 
 
 # ----------------------------------------------------------------- the steps of a round, on the softmax p of the votes
@@ -207,28 +176,6 @@ def recall(states, room, i, l, p):
 STEPS = Steps(Kept, begin, costs, vote, adapt, recall)
 
 
-@njit
-def predict_kernel(states, room, i, p, l, out):
-    """Write the softmax of the prediction of regression i into out (K,), which may be p (K,), that of the votes before."""
-    K = p.shape[0]
-    _, _, S = parts(room.payload, K)
-    for k in range(K):
-        room.kept.shares[k] = p[k]
-    put_mass(room, i)
-    vote(states, room, i, l, S)
-    for k in range(K):
-        out[k] = S[i, k]
-
-
-@njit
-def learn_kernel(states, room, P, zero, votes, y):
-    """Update every regression on (s^{i-1}, l^i, y): row i - 1 of P (N, K) is softmax(s^i), and `zero` (K,) that of s^0."""
-    for i in range(P.shape[0]):
-        l = int(votes[i])
-        recall(states, room, i, l, P[i - 1] if i > 0 else zero)
-        adapt(states, room, i, l, y, 0.0, P)
-
-
 class BoostingRegression:
     """N copies of Algorithm 3: predict votes from votes s and a weak prediction l, as well as the best s + alpha e_l.
 
@@ -243,14 +190,15 @@ class BoostingRegression:
     Guarantee (Theorem 13): regret at most the forecaster's plus T ln(1 + e^(2 - 2 clip)), in nats; with clip = ln T,
     O(ln(T)^2). See `bound`.
 
-    Both forecasters are kept in the same form, one matrix of order two and a root in one unknown (see `Regressions`).
+    Both forecasters are kept in the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
+    steps of a round (`STEPS`) keep the softmax of the votes in place of the votes.
 
     Cost: O(K) a round, an exponential, a logarithm and a root; five floats for each copy.
 
     Parameters
     ----------
-    n_copies, n_classes
-        N and K.
+    n_copies
+        N.
     clip
         Largest half-margin, ln T in the paper; 0 or above.
     forecaster
@@ -268,36 +216,13 @@ class BoostingRegression:
     N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
     """
 
-    def __init__(
-        self, n_copies: int, n_classes: int, *, clip: float, forecaster: str = "folklore", norm_bound: float = 2.0
-    ) -> None:
-        self.n_copies, self.n_classes = at_least("n_copies", n_copies, 1), at_least("n_classes", n_classes, 2)
+    def __init__(self, n_copies: int, *, clip: float, forecaster: str = "folklore", norm_bound: float = 2.0) -> None:
         self.clip = nonnegative("clip", clip)
-        self.forecaster = one_of("forecaster", forecaster, tuple(FORECASTERS))
         self.norm_bound = positive("norm_bound", norm_bound)
         # R = 1 + clip as in the paper, at least the norm of every context
-        one = FORECASTERS[forecaster](Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
-        self._one = one
-        self.states = Regressions.of(self.n_copies, one, self.clip)
-        self._even = np.full(self.n_classes, 1.0 / self.n_classes)
-
-    @cached_property
-    def _room(self) -> Room:
-        return Room.of(self.n_copies, self.n_classes, Kept)
-
-    def predict(self, i: int, s: Any, l: int) -> NDArray[np.float64]:
-        """Return copy i's prediction s_hat (K,) at votes s (K,) and class l; no copy changes."""
-        out, votes = np.empty(self.n_classes), as_vector("the votes", s, self.n_classes)
-        votes_kernel(self.states, i, votes, as_class("the class", l, self.n_classes), np.zeros(8), out)
-        return out
-
-    def predict_shares(self, i: int, p: NDArray[np.float64], l: int, out: NDArray[np.float64]) -> None:
-        """Write softmax(s_hat) into out (K,) for votes whose softmax is p (K,): arrays and range are not checked."""
-        predict_kernel(self.states, self._room, i, p, l, out)
-
-    def update_all(self, P: NDArray[np.float64], votes: NDArray[np.float64], y: int) -> None:
-        """Update copy i on the votes whose softmax is P[i - 1], even ones for the first copy, class votes[i] and label y."""
-        learn_kernel(self.states, self._room, P, self._even, votes, y)
+        make = FORECASTERS[one_of("forecaster", forecaster, tuple(FORECASTERS))]
+        self._one = make(Problem(2, 2, 1.0 + self.clip), None, norm_bound=self.norm_bound)
+        self.states = Regressions.of(n_copies, self._one, self.clip)
 
     def bound(self, rounds: int) -> float | None:
         """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""

@@ -135,12 +135,24 @@ def learn(states, i, p, l, y):
 
 
 @pytest.fixture(params=[by_protocol, directly], ids=["one by one", "by formulas"])
-def way(request):
+def any_way(request):
     """Return what makes a booster play otherwise.
 
     The same step kernels, called for each learner that is asked itself; or no kernel of a step at all.
     """
     return request.param
+
+
+@pytest.fixture
+def way():
+    """Return what makes a booster play by formulas."""
+    return directly
+
+
+@pytest.fixture(scope="session")
+def regression_steps():
+    """Return what predicts a regression's shares, and what updates it (see `shares_after`, `learn`)."""
+    return shares_after, learn
 
 
 @pytest.fixture(scope="session")

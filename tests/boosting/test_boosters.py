@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from banditlab.boosting.best_single import BestSingle
+from banditlab.boosting.booster import weak_learner_settings
 from banditlab.boosting.exploration import BoostedExploration
 from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.one_vs_all import AdaBoostOLOneVsAll, AdaOVA, OneVsAllLearner
 from banditlab.boosting.oza import Oza
+from banditlab.boosting.weak.weak_learner import WeakLearner
 from banditlab.checks import check_id, run_checks
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.players.agent import Trace
@@ -300,3 +302,36 @@ def test_ozas_errors_and_votes_by_hand():
     assert [found[f"error.{i}"] for i in (1, 2, 3, 4)] == [0.25, 0.5, 1.0, 0.0]
     assert [found[f"vote.{i}"] for i in (1, 2, 3, 4)] == pytest.approx([math.log(3.0), 0.0, 0.0, math.log(999.0)])
     assert oza.act(np.zeros(2)).payload.shape == (oza.payload_size,) == (0,)
+
+
+class Needs(WeakLearner):
+    id = "needs"
+
+    def __init__(self, problem, rng, *, depth, width=1):
+        super().__init__(problem, rng)
+
+
+def test_settings_of_weak_learners_that_have_no_default():
+    assert weak_learner_settings(AdaBoostOLM, Needs, {"weak_learner.depth": 3}) == {"depth": 3}
+    with pytest.raises(UsageError, match=r"^adaboost-olm of needs needs the setting 'depth'$"):
+        weak_learner_settings(AdaBoostOLM, Needs, {"width": 2})
+
+
+@pytest.mark.parametrize("written", [[("forecaster", "ogd")], {"forecaster": "ons"}, {"step": 1.0}, None])
+def test_a_state_of_other_settings_is_refused(written):
+    booster = build("best-single", forecaster="ogd")
+    with pytest.raises(UsageError, match=r"^state\._written must be some of the settings"):
+        booster.set_state(booster.get_state() | {"_written": written})
+    booster.set_state(booster.get_state() | {"_written": {}})  # a default, written or not
+    assert booster.get_state()["_written"] == {}
+
+
+def test_exploration_at_the_edge_of_its_coin():
+    agent = BoostedExploration(
+        PROBLEM, np.random.default_rng(0), booster="best-single", gamma=0.5, n_learners=1, weak_learner="forecaster"
+    )
+    for coin, explored in ((0.5, False), (np.nextafter(0.5, 0.0), True)):
+        decision = agent._decide(agent.view(np.zeros(4)), np.array([coin, 0.99]))
+        assert decision.explored is explored
+        assert sorted(decision.probabilities) == pytest.approx([1 / 6, 1 / 6, 2 / 3])
+        assert decision.action == (2 if explored else int(np.argmax(decision.probabilities)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import pickle
+import math
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from banditlab.boosting.olm import AdaBoostOLM
 from banditlab.boosting.trees.hoeffding import HoeffdingTree
 from banditlab.boosting.trees.hoeffding_kernels import (
     CHILD,
@@ -17,6 +16,7 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     FEATURE,
     KIND,
     LEAF,
+    NOMINAL,
     NUMERIC,
     SCRATCH,
     best_threshold,
@@ -26,6 +26,8 @@ from banditlab.boosting.trees.hoeffding_kernels import (
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.problem import Problem
+
+CODED = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
 
 
 def tree(problem, seed=0, **settings):
@@ -260,8 +262,7 @@ class CodedTree:
 )
 def test_it_is_the_authors_tree(seed, d, K, one_hot, most):
     problem = Problem(d, K, 100.0)
-    coded = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
-    ours = tree(problem, seed, grace_period=7, split_confidence=0.3, tie_threshold=0.4, one_hot=one_hot, **coded)
+    ours = tree(problem, seed, grace_period=7, split_confidence=0.3, tie_threshold=0.4, one_hot=one_hot, **CODED)
     theirs, q = CodedTree(one_hot, 7, 0.3, 0.4, K), np.zeros(K)
     for x, label, weight in itertools.islice(examples(seed, 500, d, K, one_hot), 250):
         weight *= most / 60.0
@@ -275,8 +276,7 @@ def test_it_is_the_authors_tree(seed, d, K, one_hot, most):
 
 
 def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
-    coded = {"prior": 1.0, "largest_share": 1.0, "spread": "coded", "splits": "coded"}
-    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **coded), np.zeros(2), as_contexts([0.5, -1.0])
+    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **CODED), np.zeros(2), as_contexts([0.5, -1.0])
     one.update(x, 0, 9.0)
     one.update(x, 1, 9.0)  # two classes at one point: nothing to split by
     one.estimate(x, q)
@@ -288,29 +288,6 @@ def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
     one.update(x, 0, 90.0)
     one.estimate(x, q)
     np.testing.assert_allclose(q, [541 / 992, 451 / 992])
-
-
-def test_arrays_grow_and_nodes_make_a_tree():
-    problem = Problem(5, 3, 100.0)
-    one = tree(problem, 3, grace_period=5, tie_threshold=0.8)
-    for x, label, weight in examples(7, 3000, 5, 3):
-        one.update(x, label, weight)
-    nodes, seats, _ = one.state.sizes
-    assert nodes > 64  # the arrays it began with
-    leaves = [i for i in range(nodes) if one.state.nodes[i, KIND] == LEAF]
-    splits = [i for i in range(nodes) if one.state.nodes[i, KIND] == NUMERIC]
-    assert len(leaves) + len(splits) == nodes
-    assert len(leaves) == len(splits) + 1
-    assert sorted(int(j) for i in splits for j in one.state.nodes[i, CHILD : CHILD + 2]) == list(range(1, nodes))
-    assert seats <= len(leaves)
-    taken = [one.state.nodes[i, 2] for i in leaves if one.state.nodes[i, 2] >= 0]
-    assert len(set(taken)) == len(taken)
-    assert set(one.state.nodes[splits, FEATURE]) <= set(range(5))
-    q = np.zeros(3)
-    for x, _, _ in itertools.islice(examples(9, 3000, 5, 3), 100):
-        one.estimate(x, q)
-        assert q.sum() == pytest.approx(1.0)
-        assert q.min() >= 0.0
 
 
 @pytest.mark.parametrize(("rows", "seats"), [(5, 1), (4, 1), (5, 0), (6, 2)])
@@ -363,27 +340,6 @@ def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
     assert sizes[1] > 1
 
 
-def test_weight_nothing_a_category_never_seen_and_a_view_of_groups_of_one():
-    problem = Problem(5, 2, 4.0)
-    one = tree(problem, one_hot=[1, 3], grace_period=5, split_confidence=0.9, tie_threshold=0.9)
-    rows = np.array([[1, 1, 0, 0, 0.5], [1, 0, 1, 0, 0.5], [0, 0, 0, 0, 0.1]], dtype=float)
-    assert one.view(rows[0]).values.tolist() == [0, 0, 0.5]
-    assert one.view(rows[2]).values.tolist() == [1, 3, 0.1]
-    one.update(rows[0], 0, 0.0)
-    assert not one.state.seen.any()
-    for _ in range(40):
-        one.update(rows[0], 0, 1.0)
-        one.update(one.view(rows[1]), 1, 1.0)
-    q = np.zeros(2)
-    one.estimate(rows[1], q)
-    assert q[1] > 0.99
-    one.estimate(np.array([1, 0, 0, 1, 0.5]), q)  # a category that no example had
-    assert q.sum() == pytest.approx(1.0)
-    one.update(np.array([1, 0, 0, 1, 0.5]), 1, 2.0)
-    one.estimate(np.array([1, 0, 0, 1, 0.5]), q)
-    assert q.tolist() == [0.0, 1.0]
-
-
 def test_refusals():
     problem = Problem(4, 3, 2.0)
     for settings, word in [
@@ -407,23 +363,85 @@ def test_refusals():
             tree(problem, **settings)
 
 
-def test_a_booster_of_them_is_pickled_in_the_middle():
-    problem = Problem(4, 3, 100.0)
-    settings = {"n_learners": 5, "weight_scale": "random", "prior": 1.0}
-    one = AdaBoostOLM(problem, np.random.default_rng(0), **settings)
-    rows = list(examples(8, 200, 4, 3))
-    for x, label, _ in rows[:100]:
-        one.learn(x, one.act(x), label)
-    other = pickle.loads(pickle.dumps(one))
-    for x, label, _ in rows[100:]:
-        left, right = one.act(x), other.act(x)
-        assert left.action == right.action
-        one.learn(x, left, label)
-        other.learn(x, right, label)
-    assert one.params()["prior"] == 1.0
+def two_classes(one, other, lows, highs):
+    """Return the record of two classes of these weights on one numeric column, each with mean and sum of squares 0.1."""
+    return np.array([one, other, 0.1, 0.1, 0.1, 0.1, *lows, *highs, 0.0, 0.0])
 
 
-def test_an_ordered_feature_without_a_category_comes_before_all():
-    tree = HoeffdingTree(Problem(6, 2, 10.0), np.random.default_rng(0), one_hot=[3, 3], ordered=[0])
-    assert tree.view(np.zeros(6)).values.tolist() == [3.0, -1.0]  # nominal: one category more
-    assert tree.view(np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])).values.tolist() == [0.0, 2.0]
+@pytest.mark.parametrize(("other", "splits"), [(1.0, False), (2.0, True)])
+def test_more_than_a_hundredth_goes_two_ways(other, splits):
+    one = 100.0 - other
+    record, kept = two_classes(one, other, (0.0, 10.0), (0.5, 10.0)), np.zeros(2)
+    before = -sum(w / 100.0 * math.log2(w / 100.0) for w in (one, other))
+    gain, at = best_threshold(record, 0, 2, 1, before, False, np.zeros(2), np.zeros(2), kept)
+    assert gain == (pytest.approx(before) if splits else -np.inf)
+    assert at == pytest.approx(10.0 / 11.0)  # of equals the first
+    if splits:
+        assert kept.tolist() == [one, 0.0]
+    for scale in (1.0, 1e-3):  # weights count by their shares
+        table = scale * np.array([100.0 - other, other, 100.0 - other, 0.0, 0.0, other])
+        gain = category_gain(table, 0, 2, 2, 0, 2, before, np.zeros(2))
+        assert gain == (pytest.approx(before) if splits else -np.inf)
+
+
+def test_values_too_near_for_a_threshold_between_them_are_one():
+    near = np.nextafter(1.0, 2.0)
+    record = two_classes(5.0, 5.0, (1.0, near), (1.0, near))
+    gain, at = best_threshold(record, 0, 2, 1, 1.0, False, *np.zeros((3, 2)))
+    assert gain == -np.inf
+    assert math.isnan(at)
+
+
+GROWING = {"grace_period": 5, "split_confidence": 0.9, "tie_threshold": 0.9}
+
+
+@pytest.mark.parametrize("settings", [{}, {"prior": 0.5}, CODED], ids=["usual", "prior", "coded"])
+@pytest.mark.parametrize("one_hot", [[], [3, 2]])
+def test_what_is_learnt_is_a_tree_that_a_file_may_bring(settings, one_hot):
+    one, other = (tree(Problem(7, 3, 100.0), 1, one_hot=one_hot, **GROWING, **settings) for _ in range(2))
+    assert one.state.nodes.shape[0] == 64
+    for t, (x, label, _) in enumerate(examples(7, 900, 7, 3, one_hot)):
+        one.update(x, label, 2.0 if t % 3 else 0.0)
+        if t % 60 == 59:
+            other.set_state(one.get_state())
+            np.testing.assert_array_equal(other.state.nodes, one.state.nodes)
+    assert one.state.sizes[0] > 5
+    if not settings and not one_hot:
+        assert one.state.nodes.shape[0] > 64  # the arrays it began with have grown
+
+
+def test_blocks_are_read_as_single_contexts():
+    """Of two nominal features of 3 and 4 categories, and an ordered one of 2; none of them is a category, or -1."""
+    one = tree(Problem(11, 2, 10.0), one_hot=[3, 2, 4], ordered=[1])
+    X = np.array([list(map(float, bits)) for bits in ("00000000012", "01001001000", "10010000101")])
+    read = [[3.0, 4.0, -1.0, 1.0, 2.0], [1.0, 2.0, 1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0, 1.0]]
+    np.testing.assert_array_equal(one.views(X), read)
+    assert [one.view(x).values.tolist() for x in X] == read
+
+
+@pytest.mark.parametrize("column", range(5))
+def test_a_tree_that_is_saved_may_split_the_columns_there_are(column):
+    """One nominal column, an ordered one and two numeric ones."""
+    one, other = (tree(Problem(7, 2, 10.0), one_hot=[3, 2], ordered=[1]) for _ in range(2))
+    nodes = one.state.nodes
+    nodes[0, [KIND, FEATURE]], nodes[0, CHILD : CHILD + 2] = (NUMERIC if column else NOMINAL, column), (1, 2)
+    nodes[1:3, KIND], one.state.sizes[:] = LEAF, (3, 0, -1)
+    if column < 4:
+        other.set_state(one.get_state())
+        assert other.state.nodes[0].tolist() == nodes[0].tolist()
+    else:
+        with pytest.raises(UsageError, match="a split is of a column that there is not"):
+            other.set_state(one.get_state())
+
+
+def test_a_trees_tuning_is_three_draws_whether_used_or_not():
+    """An integer and two uniforms; what follows, for ties, is the generator's next."""
+    for settings in ({}, GROWING):
+        rng, twin = np.random.default_rng(5), np.random.default_rng(5)
+        one = HoeffdingTree(Problem(2, 2, 1.0), rng, **settings)
+        drawn = int(twin.integers(5, 20, endpoint=True)), *twin.uniform(math.log(0.01), math.log(0.9), 2)
+        assert rng.random() == twin.random()
+        if not settings:
+            assert one.grace_period == drawn[0]
+            assert (one.split_confidence, one.tie_threshold) == pytest.approx(np.exp(drawn[1:]), rel=1e-12)
+    assert tree(Problem(2, 2, 1.0), grace_period=1).grace_period == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from banditlab.boosting.compiled_rounds import Room
-from banditlab.boosting.losses import CODES, FARTHEST, LOGISTIC, SOFTMAX, gradient
+from banditlab.boosting.losses import CODES, EXPONENTIAL, FARTHEST, LOGISTIC, SOFTMAX, gradient
 from banditlab.boosting.regression import Kept, costs, put_mass
 from banditlab.numerics.jit import njit
 
@@ -109,3 +109,10 @@ def test_odds_and_margins_are_the_same_logistic_function():
         gradient(LOGISTIC, np.array([FARTHEST - max(lead, 0.0), FARTHEST + min(lead, 0.0)]), 0, below)
         gradient(LOGISTIC, np.array([FARTHEST - max(lead, 0.0) + 1.0, FARTHEST + min(lead, 0.0) + 1.0]), 0, above)
         np.testing.assert_allclose(below, above, rtol=1e-12, atol=1e-250)
+
+
+def test_exponential_costs_end_at_e_to_the_300():
+    g = np.zeros(2)
+    for lead, cost in ((299.0, math.exp(299.0)), (301.0, math.exp(300.0)), (5000.0, math.exp(300.0))):
+        gradient(EXPONENTIAL, np.array([lead, 0.0]), 1, g)
+        assert g.tolist() == pytest.approx([cost, -cost], rel=1e-12)

@@ -147,6 +147,16 @@ def test_feedback_may_come_late(potentials):
     assert weights[0] == weights[1]
 
 
+def test_sampled_weights_are_at_most_1():
+    """Two classes and one draw: a weight is 0 or 1, and its bound is below 1 early on, which an estimate may exceed."""
+    b = booster(2, edge=0.02, n_learners=60, potentials="monte-carlo", draws=1)
+    b.learners = [Watched([i % 2] * 3) for i in range(60)]
+    assert b.weight_bounds[:50].max() < 1.0
+    for label in (0, 1, 1):
+        b.learn(X, b.act(X), label)
+    assert {weight for weak in b.learners[:50] for _, weight in weak.weights} == {0.0, 1.0}
+
+
 def test_random_scales_are_the_papers_range():
     b = booster(3, n_learners=200, weight_scale="random", weight_bound="trivial")
     assert b.weight_scale == "random"

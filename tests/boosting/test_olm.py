@@ -10,6 +10,7 @@ import pytest
 from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.olm import CODED, EXACT, PRINTED, AdaBoostOLM, derivative
 from banditlab.boosting.olm_plus import AdaBoostOLMPlus
+from banditlab.boosting.regression import BoostingRegression
 from banditlab.bounds.boosting import (
     hedge_mistakes,
     olm_best_expert,
@@ -272,6 +273,51 @@ def test_the_bounds_by_hand():
     )
     assert olm_plus_best_expert(10_000, 3, 10, 9.0, 100.0) == pytest.approx(4 * (10_000 * math.log(3) + 1000) / 9.0)
     assert hedge_mistakes(0.0, 1) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "bound"),
+    [
+        ({}, lambda T: olm_best_expert(T, 3, 2, 9.0 + 4.0)),
+        ({"loss": "square-hinge"}, lambda T: olm_square_hinge_best_expert(T, 3, 2, 3.0 + 2.0)),
+        ({"loss": "exponential"}, None),
+        ({"derivative": "printed"}, None),
+        ({"derivative": "coded"}, None),
+    ],
+)
+def test_the_best_experts_bound_is_the_theorems_at_the_edges_measured(settings, bound):
+    given = {"n_learners": 2, "weak_learner": "forecaster"} | settings
+    booster, T = AdaBoostOLM(Problem(4, 3, 2.0), np.random.default_rng(0), **given), 1_000_000
+    booster.rounds, booster.edges.got[:], booster.edges.best[:] = T, (3.0, -2.0), 1.0
+    found = booster.diagnostics()["best_expert_bound"]
+    if bound is None:
+        assert math.isnan(found)
+    else:
+        assert found == pytest.approx(bound(T))
+        assert found < T
+
+
+def test_the_best_experts_bound_of_olm_plus():
+    problem, settings = Problem(4, 3, 2.0, 1000), {"n_learners": 2, "weak_learner": "forecaster"}
+    booster, T = AdaBoostOLMPlus(problem, np.random.default_rng(0), **settings), 1_000_000
+    booster.rounds, booster.edges.got[:], booster.edges.best[:] = T, (3.0, -2.0), 1.0
+    regret = BoostingRegression(2, clip=math.log(1000)).bound(T)
+    found = booster.diagnostics()["best_expert_bound"]
+    assert found == pytest.approx(olm_plus_best_expert(T, 3, 2, 13.0, regret))
+    assert found < T
+    none = AdaBoostOLMPlus(problem, np.random.default_rng(0), regression_bound=1.0, **settings)
+    assert math.isnan(none.diagnostics()["best_expert_bound"])
+
+
+def test_weights_of_experts_far_behind():
+    assert weights_of(np.array([3.0, 748.0])).tolist() == [1.0, 5e-324]
+    assert weights_of(np.array([3.0, 749.0])).tolist() == [1.0, 0.0]  # 746 mistakes behind
+    assert weights_of(np.array([3.0, 4.0])).tolist() == pytest.approx(
+        [1.0 / (1.0 + math.exp(-1.0)), 0.2689414213699951]
+    )
+    with np.errstate(all="ignore"):
+        for none in (np.nan, np.inf):
+            assert np.isnan(weights_of(np.array([0.0, none]))).all()
 
 
 def test_weight_scales():

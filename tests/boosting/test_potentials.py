@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -137,13 +136,6 @@ def test_votes_to_come_are_counted_by_their_uniforms():
     assert counts[2].tolist() == [[2, 0, 0], [0, 2, 0], [0, 1, 1], [0, 0, 2]]
 
 
-def test_nothing_drawn_yet_is_seed_0():
-    fresh, seeded, votes = SampledPotentials(20, 3, 0.1, 30), SampledPotentials(20, 3, 0.1, 30), np.array([2, 1, 1])
-    seeded.redraw(5)
-    seeded.redraw(0)
-    np.testing.assert_array_equal(fresh.costs(9, votes, 0), seeded.costs(9, votes, 0))
-
-
 def test_memory_changes_no_number_and_is_bounded(monkeypatch):
     monkeypatch.setattr(potentials, "MEMO", 5)
     forgetful, fresh = ExactPotentials(20, 3, 0.2), ExactPotentials(20, 3, 0.2)
@@ -181,23 +173,6 @@ def test_only_votes_the_tables_hold(phi, m):
         phi(m, np.zeros(4, dtype=np.int64), 0)
     with pytest.raises(UsageError, match=r"m must lie in 0 \.\.\. 30"):
         phi.costs(m, np.zeros(4, dtype=np.int64), 0)
-
-
-@pytest.mark.parametrize(("make", "most"), [(ExactPotentials, 0.5), (lambda *a: SampledPotentials(*a, 100), 0.02)])
-def test_a_round_of_weights_at_a_hundred_learners_and_eight_classes(make, most):
-    """Every learner's w^i = sum_l phi(s + e_l) - phi(s + e_y) on random votes: best of three rounds, nothing recalled."""
-    rng, times = np.random.default_rng(0), []
-    make(5, 8, 0.1).costs(3, np.zeros(8, dtype=np.int64), 0)  # compiled
-    for repetition in range(3):
-        phi, votes, s = make(100, 8, 0.1), rng.integers(0, 8, 100), np.zeros(8, dtype=np.int64)
-        start = time.process_time()
-        if isinstance(phi, SampledPotentials):
-            phi.redraw(repetition)
-        for i, l in enumerate(votes, 1):
-            phi.costs(100 - i, s, 3).sum()
-            s[l] += 1
-        times.append(time.process_time() - start)
-    assert min(times) <= most
 
 
 # ------------------------------------------------------------------------------------------------------------- Lemmas 9, 10

@@ -80,24 +80,6 @@ def test_the_table_grows_and_keeps_what_it_has(monkeypatch):
     assert phi._kept <= 1.05 * kept  # a few lose their place in a full row of seats
 
 
-def test_what_fits_is_kept_and_counted(monkeypatch):
-    """Each potential once: three of a row, nine of a matrix. A table that is not full loses none."""
-    phi = of(n_votes=30, k=3)
-    phi(5, np.array([9, 5, 2]), 0)
-    assert phi._kept == 3
-    phi.matrix(5, np.array([9, 5, 1]))
-    phi.matrix(5, np.array([9, 5, 1]))
-    assert phi._kept == 12
-    assert np.count_nonzero(phi._names) == 12
-    monkeypatch.setattr(remembered, "FIRST", 64)
-    monkeypatch.setattr(remembered, "MOST", 64)
-    small, asked = of(n_votes=60, k=5), list(states(60, 5, count=4))
-    for m, votes, label in 2 * asked:
-        small(m, votes, label)
-    assert 12 < small._kept <= 20
-    assert small._kept == np.count_nonzero(small._names)
-
-
 def test_the_table_doubles_when_it_is_half_full_up_to_32_megabytes(monkeypatch):
     monkeypatch.setattr(remembered, "FIRST", 16)
     phi = of(n_votes=10, k=3)
@@ -111,18 +93,6 @@ def test_the_table_doubles_when_it_is_half_full_up_to_32_megabytes(monkeypatch):
         phi._kept = 10**9
         phi._grow()
         assert phi._names.nbytes + phi._known.nbytes == 32 * 2**20
-
-
-def test_nothing_drawn_yet_is_seed_0():
-    fresh, votes = RememberedPotentials(60, 5, 0.2, 50), np.array([3, 2, 2, 1, 0])
-    np.testing.assert_array_equal(fresh.costs(30, votes, 0), of(0, 60, 5, 0.2, 50).costs(30, votes, 0))
-
-
-def test_what_a_seed_draws_is_on_record():
-    """Of 400 draws so many lose, with nine classes: stored runs are of these draws."""
-    phi = of(seed=5, n_votes=60, k=9, draws=400)
-    found = [round(400 * phi(m, votes, label)) for m, votes, label in states(60, 9, seed=1, count=14)]
-    assert found == [286, 0, 138, 90, 66, 87, 111, 301, 337, 400, 117, 10, 6, 341]
 
 
 def test_costs_count_the_vote_being_cast_among_those_to_come():

@@ -35,6 +35,14 @@ def test_ties_are_drawn_evenly_among_the_tied():
     assert most_probable(q, 1.0 - 1e-16) == 3
 
 
+def test_a_choice_where_nothing_is_a_number_or_everything_is_as_bad():
+    assert most_probable(np.full(3, np.nan), 0.9) == 0
+    assert most_probable(np.full(3, -np.inf), 0.9) == 2
+    assert most_probable(np.array([-np.inf, np.nan]), 0.9) == 0
+    q, costs = np.array([0.5, 0.5]), 1e-20 * np.array([[3.0, 2.0], [2.0, 2.5]])
+    assert least_costly(q, costs, np.ones(2), 0.0) == 1  # differences far below 1
+
+
 def test_one_uniform_a_prediction_tied_or_not():
     one = learner()
     before = np.random.default_rng()

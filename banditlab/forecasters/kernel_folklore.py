@@ -86,7 +86,6 @@ class KernelFOLKLORE(KernelSpanForecaster):
         inner = FOLKLORE(
             own, None, norm_bound=norm_bound, regularization=regularization, curvature=curvature, form="primal"
         )
-        self.curvature = inner.curvature
         self._learn_with(inner)
 
     def bound(self, rounds: float) -> float | None:

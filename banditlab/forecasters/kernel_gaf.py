@@ -85,10 +85,5 @@ class KernelGAF(KernelSpanForecaster):
             smoothing=smoothing,
             form="primal",
         )
-        self.curvature, self.samples, self.nodes, self.smoothing = (
-            inner.curvature,
-            inner.samples,
-            inner.nodes,
-            inner.smoothing,
-        )
+        self.samples, self.nodes, self.smoothing = inner.samples, inner.nodes, inner.smoothing
         self._learn_with(inner)

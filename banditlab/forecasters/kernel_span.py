@@ -81,7 +81,7 @@ class KernelSpanForecaster(Forecaster):
     def _learn_with(self, inner: QuadraticForecaster) -> None:
         """Begin with a learner in FIRST coordinates that has learnt nothing."""
         self._inner = inner
-        self.norm_bound, self.regularization = inner.norm_bound, inner.regularization
+        self.norm_bound, self.regularization, self.curvature = inner.norm_bound, inner.regularization, inner.curvature
         self.state = State(Span.empty(FIRST, self.problem.n_features), inner.state)
         inner.state = None
 

@@ -21,6 +21,8 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     SCRATCH,
     best_threshold,
     category_gain,
+    coded_share,
+    gaussian_share,
     learn,
 )
 from banditlab.errors import UsageError
@@ -417,6 +419,7 @@ def test_blocks_are_read_as_single_contexts():
     read = [[3.0, 4.0, -1.0, 1.0, 2.0], [1.0, 2.0, 1.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0, 1.0]]
     np.testing.assert_array_equal(one.views(X), read)
     assert [one.view(x).values.tolist() for x in X] == read
+    assert one.starts.tolist() == [0, 4, 9]  # three and four categories, and none of them
 
 
 @pytest.mark.parametrize("column", range(5))
@@ -445,3 +448,21 @@ def test_a_trees_tuning_is_three_draws_whether_used_or_not():
             assert one.grace_period == drawn[0]
             assert (one.split_confidence, one.tie_threshold) == pytest.approx(np.exp(drawn[1:]), rel=1e-12)
     assert tree(Problem(2, 2, 1.0), grace_period=1).grace_period == 1
+
+
+@pytest.mark.parametrize(("at", "share"), [(0.9, 0.0), (1.0, norm.cdf(-1.0)), (2.5, norm.cdf(0.5)), (3.0, 1.0)])
+def test_a_threshold_at_the_least_value_is_within_a_classs_range(at, share):
+    """Weight 5, mean 2, variance 1, values from 1 to 3."""
+    usual, coded = (getattr(kernel, "py_func", kernel) for kernel in (gaussian_share, coded_share))
+    assert usual(at, 5.0, 2.0, 4.0, 1.0, 3.0) == pytest.approx(share, rel=1e-12)
+    assert coded(at, 5.0, 2.0, 5.0, 1.0, 3.0, True, np.zeros(1), 0) == pytest.approx(share, rel=1e-12)
+
+
+@pytest.mark.parametrize(("tie", "nodes"), [(0.0, 1), (1e-9, 3)])
+def test_a_lead_must_exceed_the_bound_or_the_bound_be_below_the_tie(tie, nodes):
+    """Two columns that say the same have a lead of 0; at confidence 1 the bound is 0."""
+    one = tree(Problem(2, 2, 4.0), grace_period=5)
+    one.state.tuning[1:3] = 1.0, tie
+    one.update(as_contexts([0.0, 0.0]), 0, 3.0)
+    one.update(as_contexts([1.0, 1.0]), 1, 5.0)
+    assert one.state.sizes[0] == nodes

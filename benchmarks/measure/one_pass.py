@@ -22,9 +22,13 @@ def one_pass(
     seed: int,
     settings: dict[str, Any],
 ) -> tuple[Any, Trace]:
-    """Return an agent that has played X (T, d) with labels y (T,), and the trace it left; its draws are the seed's own."""
-    problem = Problem(X.shape[1], n_classes, radius)
-    agent = registry().load("agents", id_)(problem, np.random.default_rng([seed, 1]), **settings)
+    """Return an agent that has played X (T, d) with labels y (T,), and the trace it left; its draws are the seed's own.
+
+    Agents with a matrix for each class keep it whole, where their default would be a sketch, too.
+    """
+    problem, kind = Problem(X.shape[1], n_classes, radius), registry().load("agents", id_)
+    whole = {"second_order": "full"} if "second_order" in kind.own_settings() else {}
+    agent = kind(problem, np.random.default_rng([seed, 1]), **(whole | settings))
     trace = Trace.empty(len(y))
     agent.play_block(as_contexts(X), y, trace)
     return agent, trace

@@ -24,6 +24,8 @@ class Player(NamedTuple):
         return " ".join([self.id, *(f"{name}={value}" for name, value in self.settings.items())])
 
 
+WHOLE = {"second_order": "full"}
+"""Whole matrices, also where "auto" would choose a sketch."""
 AGENTS = [
     Player("uniform", "agents", {}),
     Player("banditron", "agents", {"gamma": 0.1}, "first"),
@@ -37,15 +39,15 @@ AGENTS = [
     Player("ovr-perceptron", "agents", {"choice": "largest"}, "first"),
     Player("perceptron", "agents", {}),
     Player("randomized-decoding", "agents", {}),
-    Player("linucb", "agents", {}, "second"),
-    Player("lints", "agents", {}, "second"),
+    Player("linucb", "agents", WHOLE, "second"),
+    Player("lints", "agents", WHOLE, "second"),
     Player("confidit", "agents", {}, "second"),
-    Player("fastcb", "agents", {}, "second"),
-    Player("squarecb", "agents", {}, "second"),
+    Player("fastcb", "agents", WHOLE, "second"),
+    Player("squarecb", "agents", WHOLE, "second"),
     Player("linucb", "agents", {"second_order": "sketch"}),
     Player("lints", "agents", {"second_order": "sketch"}),
     Player("fastcb", "agents", {"second_order": "sketch"}),
-    Player("stackcb", "agents", {}),
+    Player("stackcb", "agents", WHOLE),
     Player("newtron", "agents", {"gamma": 0.1, "ball": False}, "second"),
     Player("newtron", "agents", {"gamma": 0.1}),
     Player("soba", "agents", {"gamma": 0.1}),

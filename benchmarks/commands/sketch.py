@@ -1,7 +1,8 @@
 """Second order where contexts are embeddings: rounds a second and mistakes of full matrices, sketches, diagonals.
 
 Streams: "embedding", K clusters in d dimensions, two fifths of |x|^2 the cluster's own direction, two fifths in K directions
-that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits" as they come.
+that all share, in falling order, a fifth noise in all d; one label in twenty is drawn at random. "digits" as they come;
+"fourier": the same, each seen through d random Fourier features.
 Blocks, one core; rounds a second of processor time in the second half, the median of the streams.
 """
 
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_digits
 
 from analysis.result_pages.benchmarks import parts
 from banditlab import Problem, make_agent
@@ -28,19 +30,24 @@ PLACE = Path(__file__).parents[2] / "docs" / "results"
 TABLE = PLACE / "second-order.csv"
 AGENTS: dict[str, dict[str, Any]] = {
     "fastcb": {},
+    "squarecb": {},
     "linucb": {},
     "lints": {},
     "stackcb": {},
 }
 """Agents with their settings."""
 FORMS: dict[str, dict[str, Any]] = {
-    "full": {},
+    "full": {"second_order": "full"},
     "sketch 16": {"second_order": "sketch", "sketch_size": 16},
     "sketch 32": {"second_order": "sketch"},
     "sketch 64": {"second_order": "sketch", "sketch_size": 64},
     "diagonal": {"second_order": "diagonal"},
 }
-CELLS = {"embedding": ((20, 1024), (10, 256)), "digits": ((10, 65),)}
+CELLS = {
+    "embedding": ((20, 1024), (10, 256), (2, 1024), (10, 512), (50, 256), (10, 1024)),
+    "fourier": ((10, 512), (10, 1024)),
+    "digits": ((10, 65),),
+}
 COLUMNS = ("stream", "K", "d", "agent", "second_order", "rounds", "streams", "mistakes", "later", "rate")
 
 
@@ -95,8 +102,8 @@ def write(lines: list[list[Any]]) -> None:
 
 def played(kind: str, K: int, d: int, id_: str, settings: dict[str, Any], rounds: int, seed: int) -> Run:
     """Return what one run of an agent comes to."""
-    X, y = (embedding if kind == "embedding" else digits)(K, d, rounds, seed)
-    problem = Problem(d, K, float(np.linalg.norm(X, axis=1).max()))
+    X, y = {"embedding": embedding, "fourier": fourier, "digits": digits}[kind](K, d, rounds, seed)
+    problem = Problem(d, K, max(1.0, float(np.linalg.norm(X, axis=1).max())))
     agent, trace, half = make_agent(id_, problem, seed=seed, **settings), Trace.empty(rounds), rounds // 2
     agent.play_block(X[:half], y[:half], trace.part(slice(0, half)))
     start = time.process_time()
@@ -123,3 +130,14 @@ def digits(K: int, d: int, rounds: int, seed: int) -> tuple[NDArray[np.float64],
     env.reset(seed=seed)
     blocks = [(np.array(X), np.array(y)) for X, y in env.blocks(rounds, rounds)]
     return as_contexts(np.vstack([X for X, _ in blocks])), np.concatenate([y for _, y in blocks]).astype(np.int64)
+
+
+def fourier(K: int, d: int, rounds: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the digits in the orders of a seed, through d random Fourier features of a Gaussian kernel of width 2."""
+    pixels, y = load_digits(return_X_y=True)
+    rng, features = np.random.default_rng(seed), np.random.default_rng(6)
+    order = np.concatenate([rng.permutation(len(y)) for _ in range(-(-rounds // len(y)))])[:rounds]
+    W, shifts = features.standard_normal((64, d)) / 2.0, features.uniform(0.0, 2.0 * math.pi, d)
+    X = np.cos(pixels[order] / 16.0 @ W + shifts) * math.sqrt(2.0 / d)
+    X /= max(1.0, np.linalg.norm(X, axis=1).max()) * (1.0 + 1e-12)
+    return as_contexts(X), y[order].astype(np.int64)

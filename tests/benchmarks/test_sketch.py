@@ -22,6 +22,14 @@ def test_the_stream_is_what_its_page_says() -> None:
     X, y = sketch.digits(10, 65, 50, 1)
     assert X.shape == (50, 65)
     assert y.shape == (50,)
+    X, y = sketch.fourier(10, 2048, 1900, 1)
+    assert (X.shape, np.bincount(y[:1797]).tolist()) == (
+        (1900, 2048),
+        [178, 182, 177, 183, 181, 182, 181, 179, 174, 180],
+    )
+    again = {label: X[:1797][y[:1797] == label] for label in range(10)}
+    assert all((again[label] == x).all(axis=1).any() for x, label in zip(X[1797:], y[1797:], strict=True))
+    assert 0.85 < np.square(X).sum(axis=1).min() <= np.square(X).sum(axis=1).max() <= 1.0
 
 
 def test_lines_replace_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

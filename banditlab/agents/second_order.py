@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,21 @@ from banditlab.numerics.class_inverses import inverses
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import SHRINKS, Directions, share_outside
 from banditlab.numerics.own_sketch import own_sketch
+from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of
 
-SECOND_ORDERS = ("full", "diagonal", "sketch")
+SecondOrder = Literal["auto", "full", "diagonal", "sketch"]
+LARGEST_WHOLE = 2**22
+"""K d^2, numbers in the matrices of all classes, up to which "auto" is "full". There a round of `stackcb` takes 2 ms, of the
+others .1 to .5 ms. Beyond it, at 10 x 1,024, a sketch is 6 to 35 times faster, and made at most 2 points more mistakes in
+2,000 rounds (docs/results/benchmarks.md)."""
 SKETCH_SIZE = 32
 """sketch_size where nothing is said. Its cost a round, about 2 m d + K m^2 / 2 multiplications, is then that of the K d of the
 scores at K = 50, and 2 m rows of d = 1,024 are half a megabyte, what a core's second cache holds."""
 
 
 class Form(NamedTuple):
-    """What is kept of each matrix: the two settings."""
+    """What is kept of each matrix: "full", "diagonal" or "sketch", and the size of a sketch."""
 
     second_order: str = "full"
     sketch_size: int = SKETCH_SIZE
@@ -36,24 +41,32 @@ class Form(NamedTuple):
         return inverses(scales, n_features)
 
 
-def form_of(second_order: str, sketch_size: int) -> Form:
-    """Return the settings, or raise a UsageError: another word, no size, or one that nothing would read."""
-    form = Form(one_of("second_order", second_order, SECOND_ORDERS), at_least("sketch_size", sketch_size, 1))
-    if form.sketch_size != SKETCH_SIZE and form.second_order != "sketch":
+def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
+    """Return the form of two settings, or raise a UsageError: another word, no size, or one that nothing would read."""
+    one_of("second_order", second_order, get_args(SecondOrder))
+    form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))
+    if form.sketch_size != SKETCH_SIZE and second_order != "sketch":
         raise UsageError(f"sketch_size is read by second_order = 'sketch' only, and this one is {second_order!r}")
     return form
 
 
-def least_bytes(n_classes: int, n_features: int, settings: Mapping[str, Any], sets: float = 1.0) -> float:
-    """Return how many bytes so many sets of K models take at least, from settings as given, which may be none."""
-    second_order, sketch_size = settings.get("second_order"), settings.get("sketch_size", SKETCH_SIZE)
-    K, d = n_classes * sets, n_features
+def resolved_order(second_order: Any, problem: Problem) -> Any:
+    """Return what "auto" stands for at this problem, and any other value as it is."""
+    if second_order != "auto":
+        return second_order
+    return "sketch" if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"
+
+
+def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) -> float:
+    """Return how many bytes so many models take at least; settings as given, those of no meaning included."""
+    second_order, sketch_size = resolved_order(settings["second_order"], problem), settings["sketch_size"]
+    d = problem.n_features
     if second_order == "diagonal":
-        return 16.0 * K * d
+        return 16.0 * n_models * d
     if second_order == "sketch":
         m = max(1.0, min(float(sketch_size), d)) if isinstance(sketch_size, int | float) else 1.0
-        return K * (8.0 * d + 4.0 * m * m) + 24.0 * m * d
-    return 4.0 * K * d * d
+        return n_models * (8.0 * d + 4.0 * m * m) + 24.0 * m * d
+    return 4.0 * n_models * d * d
 
 
 def sketch_diagnostics(sketch: Directions) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Booster(RoundLabelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: a generator and some numbers for each learner."""
-        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        given = cls.completed(settings)
         return super().least_bytes(problem, settings) + 256.0 * given["n_learners"]
 
     def limits(self) -> Limits:
@@ -104,8 +104,7 @@ class Booster(RoundLabelAgent):
     def params(self) -> dict[str, Any]:
         """Return the resolved settings, those of the weak learners included; what each learner draws stays "random"."""
         own = {name: getattr(self, name) for name in self.own_settings()}
-        defaults = {name: p.default for name, p in type(self.inner).own_settings().items()}
-        weak = self.inner.params() | {k: v for k, v in (defaults | self._written).items() if v == "random"}
+        weak = self.inner.params() | {k: v for k, v in self.inner.completed(self._written).items() if v == "random"}
         return own | {(f"weak_learner.{name}" if name in own else name): value for name, value in weak.items()}
 
     def diagnostics(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -27,12 +28,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "exploration(fourier-aioli)": {"grid": {"gamma": GAMMAS[1:]}},
 }
 """What agents of a comparison play at where it is not their defaults: what has to be tuned is tried at several values."""
-MATRICES = 2**24
-"""Numbers in the K matrices d x d of second-order agents beyond which they are not taken along unasked: 10 ms a round.
-So it is with the numbers of four bytes that the stack keeps: 2 ms a round."""
-SKETCH = {"second_order": "sketch"}
-"""What is played in place of whole matrices that large, as long as it has no more numbers than `SKETCHES`: 1 ms a round."""
-SKETCHES = 2**20
+LARGEST_STATE: dict[str, float] = {**dict.fromkeys(SECOND_ORDER, 2**25), STACK: 2**26}
+"""Bytes of the state beyond which an agent is not taken along unasked: a round takes about 1 ms, and 2 ms of `stackcb`."""
 
 
 def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
@@ -72,43 +69,32 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
 
 
 def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
-    K, d = problem.n_classes, problem.n_features
     names, left_out = [], []
-    large = K * d * d > MATRICES
-    sketched: dict[str, dict[str, Any]] = {}
     for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
-        slow = _slow(name, problem) if name in (*SECOND_ORDER, STACK) else ""
-        if slow and _sketch_is_small(name, problem):
-            left_out.append(f"{name} with whole matrices: {slow}; over a sketch it plays")
-            sketched[name] = SKETCH
-            names.append(name)
-        elif slow:
-            left_out.append(f"{name}: {slow}")
-        elif name == NON_LINEAR and K != 2:
+        size = _class(name).least_bytes(problem, {}) if name in LARGEST_STATE else 0.0
+        if size > LARGEST_STATE.get(name, math.inf):
+            left_out.append(f"{name}: {size / 2**20:,.0f} MiB of state make a round slow")
+        elif name == NON_LINEAR and problem.n_classes != 2:
             left_out.append(f"{name}, non-linear: for two classes only")
         else:
             names.append(name)
-    if large:
+    sketched = [name for name in LARGEST_STATE if _is_sketched(name, problem)]
+    if sketched:
+        played_so, numbers = [name for name in sketched if name in names], problem.n_classes * problem.n_features**2
+        why = f"K d^2 = {numbers:,} numbers a round are slow; over a sketch they play"
+        left_out += [f"{', '.join(played_so)} with whole matrices: {why}"] if played_so else []
         names.insert(names.index("epsilon-greedy-direct") + 1, "soba-diag")
     left_out += [f"{name}: {why}" for name, why in SLOW.items()]
     played = {*names, *SECOND_ORDER, STACK, *SLOW, "exploration"}
     others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
     left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
-    return [_block(name) | sketched.get(name, {}) for name in names], left_out
+    return [_block(name) for name in names], left_out
 
 
-def _slow(name: str, problem: Problem) -> str:
-    """Return why an agent's whole matrices are too large to be played unasked, "" where they are not."""
-    square = problem.n_classes * problem.n_features**2
-    if name != STACK:
-        return f"K d^2 = {square:,} numbers a round are slow" if square > MATRICES else ""
-    stacked = int(_class(STACK).least_bytes(problem, {})) // 4
-    return f"{stacked:,} numbers a round are slow" if stacked > MATRICES else ""
-
-
-def _sketch_is_small(name: str, problem: Problem) -> bool:
-    numbers = _class(name).least_bytes(problem, SKETCH)
-    return bool(numbers <= 4 * MATRICES if name == STACK else numbers <= 8 * SKETCHES)
+def _is_sketched(name: str, problem: Problem) -> bool:
+    """Return whether an agent's defaults take less than its whole matrices would."""
+    cls = _class(name)
+    return bool(cls.least_bytes(problem, {}) < cls.least_bytes(problem, {"second_order": "full"}))
 
 
 def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:

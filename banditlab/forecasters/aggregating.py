@@ -327,7 +327,7 @@ class Aggregating(Forecaster):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: members, nodes or the chains' positions, each (K, d)."""
-        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        given = cls.completed(settings)
         if given["sampler"] == "mala":
             count = given["steps"] * given["chains"]
         else:

@@ -120,6 +120,11 @@ class Player:
         return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
     @classmethod
+    def completed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings with the default of every one that is left out."""
+        return {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+
+    @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, asked before anything is built."""
         a, b = cls.state_order

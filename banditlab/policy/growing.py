@@ -35,7 +35,7 @@ def grown(agent: Agent) -> Agent:
     if agent.id not in GROWING or not apart:
         raise UsageError(
             f"{agent.id} cannot take another class: its state is not one model for each class; train a new policy, or use "
-            f"one of {', '.join(GROWING)}"
+            f"one of {', '.join(GROWING)}, none of them over a sketch"
         )
     p = agent.problem
     wider = Problem(p.n_features, p.n_classes + 1, p.radius, p.horizon)

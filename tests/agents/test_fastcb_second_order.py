@@ -246,7 +246,7 @@ def test_a_state_whose_counts_point_beyond_the_sketch_is_refused():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"second_order": "half"}, "second_order must be one of 'full', 'diagonal', 'sketch', got 'half'"),
+        ({"second_order": "half"}, "second_order must be one of 'auto', 'full', 'diagonal', 'sketch', got 'half'"),
         ({"sketch_size": 0}, "sketch_size must be at least 1, got 0"),
         ({"sketch_size": 8.0}, "sketch_size must be an integer, got 8.0"),
         (

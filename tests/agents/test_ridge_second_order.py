@@ -94,7 +94,7 @@ def test_where_contexts_span_no_more_directions_than_the_sketch_it_is_full(strea
 @pytest.mark.parametrize("cls", [LinUCB, LinTS])
 def test_settings(cls):
     for chosen, message in (
-        ({"second_order": "half"}, "second_order must be one of 'full', 'diagonal', 'sketch', got 'half'"),
+        ({"second_order": "half"}, "second_order must be one of 'auto', 'full', 'diagonal', 'sketch', got 'half'"),
         ({"sketch_size": 0}, "sketch_size must be at least 1, got 0"),
         ({"second_order": "diagonal", "sketch_size": 8}, "sketch_size is read by second_order = 'sketch' only"),
     ):
@@ -102,6 +102,6 @@ def test_settings(cls):
             make(3, 4, cls, **chosen)
     problem = Problem(1024, 20, 1.0)
     least = [cls.least_bytes(problem, {"second_order": word}) for word in ("full", "sketch", "diagonal")]
-    assert least[0] == cls.least_bytes(problem, {}) == Confidit.least_bytes(problem, {}) > 40 * least[1] > 40 * least[2]
+    assert least[0] == Confidit.least_bytes(problem, {}) > 40 * least[1] > 40 * least[2]
     with pytest.raises(UsageError, match="cannot take another class"):
         grown(make(3, 4, cls))

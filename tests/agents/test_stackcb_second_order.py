@@ -168,7 +168,7 @@ def test_settings():
     assert "sketch_outside" not in make(3, 4, second_order="diagonal").diagnostics()
     with pytest.raises(UsageError, match="second_order must be"):
         make(3, 4, second_order="half")
-    with pytest.raises(UsageError, match="sketch_size is read by second_order = 'sketch' only, and this one is 'full'"):
+    with pytest.raises(UsageError, match="sketch_size is read by second_order = 'sketch' only, and this one is 'auto'"):
         StackCB(Problem(4, 3, 1.0), np.random.default_rng(0), sketch_size=5)
     with pytest.raises(UsageError, match="sketch_size must be"):
         make(3, 4, sketch_size=0)

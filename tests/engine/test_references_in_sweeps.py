@@ -17,6 +17,7 @@ from banditlab.envs.logistic import Logistic
 from banditlab.forecasters.ogd import OGD
 from banditlab.results.files import concatenate
 
+LOGISTIC = "banditlab/Logistic-v0"
 REFERENCES = [
     {"id": "perceptron"},
     {"id": "sampled", "forecaster": "ogd", "decoding": "sample", "grid": {"norm_bound": [1.0, 3.0]}},
@@ -44,6 +45,21 @@ def test_references_on_an_adaptive_environment(small, tmp_path) -> None:
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")
     assert set(table["kind"]) == {"reference"}
     assert table["run_id"].nunique() == table["stream_id"].nunique() == 6  # a stream of its own for every run
+
+
+def test_the_form_that_auto_stood_for_is_stored_beside_the_word(small, tmp_path) -> None:
+    """2 x 1449^2 is beyond the limit; the run's name has the word that was written, or the default."""
+    environment = [{"id": LOGISTIC, "n_features": d, "n_classes": 2} for d in (8, 1449)]
+    agents = [{"id": "linucb"}, {"id": "lints", "second_order": "auto"}]
+    result = small(environment=environment, agent=agents, rounds=30, repetitions=1, norm_bounds=[]).run(
+        tmp_path / "out"
+    )
+    assert result.failures == []
+    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    last = table[table["round"] == 30].sort_values(["label", "environment"])
+    assert list(last["param.second_order"]) == ["sketch", "full"] * 2
+    assert list(last["setting.second_order"].fillna("")) == ["auto", "auto", "", ""]
+    assert list(last["diagnostic.sketch_shrinks"].isna()) == [False, True] * 2
 
 
 class Counting(Uniform):

@@ -41,7 +41,6 @@ class FastCB(InverseGapAgent):
     Update rule: best = argmax_k z_k, L_k = sigmoid(-z_k). For k != best
     p_k = L_best / (K L_best + g_t (L_k - L_best)), 1/K where L_k = L_best; the rest on best.
     g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
-    {update}
 
     Guarantee: with a constant g = max(sqrt(K L* / (3 Reg)), 10 K) at most 40 sqrt(K L* Reg) + 600 K Reg mistakes more
     than the best class's expected ones, L* = theirs, Reg the sum over the classes of AIOLI's regrets, O(K d B ln T),
@@ -50,16 +49,6 @@ class FastCB(InverseGapAgent):
     possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and nothing is guaranteed. No
     theorem covers adversarial labels, w other than 1, or a g_t that grows with t, the default here; the theorem's own
     g, 10 K wherever the losses are small, was worse on every stream measured. `bound` answers None.
-
-    {cost}
-
-    {parameters}
-
-    References
-    ----------
-    D. Foster, A. Krishnamurthy. Efficient first-order contextual bandits: prediction, allocation, and triangular
-    discrimination. NeurIPS 2021.
-    {references}
     """
 
     id = "fastcb"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.compact_oracles import PER_CLASS
 from banditlab.agents.inverse_gap.oracles import ORACLES, Oracle
-from banditlab.agents.second_order import SKETCH_SIZE, sketch_diagnostics
+from banditlab.agents.second_order import SKETCH_SIZE, SecondOrder, resolved_order, sketch_diagnostics
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw
@@ -138,7 +138,25 @@ def look(state, X, t):
     look_ahead_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
 
 
-UPDATE = """
+Constructor = TypeVar("Constructor", bound=Callable[..., None])
+
+
+def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
+    """Return the same constructor with other defaults of keyword-only parameters."""
+    given: Any = constructor
+    copy = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
+    copy.__kwdefaults__ = given.__kwdefaults__ | defaults
+    copy.__annotations__, copy.__module__, copy.__qualname__ = (
+        given.__annotations__,
+        given.__module__,
+        given.__qualname__,
+    )
+    return cast(Constructor, copy)
+
+
+class InverseGapAgent(KernelAgent):
+    """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults.
+
     Update: only the played class learns, y = +1 (right) or -1 (wrong). The oracle sees x with a constant, intercept R,
     behind it. "aioli": z = m - (w/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x',
     b_i += (c s(z) s(-z) z - g/2) x with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i; w weighs
@@ -157,8 +175,7 @@ UPDATE = """
     changes B_i as it would the block in Q of a whole P_i, and adds to 1/p_i the mean of what it adds to A_i outside
     (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. h_i keeps all d
     entries in either.
-"""
-COST = """
+
     Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
     scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
     150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
@@ -167,8 +184,7 @@ COST = """
     64 or 32 K d numbers more.
     Of "aioli", "diagonal" takes O(K d) and 2 K d numbers a set; "sketch" O((K + m) d + K m^2), in the mean, and
     K (d + m^2 / 2) numbers a set beside 3 m d for the sketch, m = sketch_size.
-"""
-PARAMETERS = """
+
     Parameters
     ----------
     oracle
@@ -193,10 +209,10 @@ PARAMETERS = """
         The second set's lambda in units of the first's; 0 for a single set, no duel: half the memory, 5 % fewer mistakes on
         tables of few columns, a sixth more where hundreds of dense columns meet noisy labels. Of "aioli".
     second_order
-        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch". For dense contexts of
-        hundreds of features, such as embeddings. Of "aioli".
+        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch". "auto" is "full" where
+        K d^2 is at most 4,194,304, else "sketch". Of "aioli".
     sketch_size
-        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` tells the share of |x|^2 outside
+        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of |x|^2 outside
         of them. Of second_order = "sketch".
     step
         AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
@@ -207,35 +223,17 @@ PARAMETERS = """
     ------
     UsageError
         A setting out of its range, an unknown word, or a setting that the chosen oracle does not read.
-"""
-REFERENCES = """
+
+    References
+    ----------
+    D. Foster, A. Krishnamurthy. Efficient first-order contextual bandits: prediction, allocation, and triangular
+    discrimination. NeurIPS 2021.
+    D. Foster, A. Rakhlin. Beyond UCB: optimal and efficient contextual bandits with regression oracles. ICML 2020.
     R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
     J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods. JMLR 2011.
     E. Liberty. Simple and deterministic matrix sketching. KDD 2013.
     H. Luo, A. Agarwal, N. Cesa-Bianchi, J. Langford. Efficient second order online learning by sketching. NeurIPS 2016.
-"""
-SHARED = {"update": UPDATE, "cost": COST, "parameters": PARAMETERS, "references": REFERENCES}
-"""What the docstrings of the agents have in common, by the name that stands in braces there."""
-
-
-Constructor = TypeVar("Constructor", bound=Callable[..., None])
-
-
-def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
-    """Return the same constructor with other defaults of keyword-only parameters."""
-    given: Any = constructor
-    copy = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
-    copy.__kwdefaults__ = given.__kwdefaults__ | defaults
-    copy.__annotations__, copy.__module__, copy.__qualname__ = (
-        given.__annotations__,
-        given.__module__,
-        given.__qualname__,
-    )
-    return cast(Constructor, copy)
-
-
-class InverseGapAgent(KernelAgent):
-    """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults."""
+    """
 
     group = "practice"
     state_order = (1, 2)
@@ -244,11 +242,10 @@ class InverseGapAgent(KernelAgent):
     second_order: str
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put the parts of the docstring that the agents share where their names stand in braces."""
+        """Let the docstring go on with what the base says of the oracles, the cost and the settings."""
         super().__init_subclass__(**options)
         if cls.__doc__ is not None:  # as with python -OO
-            for name, shared in SHARED.items():
-                cls.__doc__ = cls.__doc__.replace("    {" + name + "}", shared.strip("\n"))
+            cls.__doc__ += (InverseGapAgent.__doc__ or "").partition("\n")[2]
 
     def __init__(
         self,
@@ -264,7 +261,7 @@ class InverseGapAgent(KernelAgent):
         curvature: float | Literal["simple", "tight"] = "simple",
         virtual_weight: float = 2.0,
         challenger: float = 10.0,
-        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        second_order: SecondOrder = "auto",
         sketch_size: int = SKETCH_SIZE,
         step: float | Literal["auto"] = "auto",
         grid_size: int = 4,
@@ -289,9 +286,9 @@ class InverseGapAgent(KernelAgent):
         self.growth = nonnegative("growth", growth)
         self.intercept = nonnegative("intercept", intercept)
         self._refuse_unread(ORACLES[self.oracle].reads, of_oracle)
-        resolved = ORACLES[self.oracle].resolved(of_oracle, R)
+        resolved = ORACLES[self.oracle].resolved(of_oracle, problem)
         vars(self).update(of_oracle | resolved)
-        kind = oracle_of(self.oracle, self.second_order)
+        kind = self.kind
         d = problem.n_features + (self.intercept > 0.0)
         x = np.zeros(d)
         x[problem.n_features :] = self.intercept * R
@@ -317,10 +314,11 @@ class InverseGapAgent(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, by its oracle: a diagonal one is far smaller than the others."""
-        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
-        K, d = problem.n_classes, problem.n_features
-        known = given["oracle"] in [*ORACLES] and given["second_order"] in [*PER_CLASS]  # else the constructor refuses
-        return oracle_of(given["oracle"], given["second_order"]).least_bytes(K, d, given) if known else 4.0 * K * d
+        given = cls.completed(settings)
+        oracle, second_order = given["oracle"], resolved_order(given["second_order"], problem)
+        if oracle not in [*ORACLES] or second_order not in [*PER_CLASS]:  # the constructor refuses it
+            return 4.0 * problem.n_classes * problem.n_features
+        return oracle_of(oracle, second_order).least_bytes(problem, given)
 
     def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
         """Refuse a setting of another oracle: it would change nothing."""
@@ -330,14 +328,18 @@ class InverseGapAgent(KernelAgent):
                 readers = " or ".join(repr(word) for word, kind in ORACLES.items() if name in kind.reads)
                 raise UsageError(f"{name} is read by oracle = {readers} only, and this one is {self.oracle!r}")
 
+    @property
+    def kind(self) -> type[Oracle]:
+        """The class of the oracle."""
+        return oracle_of(self.oracle, self.second_order)
+
     def kernels(self) -> tuple[Any, Any]:
         """Return the kernels of this weighting over this oracle."""
-        return _bound(type(self), self.oracle, self.second_order)
+        return _bound(type(self), self.kind)
 
     def look(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
-        looks = oracle_of(self.oracle, self.second_order).looks_ahead(self.state.oracle)
-        return _bound_look(self.oracle) if looks else no_look
+        return _bound_look(self.kind) if self.kind.looks_ahead(self.state.oracle) else no_look
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one.
@@ -352,7 +354,7 @@ class InverseGapAgent(KernelAgent):
 
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""
-        return f"{super().kernel_owner()} over {_title(self.oracle, self.second_order)}"
+        return f"{super().kernel_owner()} over {self.kind.__name__}"
 
 
 def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
@@ -360,32 +362,24 @@ def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
     return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
 
 
-def _title(oracle: str, second_order: str) -> str:
-    """Return an oracle's name among kernels."""
-    return oracle if second_order == "full" else f"{oracle}, {second_order}"
-
-
 @cache
-def _bound(agent: type[InverseGapAgent], oracle: str, second_order: str) -> tuple[Any, Any]:
+def _bound(agent: type[InverseGapAgent], kind: type[Oracle]) -> tuple[Any, Any]:
     """Return act and learn; only act differs between the agents."""
-    kind = oracle_of(oracle, second_order)
-    owner = f"{agent.__module__}.{agent.__qualname__} over {_title(oracle, second_order)}"
     bound = bind(
         act,
-        owner,
+        f"{agent.__module__}.{agent.__qualname__} over {kind.__name__}",
         context_kernel=kind.context_kernel,
         margins_kernel=kind.margins_kernel,
         weights_kernel=agent.weights_kernel,
     )
-    return bound, _bound_learn(oracle, second_order)
+    return bound, _bound_learn(kind)
 
 
 @cache
-def _bound_learn(oracle: str, second_order: str) -> Any:
-    kind = oracle_of(oracle, second_order)
+def _bound_learn(kind: type[Oracle]) -> Any:
     return bind(
         learn,
-        f"{__name__} over {_title(oracle, second_order)}",
+        f"{__name__} over {kind.__name__}",
         lesson_kernel=kind.lesson_kernel,
         learn_class_kernel=kind.learn_kernel,
         learn_challenger_kernel=kind.challenger_kernel,
@@ -394,5 +388,5 @@ def _bound_learn(oracle: str, second_order: str) -> Any:
 
 
 @cache
-def _bound_look(oracle: str) -> Any:
-    return bind(look, f"{__name__} over {oracle}", look_ahead_kernel=ORACLES[oracle].look_kernel)
+def _bound_look(kind: type[Oracle]) -> Any:
+    return bind(look, f"{__name__} over {kind.__name__}", look_ahead_kernel=kind.look_kernel)

@@ -36,6 +36,7 @@ from banditlab.numerics.jit import inline, njit, read_only
 from banditlab.numerics.linear_scores import padded, scores, zero_weights
 from banditlab.numerics.log_mixture import mix, reweigh
 from banditlab.numerics.softmax import log_softmax
+from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, positive, resolve
 
 
@@ -83,8 +84,8 @@ class Oracle(ABC):
 
     @staticmethod
     @abstractmethod
-    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
-        """Return the settings it reads, words turned into numbers, `radius` being R; or raise a UsageError."""
+    def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
+        """Return the settings it reads, words turned into numbers; or raise a UsageError."""
 
     @staticmethod
     @abstractmethod
@@ -107,9 +108,10 @@ class Oracle(ABC):
         return 0.0
 
     @classmethod
-    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes its states take at least, from settings as given."""
-        return 4.0 * n_classes * n_features * max(1.0, cls.models(settings) * n_features)
+        K, d = problem.n_classes, problem.n_features
+        return 4.0 * K * d * max(1.0, cls.models(settings) * d)
 
     @staticmethod
     def looks_ahead(state: Any) -> bool:
@@ -154,15 +156,15 @@ class PerClassAIOLI(Oracle):
     )
 
     @staticmethod
-    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+    def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
         """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
-        form = form_of(given["second_order"], given["sketch_size"])
-        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / radius})
-        ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * radius**2})
+        R, form = problem.radius, form_of(given["second_order"], given["sketch_size"], problem)
+        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / R})
+        ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * R**2})
         return {
             "norm_bound": bound,
             "regularization": ridge,
-            "curvature": curvature_of(given["curvature"], bound * radius),
+            "curvature": curvature_of(given["curvature"], bound * R),
             "virtual_weight": nonnegative("virtual_weight", given["virtual_weight"]),
             "challenger": nonnegative("challenger", given["challenger"]),
             **form._asdict(),
@@ -174,9 +176,9 @@ class PerClassAIOLI(Oracle):
         return 2.0 if settings["challenger"] else 1.0
 
     @classmethod
-    def least_bytes(cls, n_classes: int, n_features: int, settings: Mapping[str, Any]) -> float:
+    def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes its states take at least, from settings as given."""
-        return least_bytes(n_classes, n_features, settings, sets=cls.models(settings))
+        return least_bytes(problem, settings, problem.n_classes * cls.models(settings))
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
@@ -265,12 +267,12 @@ class GridOracle(Oracle):
     look_kernel = grid_look
 
     @staticmethod
-    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+    def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
         """Return norm_bound (B_1), grid_size and grid_ratio as numbers; curvature may stay a word: each has its own."""
-        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / radius})
+        bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / problem.radius})
         curvature = given["curvature"]
         if curvature not in ("simple", "tight"):
-            curvature = curvature_of(curvature, bound * radius)
+            curvature = curvature_of(curvature, bound * problem.radius)
         ratio = positive("grid_ratio", given["grid_ratio"])
         if ratio <= 1.0:
             raise UsageError(f"grid_ratio must be a number above 1, got {ratio:g}")
@@ -343,9 +345,9 @@ class LogisticOracle(Oracle):
     learn_kernel = logistic_learn
 
     @staticmethod
-    def resolved(given: dict[str, Any], radius: float) -> dict[str, Any]:
+    def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
         """Return step as a number."""
-        return {"step": resolve("step", given["step"], {"auto": AUTO_STEP / radius})}
+        return {"step": resolve("step", given["step"], {"auto": AUTO_STEP / problem.radius})}
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> LogisticState:

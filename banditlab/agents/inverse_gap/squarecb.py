@@ -33,7 +33,6 @@ class SquareCB(InverseGapAgent):
 
     Update rule: best = argmax_k z_k. For k != best p_k = 1 / (K + g_t (sigmoid(z_best) - sigmoid(z_k))); the rest on
     best. g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
-    {update}
 
     Guarantee: with g ~ sqrt(K T / Reg), Reg the regret of the oracle in squared loss (at most its log-loss regret, up
     to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t
@@ -41,15 +40,6 @@ class SquareCB(InverseGapAgent):
     sum_k sigmoid(theta_k'x) = 1: possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and
     nothing is guaranteed. No theorem covers adversarial labels or this anytime g_t, whose scale was chosen by
     measurement. `bound` answers None.
-
-    {cost}
-
-    {parameters}
-
-    References
-    ----------
-    D. Foster, A. Rakhlin. Beyond UCB: optimal and efficient contextual bandits with regression oracles. ICML 2020.
-    {references}
     """
 
     id = "squarecb"

@@ -167,7 +167,7 @@ class ObamaLite(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: a covariance with "laplace", else matrices W."""
-        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        given = cls.completed(settings)
         if given["sampler"] == "laplace":
             return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes
         count = given["steps"] * given["chains"] if given["sampler"] == "mala" else given["members"]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
-from banditlab.agents.second_order import SKETCH_SIZE, form_of
+from banditlab.agents.second_order import SKETCH_SIZE, SecondOrder, form_of
 from banditlab.numerics.jit import njit
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, resolve
@@ -59,7 +59,7 @@ class LinUCB(RidgeAgent):
     second_order
         What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
         of the contexts learnt that all classes share (`numerics.sketched_inverses`); while contexts span at most
-        sketch_size directions that is "full", to rounding. For dense contexts of hundreds of features.
+        sketch_size directions that is "full", to rounding. "auto" is "full" where K d^2 is at most 4,194,304, else "sketch".
     sketch_size
         m, directions of the sketch, 1 or more. Of second_order = "sketch".
 
@@ -92,12 +92,12 @@ class LinUCB(RidgeAgent):
         *,
         confidence: float = 1.0,
         regularization: float | Literal["auto"] = "auto",
-        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        second_order: SecondOrder = "auto",
         sketch_size: int = SKETCH_SIZE,
     ) -> None:
         super().__init__(problem, rng)
         self.confidence = nonnegative("confidence", confidence)
-        self.second_order, self.sketch_size = form = form_of(second_order, sketch_size)
+        self.second_order, self.sketch_size = form = form_of(second_order, sketch_size, problem)
         auto = AUTO_REGULARIZATION * problem.radius**2
         self.regularization = resolve("regularization", regularization, {"auto": auto})
         self.state = ridge_state(problem, self.regularization, self.confidence, form=form)

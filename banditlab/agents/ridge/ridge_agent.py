@@ -88,7 +88,7 @@ class RidgeAgent(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least, by what is kept of the matrices."""
-        return least_bytes(problem.n_classes, problem.n_features, settings)
+        return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return of a sketch how often its basis was turned, and the share of |x|^2 that lay outside of it."""

@@ -5,14 +5,21 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
-from banditlab.agents.second_order import SKETCH_SIZE, form_of, least_bytes, sketch_diagnostics
+from banditlab.agents.second_order import (
+    SKETCH_SIZE,
+    SecondOrder,
+    form_of,
+    least_bytes,
+    resolved_order,
+    sketch_diagnostics,
+)
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, worth_of_a_miss
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
@@ -421,8 +428,9 @@ class StackCB(KernelAgent):
         w, the weight of the two virtual labels: yes with w pi, no with w (1 - pi).
     second_order
         What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent directions
-        of the view that its experts' classes share (`numerics.sketched_inverses`). For contexts of hundreds of columns. While
-        a view spans at most sketch_size directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding.
+        of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at most sketch_size
+        directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding.
+        "auto" is "full" where K d^2 is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
     sketch_size
         Directions of a sketch, 1 or more; beyond d + 1 it is "full" without the ridge expert, slowly. Of second_order =
         "sketch".
@@ -481,7 +489,7 @@ class StackCB(KernelAgent):
         changes: bool = True,
         complement: bool = True,
         optimism: float = 0.25,
-        second_order: Literal["full", "diagonal", "sketch"] = "full",
+        second_order: SecondOrder = "auto",
         sketch_size: int = SKETCH_SIZE,
         ridge: float = RIDGE,
         softmax: bool = True,
@@ -505,13 +513,14 @@ class StackCB(KernelAgent):
         self.complement = true_or_false("complement", complement)
         self.softmax = true_or_false("softmax", softmax)
         self.cold_start = true_or_false("cold_start", cold_start)
-        self.second_order, self.sketch_size = form = form_of(second_order, sketch_size)
         self.ridge = nonnegative("ridge", ridge)
         if self.ridge != 0.0:
             _lambda("ridge, where it is not 0,", self.ridge, LEAST_RIDGE)
-        if second_order != "full" and self.ridge not in (0.0, RIDGE):
+        form = form_of(_order(second_order, ridge), sketch_size, problem)
+        self.second_order, self.sketch_size = form
+        if self.second_order != "full" and self.ridge not in (0.0, RIDGE):
             raise UsageError(f"ridge is read by second_order = 'full' only, and this one is {second_order!r}")
-        K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, second_order)
+        K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, self.second_order)
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + has_ridge + self.blocks, size_of_views(d, self.blocks, F, has_ridge)
         read = 2 * E + 1 if self.softmax and M == K else E
@@ -543,14 +552,15 @@ class StackCB(KernelAgent):
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return how many bytes the state takes at least: the experts' matrices and the memory."""
-        given = {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
+        given = cls.completed(settings)
         K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
         numbers = isinstance(blocks, int) and isinstance(F, int)
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        matrices = LINEAR + _has_ridge(given["ridge"], given["second_order"])
-        compact = given["second_order"] in ("diagonal", "sketch")
-        linear = least_bytes(M, d, given, matrices if compact else 0.5 * matrices)  # whole matrices are of float32
+        given["second_order"] = order = resolved_order(_order(given["second_order"], given["ridge"]), problem)
+        matrices = M * (LINEAR + _has_ridge(given["ridge"], order))
+        compact = order in ("diagonal", "sketch")
+        linear = least_bytes(problem, given, matrices if compact else 0.5 * matrices)  # whole matrices are of float32
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
@@ -582,6 +592,11 @@ def _lambda(name: str, value: float, least: float) -> float:
     if positive(name, value) < least:
         raise UsageError(f"{name} must be {least:g} or more, got {value:g}: smaller ones drown in rounding")
     return float(value)
+
+
+def _order(second_order: Any, ridge: Any) -> Any:
+    """Return second_order, "full" in place of "auto" where a ridge was chosen, which other forms do not read."""
+    return "full" if second_order == "auto" and ridge not in (0.0, RIDGE) else second_order
 
 
 def _has_ridge(ridge: Any, second_order: str) -> bool:

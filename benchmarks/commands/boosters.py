@@ -1,15 +1,13 @@
 """What boosters of 100 trees cost beside their trees: `docs/results/boosting-speed.md`.
 
-Over compiled trees a booster plays once while the weights of its learners' updates are recorded. A kernel then takes equal
-trees through the same estimates and updates, without a booster, and must leave them equal to the last bit. Over river's
-trees the time inside the learners' estimates and updates is the trees'. The rest of the booster's time is its own. Processor
-time, booster and trees in turn, medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once).
+A booster plays once while the weights of its learners' updates are recorded. A kernel then takes equal trees through the same
+estimates and updates, without a booster, and must leave them equal to the last bit. The rest of the booster's time is its own.
+Processor time, booster and trees in turn, medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once).
 """
 
 from __future__ import annotations
 
 import gc
-import importlib.metadata
 import statistics
 import time
 import tomllib
@@ -33,8 +31,7 @@ from banditlab.registry import registry
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/results/boosting-speed.md"
 SETS = {"balance-scale": 625, "nursery": 2_000}
-"""Rounds that are played of each set over compiled trees."""
-RIVER_ROUNDS = 200
+"""Rounds that are played of each set."""
 BOOSTERS = ("adaboost-olm", "adaboost-olm++")
 STRETCH = 125
 """Rounds that are played, or replayed, at a time."""
@@ -154,49 +151,17 @@ def compiled(data: Set, id_: str, settings: dict[str, Any], weights: Floats) -> 
     return times
 
 
-def river(data: Set, id_: str, settings: dict[str, Any]) -> list[float]:
-    """Return the processor seconds of a booster's calls of its learners' estimates and updates, and of all its rounds."""
-    booster, spent = build(data, id_, settings), 0.0
-    grove = booster._grove
-
-    def clocked(call: Any) -> Any:
-        def run(*arguments: Any) -> Any:
-            nonlocal spent
-            start = time.process_time()
-            answer = call(*arguments)
-            spent += time.process_time() - start
-            return answer
-
-        return run
-
-    grove.ask, grove.teach = clocked(grove.ask), clocked(grove.teach)
-    [whole] = in_turn(len(data.y), [played(booster, data)])
-    return [spent, whole]
-
-
-def settings_of(data: Set, trees: str, weights: float | str) -> dict[str, Any]:
-    """Return what the tables give trees and booster; river's trees have no prior, largest share or spread."""
-    if trees == "compiled":
-        return data.settings | {"weight_scale": weights}
-    shared = {key: value for key, value in data.settings.items() if key in ("one_hot", "ordered")}
-    return shared | {"weight_scale": weights, "weak_learner": "hoeffding-tree"}
-
-
-def measured(trees: str, repeats: int) -> list[Row]:
-    """Return the rows of one kind of trees."""
+def measured(repeats: int) -> list[Row]:
+    """Return the rows of the page."""
     rows = []
     for name, rounds in SETS.items():
-        data = read_set(name, rounds if trees == "compiled" else RIVER_ROUNDS)
+        data = read_set(name, rounds)
         for id_ in BOOSTERS:
             for scale in ("random", 1.0):
-                settings = settings_of(data, trees, scale)
-                if trees == "compiled":
-                    weights = weights_of(build(data, id_, settings), data)
-                    times = [compiled(data, id_, settings, weights) for _ in range(repeats + 1)][
-                        1:
-                    ]  # the first compiles
-                else:
-                    times = [river(data, id_, settings) for _ in range(repeats)]
+                settings = data.settings | {"weight_scale": scale}
+                weights = weights_of(build(data, id_, settings), data)
+                compiled(data, id_, settings, weights)  # the first compiles
+                times = [compiled(data, id_, settings, weights) for _ in range(repeats)]
                 unit = 1e6 / (len(data.y) * build(data, id_, settings).n_learners)
                 alone, whole = (unit * statistics.median(column) for column in zip(*times, strict=True))
                 rows.append(Row(name, f"`{id_}`", str(scale).removesuffix(".0"), alone, whole))
@@ -218,8 +183,6 @@ def span(rows: list[Row]) -> str:
 
 
 def main(*, repeats: int = 9) -> None:
-    """Measure and write the tables of the page."""
-    rows = {trees: measured(trees, repeats) for trees in ("compiled", "river")}
-    parts = {f"{trees}-share": span(found) for trees, found in rows.items()}
-    parts |= {trees: table(found) for trees, found in rows.items()}
-    fill_page(PAGE, parts | {"repeats": f"{repeats}", "version": importlib.metadata.version("river")})
+    """Measure and write the table of the page."""
+    rows = measured(repeats)
+    fill_page(PAGE, {"compiled-share": span(rows), "compiled": table(rows), "repeats": f"{repeats}"})

@@ -231,7 +231,7 @@ def test_every_integer_of_a_kernels_state_has_its_limits(kind: str) -> None:
     """Without one, a saved state could send compiled code anywhere."""
     looked_at = 0
     for entry in Registry().entries(kind):
-        cls, trees = entry.load(), {"weak_learner": "compiled-hoeffding-tree", "n_learners": 2}
+        cls, trees = entry.load(), {"weak_learner": "hoeffding-tree", "n_learners": 2}
         if entry.origin != "banditlab" or cls.requires:
             continue
         for K in (3, 2):
